@@ -35,7 +35,7 @@ def _app_importable() -> Iterator[None]:
 
 
 with _app_importable():
-    from app.board_messages.board_words import board_words, in_english
+    from app.board_messages.board_texts import board_texts, in_english
     from app.board_messages.packing import pack
     from app.board_messages.panel import Panel
     from app.figures import theme
@@ -48,7 +48,7 @@ __all__ = [
     "Curve",
     "Panel",
     "board_script",
-    "board_words",
+    "board_texts",
     "curves",
     "in_english",
     "indices",

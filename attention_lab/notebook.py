@@ -12,7 +12,7 @@ from attention_core.comparison import Comparison, compare
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
-from attention_lab.app_modules import Panel, board_script, board_words, in_english, pack
+from attention_lab.app_modules import Panel, board_script, board_texts, in_english, pack
 
 
 class MatrixWidget(AnyWidget):
@@ -83,7 +83,7 @@ def show(
             "frame": 0,
             "last_frame": 0,
             "file_name": "attention-matrices",
-            "words": board_words(in_english, pins=True),
+            "texts": board_texts(in_english, pins=True),
         },
     )
 

@@ -74,18 +74,18 @@ export class Sketch {
   draw() {
     const { header, settings } = this;
     if (!header || !settings) return;
-    const { words } = settings;
-    this.chart.setAttribute("aria-label", words.title);
+    const { texts } = settings;
+    this.chart.setAttribute("aria-label", texts.title);
     const grid = roundNumbers(header.high).flatMap((height) => [
       shape("line", { class: "grid", x1: FRAME.left, x2: FRAME.right, y1: this.toY(height), y2: this.toY(height) }),
       label(String(height), FRAME.left - 12, this.toY(height) + 4, "end"),
     ]);
     const ticks = header.x.map((position) => label(String(position), this.toX(position), FRAME.bottom + 15, "middle"));
-    const titles = [label(words.y, 2, FRAME.top - 14, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
+    const titles = [label(texts.y, 2, FRAME.top - 14, "start"), label(texts.x, FRAME.right, FRAME.bottom + 31, "end")];
     const focused = /** @type {ShadowRoot} */ (this.root.getRootNode()).activeElement?.getAttribute("data-point");
     this.chart.replaceChildren(...grid, ...ticks, ...titles, ...(this.isAnswered ? this.comparison(header) : this.points(header)));
     if (focused) this.point(Number(focused))?.focus();
-    this.legend.replaceChildren(...(this.isAnswered ? this.legendItems(header) : [words.help]));
+    this.legend.replaceChildren(...(this.isAnswered ? this.legendItems(header) : [texts.help]));
   }
 
   /**
@@ -95,7 +95,7 @@ export class Sketch {
   points(header) {
     const points = header.x.map((position, i) => {
       const value = this.heights[i].toFixed(header.digits);
-      const text = fill(/** @type {SketchSettings} */ (this.settings).words.point, { x: String(position), y: value });
+      const text = fill(/** @type {SketchSettings} */ (this.settings).texts.point, { x: String(position), y: value });
       return shape("circle", {
         class: "point",
         cx: this.toX(position),
@@ -105,7 +105,7 @@ export class Sketch {
         role: "slider",
         "data-point": i,
         "aria-orientation": "vertical",
-        "aria-label": `${/** @type {SketchSettings} */ (this.settings).words.x} ${position}`,
+        "aria-label": `${/** @type {SketchSettings} */ (this.settings).texts.x} ${position}`,
         "aria-valuemin": 0,
         "aria-valuemax": header.high,
         "aria-valuenow": value,
@@ -133,10 +133,10 @@ export class Sketch {
    * @param {SketchHeader} header
    */
   legendItems(header) {
-    const { words } = /** @type {SketchSettings} */ (this.settings);
-    const measured = make("span", { class: "measured" }, words.measured);
+    const { texts } = /** @type {SketchSettings} */ (this.settings);
+    const measured = make("span", { class: "measured" }, texts.measured);
     measured.style.setProperty("--line", header.colour);
-    return header.drawn ? [make("span", { class: "drawn" }, words.drawn), measured] : [measured];
+    return header.drawn ? [make("span", { class: "drawn" }, texts.drawn), measured] : [measured];
   }
 
   /**

@@ -118,4 +118,4 @@ def show(
         if on_draw is not None and heights is not None:
             on_draw(heights)
 
-    mount(encode(header), key=mount_key, events={"draw": report}, settings={"words": texts}, receiver=_SKETCH)
+    mount(encode(header), key=mount_key, events={"draw": report}, settings={"texts": texts}, receiver=_SKETCH)

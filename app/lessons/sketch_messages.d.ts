@@ -14,7 +14,7 @@ export interface SketchHeader {
 }
 
 export interface SketchSettings {
-  words: {
+  texts: {
     title: string;
     help: string;
     point: string;

@@ -1,5 +1,5 @@
 // The sentence under one variant: its words, the arcs above them, its slider, and its cost.
-/** @import { Looks, SentenceWords, SentRow, WordBox } from "./sentence_messages" */
+/** @import { Looks, SentenceTexts, SentRow, WordBox } from "./sentence_messages" */
 
 import { clamp, make } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
@@ -58,13 +58,13 @@ export class Row {
   /**
    * Update the row for a query word and new texts.
    * @param {number} word
-   * @param {SentenceWords} words
+   * @param {SentenceTexts} texts
    * @returns {Looks}
    */
-  looks(word, words) {
+  looks(word, texts) {
     const { title, knob, settings, why } = this.sent;
     const setting = String(settings[this.step]);
-    const name = knob ? fill(words.named, { title, knob, setting }) : title;
+    const name = knob ? fill(texts.named, { title, knob, setting }) : title;
     return { name, title, setting, why, weights: this.weights(word) };
   }
 
@@ -88,17 +88,17 @@ export class Row {
 
   /**
    * Write the setting, the error and the costs.
-   * @param {SentenceWords} words
+   * @param {SentenceTexts} texts
    */
-  write(words) {
+  write(texts) {
     const { settings, errors, costs, long_costs: longCosts } = this.sent;
     const numbers = [errors, costs, longCosts].map((steps) => percent(steps[this.step], 2));
     this.setting.textContent = String(settings[this.step]);
-    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${words.columns[0]} ${numbers[0]}`);
+    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${texts.columns[0]} ${numbers[0]}`);
     this.counts.replaceChildren(
-      ...numbers.map((number, i) => make("div", {}, make("span", {}, words.columns[i]), " ", make("b", {}, number))),
+      ...numbers.map((number, i) => make("div", {}, make("span", {}, texts.columns[i]), " ", make("b", {}, number))),
     );
-    this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", words.help);
+    this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", texts.help);
   }
 
   /** The positions of the words, which are the same in every row. */

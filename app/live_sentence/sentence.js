@@ -83,12 +83,12 @@ export class Sentence {
 
   /** @param {SentenceSettings} settings */
   show(settings) {
-    const { words, word, steps } = (this.settings = settings);
-    this.way.textContent = `${words.way} \u2192`;
-    this.info.textContent = words.about;
-    this.columns.replaceChildren(...words.headings.map((heading) => make("span", {}, heading)));
-    this.caption.textContent = words.caption;
-    this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
+    const { texts, word, steps } = (this.settings = settings);
+    this.way.textContent = `${texts.way} \u2192`;
+    this.info.textContent = texts.about;
+    this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
+    this.caption.textContent = texts.caption;
+    this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));
     if (this.due === undefined && this.pending === undefined) this.take(); // otherwise the visitor's input is newer than these settings
     if (JSON.stringify({ word, steps }) === this.pending) this.pending = undefined;
   }
@@ -124,17 +124,17 @@ export class Sentence {
 
   /** Draw the weights of all rows or of one, and the text about them. */
   paint(rows = this.rows) {
-    const { words, way, pinned } = this.settings;
+    const { texts, way, pinned } = this.settings;
     for (const row of rows) {
       row.paint(this.looking);
-      row.write(words);
+      row.write(texts);
     }
-    const looks = this.rows.map((row) => row.looks(this.looking, words));
+    const looks = this.rows.map((row) => row.looks(this.looking, texts));
     if (!this.tour.moving) {
-      [this.finding.textContent, this.story.textContent] = story(words, this.labels, this.looking, looks);
+      [this.finding.textContent, this.story.textContent] = story(texts, this.labels, this.looking, looks);
     }
     const address = new URL(way, document.baseURI);
-    for (const row of this.rows) address.searchParams.append("variants", row.sent.words[row.step]);
+    for (const row of this.rows) address.searchParams.append("variants", row.sent.variant_keys[row.step]);
     address.searchParams.set(pinned, String(this.word));
     this.way.href = address.href;
   }
@@ -197,9 +197,9 @@ export class Sentence {
     clearTimeout(this.due);
     this.due = setTimeout(() => {
       this.due = undefined;
-      const { words } = this.settings;
-      const looks = this.rows.map((row) => row.looks(this.word, words));
-      this.live.textContent = spoken(words, this.labels, this.word, looks);
+      const { texts } = this.settings;
+      const looks = this.rows.map((row) => row.looks(this.word, texts));
+      this.live.textContent = spoken(texts, this.labels, this.word, looks);
       const turn = { word: this.word, steps: Object.fromEntries(this.rows.map((row) => [row.sent.key, row.step])) };
       this.pending = JSON.stringify(turn);
       this.send("turn", turn);

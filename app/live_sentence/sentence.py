@@ -32,7 +32,7 @@ class Row:
         why: the reasons for a weight smaller ("less") or larger ("more") than the reference's and for negative weights
             ("negative"); a missing reason is not mentioned.
         settings: the slider's value at each step; None without a slider.
-        words: the variant with each setting, as in links.
+        variant_keys: the variant with each setting, as in links.
         weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
         errors: the relative error of its output at each step.
         costs: its cost at each step, as a fraction of the first row's cost.
@@ -44,7 +44,7 @@ class Row:
     knob: str
     note: str
     settings: Sequence[int | None]
-    words: Sequence[str]
+    variant_keys: Sequence[str]
     weights: np.ndarray
     errors: Sequence[float]
     costs: Sequence[float]
@@ -94,8 +94,8 @@ def live_sentence(
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """
-    words = _words() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
-    settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "words": words}
+    texts = _texts() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
+    settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "texts": texts}
 
     def report(reported: object) -> None:
         if isinstance(reported, dict):
@@ -124,7 +124,7 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
     return encode(header, b"".join(row.weights.astype("<f2").tobytes() for row in rows))
 
 
-def _words() -> dict[str, object]:
+def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "help": _("Query word. Use the arrow keys to move between words."),

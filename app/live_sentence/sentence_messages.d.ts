@@ -13,7 +13,7 @@ export interface SentRow {
   note: string;
   why: Reasons;
   settings: (number | null)[];
-  words: string[];
+  variant_keys: string[];
   errors: number[];
   costs: number[];
   long_costs: number[];
@@ -26,7 +26,7 @@ export interface SentenceHeader extends Header<"sentence"> {
 }
 
 /** Sentences; the parts in braces are filled in. */
-export interface StoryWords {
+export interface StoryTexts {
   mostly: string;
   most: string;
   itself: string;
@@ -41,7 +41,7 @@ export interface StoryWords {
   sentences: string; // how two sentences are joined
 }
 
-export interface SentenceWords extends StoryWords {
+export interface SentenceTexts extends StoryTexts {
   named: string;
   help: string;
   columns: string[];
@@ -57,7 +57,7 @@ export interface SentenceSettings {
   steps: Record<string, number>;
   way: string;
   pinned: string;
-  words: SentenceWords;
+  texts: SentenceTexts;
 }
 
 /** The weights of one query word under one variant: one per word, NaN where the query cannot attend. */

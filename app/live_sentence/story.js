@@ -1,5 +1,5 @@
 // From numbers to words: a text about one word under several variants. This module does not use the DOM.
-/** @import { Looks, StoryWords } from "./sentence_messages" */
+/** @import { Looks, StoryTexts } from "./sentence_messages" */
 
 import { fill } from "../page_script/templates.js";
 
@@ -24,24 +24,24 @@ export function percent(share, precision) {
 /**
  * Return the finding (the word that the query attends to in the first row, with its weight in every row), and why its
  * weight differs in the other rows.
- * @param {StoryWords} words
+ * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
  * @param {Looks[]} rows
  */
-export function story(words, labels, word, [first, ...others]) {
+export function story(texts, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : "most";
   const on = (/** @type {Looks} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
-  const shares = [...others.map((row) => ({ share: on(row), row: row.title })), { share: 1 / labels.length, row: words.equal }]
+  const shares = [...others.map((row) => ({ share: on(row), row: row.title })), { share: 1 / labels.length, row: texts.equal }]
     .sort((a, b) => b.share - a.share)
-    .map(({ share, row }) => fill(words.share, { weight: percent(share), row }));
-  const list = listed(words, shares);
+    .map(({ share, row }) => fill(texts.share, { weight: percent(share), row }));
+  const list = listed(texts, shares);
   const same = others.every((row) => Math.abs(on(row) - weight) <= SAME);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
-  const finding = fill(words[kind], { word: labels[word], target: labels[target], weight: percent(weight), list });
-  return [finding, joined(words.sentences, [...(same ? [fill(words.same, { target: labels[target] })] : []), ...reasons])];
+  const finding = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight), list });
+  return [finding, joined(texts.sentences, [...(same ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
 }
 
 /**
@@ -74,33 +74,33 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
 
 /**
  * Return the largest weights of all rows as text for screen readers.
- * @param {StoryWords} words
+ * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
  * @param {Looks[]} rows
  */
-export function spoken(words, labels, word, rows) {
+export function spoken(texts, labels, word, rows) {
   const sentences = rows.map(({ name, weights }) => {
     const seen = weights
       .map((weight, j) => ({ weight, target: labels[j] }))
       .filter(({ weight }) => Math.abs(weight) >= 0.005)
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
       .slice(0, SPOKEN)
-      .map(({ weight, target }) => fill(words.seen, { target, weight: percent(weight) }));
-    const list = listed(words, seen);
-    return fill(list ? words.looks : words.nowhere, { row: name, word: labels[word], list });
+      .map(({ weight, target }) => fill(texts.seen, { target, weight: percent(weight) }));
+    const list = listed(texts, seen);
+    return fill(list ? texts.looks : texts.nowhere, { row: name, word: labels[word], list });
   });
-  return joined(words.sentences, sentences);
+  return joined(texts.sentences, sentences);
 }
 
 /**
  * Return the items as a list in the visitor's language.
- * @param {StoryWords} words
+ * @param {StoryTexts} texts
  * @param {string[]} items
  */
-function listed(words, items) {
-  const [last, others] = [items.at(-1) ?? "", joined(words.items, items.slice(0, -1))];
-  return others ? fill(words.list, { others, last }) : last;
+function listed(texts, items) {
+  const [last, others] = [items.at(-1) ?? "", joined(texts.items, items.slice(0, -1))];
+  return others ? fill(texts.list, { others, last }) : last;
 }
 
 /**

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, Unpack
 
 import streamlit as st
 
-from app.board_messages.board_words import BoardNames, board_words
+from app.board_messages.board_texts import BoardNames, board_texts
 from app.board_messages.packing import encode, pack, pack_panel
 from app.board_messages.panel import Category, Panel
 from app.matrix_board.component import mount, mount_held
@@ -86,7 +86,7 @@ def matrix_board(
         "frame": frame,
         "last_frame": last_frame,
         "file_name": file_name,
-        "words": board_words(_, pins=on_pin is not None, categories=categories is not None, **names),
+        "texts": board_texts(_, pins=on_pin is not None, categories=categories is not None, **names),
     }
 
     def pin(reported: object) -> None:

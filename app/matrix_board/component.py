@@ -77,8 +77,8 @@ def mount(
 
 def _with_settings(message: bytes, settings: Mapping[str, object]) -> bytes:
     end = 4 + int.from_bytes(message[:4], "little")
-    words = message[4 : end - 1] + f', "settings": {json.dumps(settings)}}}'.encode()
-    return len(words).to_bytes(4, "little") + words + message[end:]
+    header = message[4 : end - 1] + f', "settings": {json.dumps(settings)}}}'.encode()
+    return len(header).to_bytes(4, "little") + header + message[end:]
 
 
 def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:

@@ -14,9 +14,9 @@ export interface Pen {
   frame(x: number, y: number, width: number, height: number, colour: string, thickness?: number): void;
   line(x1: number, y1: number, x2: number, y2: number, colour: string, thickness?: number): void;
   /** Draw text whose vertical middle is y; `turn` is in degrees, clockwise. */
-  text(words: string, x: number, y: number, style: TextStyle): void;
+  text(text: string, x: number, y: number, style: TextStyle): void;
   /** Return the width of a text. */
-  measure(words: string, size?: number, weight?: number): number;
+  measure(text: string, size?: number, weight?: number): number;
   gradient(x: number, y: number, width: number, height: number, colours: Rgb[]): void;
   hatch(x: number, y: number, width: number, height: number, colours: string[]): void;
   /** Draw the visible part of a matrix: on a canvas, the largest cell of each device pixel. */
@@ -168,8 +168,8 @@ export interface Cell {
   col: number;
 }
 
-/** The texts of a board; app/board_messages/board_words.py writes them. */
-export type BoardWords = { transforms: Record<Transform, string> } & Record<
+/** The texts of a board; app/board_messages/board_texts.py writes them. */
+export type BoardTexts = { transforms: Record<Transform, string> } & Record<
   | ("unit" | "rows" | "cols" | "row" | "col" | "none" | "later" | "masked" | "note" | "over" | "under" | "own_scale")
   | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "hint" | "touch_hint" | "help"),
   string
@@ -187,14 +187,14 @@ export interface BoardSettings {
   frame: number;
   last_frame: number;
   file_name: string;
-  words: BoardWords;
+  texts: BoardTexts;
 }
 
 /** The settings for painting panels. */
 export interface Look {
   theme: Theme;
   palette: Palette;
-  words: BoardWords;
+  texts: BoardTexts;
   categories: Category[] | null;
   ownScale: boolean;
   scale(panel: Panel): Scale;
@@ -244,7 +244,7 @@ export interface HeadsSettings {
   names: [layer: number, head: number, note: string, text: string][];
   in_order: boolean;
   reveal: boolean;
-  words: Record<"place" | "layer_mark" | "head_mark" | "help", string>;
+  texts: Record<"place" | "layer_mark" | "head_mark" | "help", string>;
 }
 
 export interface StripsHeader extends Header<"strips"> {
@@ -259,7 +259,7 @@ export interface StripsSettings {
   pinned: number | null;
   whole: string | null;
   lines: { key: string; note: string }[];
-  words: Record<"heading" | "none" | "unfold" | "fold" | "help", string>;
+  texts: Record<"heading" | "none" | "unfold" | "fold" | "help", string>;
 }
 
 /** Reports an action of the visitor to Python. */

@@ -50,7 +50,7 @@ def row_strips(
         whole: the panel whose strip shows the whole text.
         on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
     """
-    words = {
+    texts = {
         "heading": "",
         "none": _("Click a word to see its weights."),
         "help": _(
@@ -59,7 +59,7 @@ def row_strips(
         ),
     }
     if queries is not None:
-        words = {
+        texts = {
             "heading": _("Weights of query “{word}”"),
             "none": _("Click a row of a matrix to see its weights."),
             "help": _(
@@ -71,7 +71,7 @@ def row_strips(
         "pinned": pinned,
         "whole": whole,
         "lines": [asdict(line) for line in lines],
-        "words": {**words, "unfold": _("Whole text"), "fold": _("One line")},
+        "texts": {**texts, "unfold": _("Whole text"), "fold": _("One line")},
     }
 
     def report(reported: object) -> None:

@@ -64,7 +64,7 @@ def thumbnail_board(
         "names": [list(astuple(each)) for each in names],
         "in_order": in_order,
         "reveal": reveal,
-        "words": {
+        "texts": {
             "place": _("layer {layer}, head {head}"),
             "layer_mark": _(C_("short for layer", "L")),
             "head_mark": _(C_("short for head", "H")),

@@ -110,9 +110,9 @@ export class PictureBoard {
   show(settings) {
     this.settings = settings;
     this.pinned = settings.pinned;
-    this.grid.setAttribute("aria-label", settings.words.help);
-    for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.words.download);
-    for (const { figure } of this.panels) part(figure, ".error").title = settings.words.error;
+    this.grid.setAttribute("aria-label", settings.texts.help);
+    for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.texts.download);
+    for (const { figure } of this.panels) part(figure, ".error").title = settings.texts.error;
     if (this.header) this.rank();
     this.point();
   }
@@ -156,7 +156,7 @@ export class PictureBoard {
     const { figure, pixels, error } = tile;
     const [image, , errors] = figure.querySelectorAll("canvas");
     errors.hidden = !error;
-    errors.title = this.settings?.words.error ?? "";
+    errors.title = this.settings?.texts.error ?? "";
     const [title, opener] = [".title", ".open"].map((name) => part(figure, name));
     title.textContent = tile.title;
     title.title = tile.tooltip || tile.title;
@@ -193,13 +193,13 @@ export class PictureBoard {
       const rank = score === null ? "" : String(1 + all.filter((other) => other > score).length);
       const place = part(figure, ".rank");
       place.textContent = rank;
-      place.title = rank && this.settings ? fill(this.settings.words.rank, { rank, count: String(all.length) }) : "";
+      place.title = rank && this.settings ? fill(this.settings.texts.rank, { rank, count: String(all.length) }) : "";
     }
   }
 
   /** Show the attention of the pixel under the pointer, else of the pinned pixel, else the mean if it was sent. */
   point() {
-    const { words } = this.settings;
+    const { texts } = this.settings;
     const { side, cell } = this.header ?? { side: 1, cell: 1 };
     const shown = this.pointed ?? this.pinned;
     const known = shown !== null && shown < side * side;
@@ -208,8 +208,8 @@ export class PictureBoard {
     const at = known ? (row / cell) * cells + column / cell : cells * cells; // the mean follows all other maps
     this.root.toggleAttribute("data-pointing", known);
     const touch = matchMedia("(hover: none)").matches;
-    this.legend.textContent = `${words.legend} ${touch ? words.touch_hint : words.hint}`;
-    this.readout.textContent = known ? fill(words.at, { row: String(row + 1), column: String(column + 1) }) : "";
+    this.legend.textContent = `${texts.legend} ${touch ? texts.touch_hint : texts.hint}`;
+    this.readout.textContent = known ? fill(texts.at, { row: String(row + 1), column: String(column + 1) }) : "";
     for (const { figure, peaks, levels, number } of this.panels) {
       const mark = part(figure, ".image i");
       mark.hidden = !known;
@@ -219,7 +219,7 @@ export class PictureBoard {
       mark.style.top = `${(100 * row) / side}%`;
       mark.style.width = mark.style.height = `${100 / side}%`;
       if (!levels || !peaks || at >= peaks.length) continue;
-      if (known) part(figure, ".number").textContent = fill(words.largest, { most: `${numeral(100 * peaks[at], 2)}%` });
+      if (known) part(figure, ".number").textContent = fill(texts.largest, { most: `${numeral(100 * peaks[at], 2)}%` });
       const own = levels.subarray(at * cells * cells, (at + 1) * cells * cells);
       paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(own[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(own[i]) / LEVELS)]);
     }

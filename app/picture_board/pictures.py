@@ -111,7 +111,7 @@ def picture_board(
     }
     settings = {
         "pinned": pinned,
-        "words": {**_words(errors=any(tile.error is not None for tile in tiles)), "rank": rank, "legend": legend},
+        "texts": {**_texts(errors=any(tile.error is not None for tile in tiles)), "rank": rank, "legend": legend},
         "file_name": file_name,
     }
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
@@ -141,7 +141,7 @@ def _bytes(values: np.ndarray) -> bytes:
     return (255 * values.clip(0, 1)).round().astype(np.uint8).tobytes()
 
 
-def _words(*, errors: bool) -> dict[str, str]:
+def _texts(*, errors: bool) -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "hint": _("Point at a pixel to see its attention, or at a small error image to enlarge it.")

@@ -25,7 +25,7 @@ export interface PicturesHeader extends Header<"pictures"> {
 }
 
 /** Sentences; the parts in braces are filled in. */
-export type PicturesWords = Record<
+export type PicturesTexts = Record<
   "hint" | "touch_hint" | "at" | "largest" | "error" | "rank" | "legend" | "download" | "help",
   string
 >;
@@ -33,7 +33,7 @@ export type PicturesWords = Record<
 export interface PicturesSettings {
   pinned: number | null; // a pixel
   file_name: string; // of a downloaded picture, without extension
-  words: PicturesWords;
+  texts: PicturesTexts;
 }
 
 /** One image with its elements. */

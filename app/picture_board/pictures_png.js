@@ -43,7 +43,7 @@ export function picturesPng({ root, grid, panels }) {
     const error = figure.querySelectorAll("canvas")[2];
     if (!error.hidden) pen.context.drawImage(error, left + SAVED_SIDE - ERROR_SIDE, below, ERROR_SIDE, ERROR_SIDE);
   });
-  origin.forEach((words, i) => pen.text(words, SAVED_GAP, drawn + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
+  origin.forEach((line, i) => pen.text(line, SAVED_GAP, drawn + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 

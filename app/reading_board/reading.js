@@ -102,12 +102,12 @@ export class ReadingBoard {
 
   /** Create the line of each reading. */
   build() {
-    const { words } = this.settings;
+    const { texts } = this.settings;
     const focused = this.choices.some((each) => each.matches(":focus"));
-    this.table.setAttribute("aria-label", words.rows);
-    this.text.setAttribute("aria-label", words.help);
+    this.table.setAttribute("aria-label", texts.rows);
+    this.text.setAttribute("aria-label", texts.help);
     this.table.style.setProperty("--columns", String(this.columns.length));
-    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[words.model, ...this.columns].map((word) => make("span", {}, word)));
+    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[texts.model, ...this.columns].map((word) => make("span", {}, word)));
     this.choices = this.rows.slice(1).map(({ name, numbers }, place) => {
       const text = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
       const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(place) });
@@ -149,12 +149,12 @@ export class ReadingBoard {
    * @param {number[]} changes of the losses, one per token except the first
    */
   paintLegend(changes) {
-    const { words } = this.settings;
+    const { texts } = this.settings;
     const changed = this.rows[this.shown + 1];
     this.legend.hidden = !changed;
     if (!changed) return;
-    const [lower, higher] = [words.lower, words.higher].map((end) => fill(end, { nats: String(WORSE) }));
-    this.tint.textContent = words.tint;
+    const [lower, higher] = [texts.lower, texts.higher].map((end) => fill(end, { nats: String(WORSE) }));
+    this.tint.textContent = texts.tint;
     const choices = [...this.rows.entries()].filter(([i]) => i !== this.shown + 1);
     this.baseline.replaceChildren(...choices.map(([i, { name }]) => make("option", { value: String(i) }, name)));
     this.baseline.value = String(this.against);
@@ -165,7 +165,7 @@ export class ReadingBoard {
     const places = [...changes.keys()].sort((one, other) => size(other) - size(one)).slice(0, NAMED_CHANGES);
     const signed = (/** @type {number} */ i) => `${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
     const named = places.filter((i) => size(i) >= 0.05).map((i) => `“${this.labels[i + 1]}” ${signed(i)}`);
-    this.largest.textContent = named.length ? `${words.largest} ${named.join(" · ")}` : "";
+    this.largest.textContent = named.length ? `${texts.largest} ${named.join(" · ")}` : "";
   }
 
   /**
@@ -173,19 +173,19 @@ export class ReadingBoard {
    * @param {number} place
    */
   sentence(place) {
-    const { words } = this.settings;
+    const { texts } = this.settings;
     const [first, other] = [this.rows[this.against], this.rows[this.shown + 1]];
     const [before, after] = [first?.losses[place - 1], other?.losses[place - 1]];
     const token = this.labels[place];
-    if (place === 0 || before === undefined) return fill(words.first, { token });
-    if (after === undefined) return fill(words.waiting, { token, before: before.toFixed(1) });
-    return fill(words.both, { token, before: before.toFixed(1), baseline: first.name, after: after.toFixed(1), name: other.name });
+    if (place === 0 || before === undefined) return fill(texts.first, { token });
+    if (after === undefined) return fill(texts.waiting, { token, before: before.toFixed(1) });
+    return fill(texts.both, { token, before: before.toFixed(1), baseline: first.name, after: after.toFixed(1), name: other.name });
   }
 
   /** @param {number | null} place */
   point(place) {
     const shown = place ?? (this.token >= 0 ? this.token : null);
-    this.loss.textContent = shown !== null ? this.sentence(shown) : this.choices.length ? this.settings.words.hint : "";
+    this.loss.textContent = shown !== null ? this.sentence(shown) : this.choices.length ? this.settings.texts.hint : "";
   }
 
   /** @param {number} place */

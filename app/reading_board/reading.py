@@ -69,7 +69,7 @@ def reading_board(
         key: the element's key, unique in the app.
         on_look: called before the script's next run, once a visitor chose another reading or a token.
     """
-    settings = {**vars(look), "words": _words()}
+    settings = {**vars(look), "texts": _texts()}
 
     def report(reported: object) -> None:
         if isinstance(reported, dict):
@@ -107,7 +107,7 @@ def pack(
     return encode(header)
 
 
-def _words() -> dict[str, str]:
+def _texts() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "model": _("Attention (all numbers: lower is better)"),

@@ -17,7 +17,7 @@ export interface ReadingHeader extends Header<"reading"> {
 }
 
 /** Sentences; the parts in braces are filled in. */
-export type ReadingWords = Record<
+export type ReadingTexts = Record<
   "model" | "help" | "rows" | "both" | "first" | "waiting" | "hint" | "tint" | "largest" | "higher" | "lower",
   string
 >;
@@ -26,5 +26,5 @@ export interface ReadingSettings {
   shown: number; // the index among the changed readings, from 0
   token: number; // the chosen token, or negative
   against: number; // the index of the reading that the shown one is compared with, among all readings
-  words: ReadingWords;
+  texts: ReadingTexts;
 }

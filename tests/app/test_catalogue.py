@@ -187,9 +187,9 @@ def of_component(proto):
         header, _payload = unpacked(proto.bytes)
         calls = [header, header.get("settings", {})]
     calls = [each for each in calls if isinstance(each, dict)]
-    for name, each in itertools.product(("words", "panels", "categories", "rows"), calls):
+    for name, each in itertools.product(("texts", "panels", "categories", "rows"), calls):
         if found := each.get(name):
-            own = found if name == "words" else ()
+            own = found if name == "texts" else ()
             yield from of_json(found, {"title", "caption", "name", "row_title", "col_title", "knob", "note", *own})
 
 

@@ -104,7 +104,7 @@ def test_a_visitor_who_draws_nothing_sees_the_measured_curve(key, place):
 
 
 def test_the_canvas_has_texts():
-    words = canvas(begun("log_n", 2))["settings"]["words"]
+    words = canvas(begun("log_n", 2))["settings"]["texts"]
     assert words["title"] == "Entropy of the attention rows of Softmax, log n scale against the number of tokens"
     assert words["y"] == "entropy H (nats)"
 

@@ -42,10 +42,10 @@ const isShown = (/** @type {Category} */ category, /** @type {number} */ frame) 
  * @param {number} unit
  * @param {BoardSettings} settings
  */
-export function categoryName(code, unit, { categories, words, frame }) {
+export function categoryName(code, unit, { categories, texts, frame }) {
   const category = categories?.[kindOf(code, unit)];
-  if (!category) return words.none;
-  return isShown(category, frame) ? category.name : words.later;
+  if (!category) return texts.none;
+  return isShown(category, frame) ? category.name : texts.later;
 }
 
 /**
@@ -55,15 +55,15 @@ export function categoryName(code, unit, { categories, words, frame }) {
  * @param {string[]} [omitted] the groups that panels explain; their categories without a colour are named with those of 0
  * @returns {Item[]}
  */
-export function legendItems({ categories, words, palette, theme }, masked, omitted = []) {
+export function legendItems({ categories, texts, palette, theme }, masked, omitted = []) {
   const every = (categories ?? []).filter((each) => each.listed);
   const listed = every.filter(({ group }) => !omitted.includes(group));
   const blank = every.filter((each) => omitted.includes(each.group) && !each[theme.mode]).map(({ name }) => name);
-  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])];
+  const groups = [...new Set([...(texts.none ? [""] : []), ...listed.map(({ group }) => group)])];
   const items = groups.flatMap((group) => [
-    { name: group || words.unit, heading: true },
+    { name: group || texts.unit, heading: true },
     ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),
-    ...(group || !words.none ? [] : [{ name: [words.none, ...blank].join(" / "), colour: palette.none }]),
+    ...(group || !texts.none ? [] : [{ name: [texts.none, ...blank].join(" / "), colour: palette.none }]),
   ]);
   return masked ? [...items, { name: masked }] : items;
 }

@@ -76,7 +76,7 @@ export class SvgPen {
   }
 
   /** @type {Pen["text"]} */
-  text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+  text(text, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const element = this.add("text", {
       transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
       y: size * 0.35,
@@ -85,12 +85,12 @@ export class SvgPen {
       fill: colour,
       "text-anchor": { left: "start", center: "middle", right: "end" }[align],
     });
-    element.textContent = words;
+    element.textContent = text;
   }
 
   /** @type {Pen["measure"]} */
-  measure(words, size, weight) {
-    return this.ruler.measure(words, size, weight);
+  measure(text, size, weight) {
+    return this.ruler.measure(text, size, weight);
   }
 
   /** @type {Pen["gradient"]} */
@@ -146,9 +146,9 @@ const LINK_LINES = 8; // the most lines of a link; a link with a long text would
  * A notebook has no such link, and its address may contain a secret.
  * @param {Pen} pen
  * @param {number} width
- * @param {string} words the text, if any
+ * @param {string} text the text, if any
  */
-export function originLines(pen, width, words) {
+export function originLines(pen, width, text) {
   const head = document.querySelector(".st-key-question");
   const said = (/** @type {string} */ tag) => head?.querySelector(tag)?.textContent?.trim() ?? "";
   const letters = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
@@ -156,7 +156,7 @@ export function originLines(pen, width, words) {
   const link = inApp ? (location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? []) : [];
   return [
     fitted(pen, ["Attention Lab", said("h1"), said("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
-    ...(words ? [fitted(pen, words, width, FINE_PRINT)] : []),
+    ...(text ? [fitted(pen, text, width, FINE_PRINT)] : []),
     ...(link.length > LINK_LINES ? [...link.slice(0, LINK_LINES - 1), "…"] : link),
   ];
 }
@@ -212,7 +212,7 @@ function drawBoard(pen, board) {
   });
   const notes = notesOf(pooled, look);
   if (notes) pen.text(fitted(pen, notes, width - 2 * MARGIN), MARGIN, drawn - MARGIN, { colour: theme.muted });
-  origin.forEach((words, i) => pen.text(words, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
+  origin.forEach((line, i) => pen.text(line, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 
 /**

@@ -168,13 +168,13 @@ function drawRowTitle(pen, title, x, y, colour) {
  */
 export function drawPanel(pen, panel, geometry, look) {
   const { plot, rows, cols } = geometry;
-  const { theme, palette, words } = look;
+  const { theme, palette, texts } = look;
   pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
   pen.matrix(panel, look.table(panel), geometry.view, plot);
   drawBorders(pen, panel, geometry, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
-  pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
-  if (!panel.repeats) drawRowTitle(pen, panel.row_title ?? words.rows, plot.x - rows.room - 15, plot.y, theme.muted);
+  pen.text(`${panel.col_title ?? texts.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
+  if (!panel.repeats) drawRowTitle(pen, panel.row_title ?? texts.rows, plot.x - rows.room - 15, plot.y, theme.muted);
   for (const i of ticks(rows)) {
     const last = rows.labels ? lastPiece(rows.labels, i) : i;
     if (last < i) continue;
@@ -199,9 +199,9 @@ export function drawPanel(pen, panel, geometry, look) {
     }
   }
   if (look.ownScale && panel.scale_panel) {
-    pen.text(fitted(pen, fill(words.same_scale, { panel: panel.scale_panel }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
+    pen.text(fitted(pen, fill(texts.same_scale, { panel: panel.scale_panel }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
   } else if (look.ownScale) {
-    const masked = panel.masked ? words.masked : null;
+    const masked = panel.masked ? texts.masked : null;
     drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, look.scale(panel), look, { masked, bare: true });
   }
 }
@@ -230,12 +230,12 @@ function drawBorders(pen, panel, geometry, colour) {
  * @param {Scale} scale
  * @param {Look} look
  */
-export function beyondEnds({ top, over, under }, { words, palette }) {
+export function beyondEnds({ top, over, under }, { texts, palette }) {
   const filled = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ most) =>
     fill(template, { end: tickNumeral(end), most: tickNumeral(most) });
   return [
-    over ? { text: filled(words.over, top, over), colour: css(palette.over) } : null,
-    under ? { text: filled(words.under, -top, under), colour: css(palette.under) } : null,
+    over ? { text: filled(texts.over, top, over), colour: css(palette.over) } : null,
+    under ? { text: filled(texts.under, -top, under), colour: css(palette.under) } : null,
   ].filter((each) => each !== null);
 }
 
@@ -292,15 +292,15 @@ export function drawLegend(pen, x, y, width, scale, look, options) {
  * @param {Pick<Scale, "transform">} scale
  * @param {Look} look
  */
-export const legendName = ({ transform }, { words }) => [words.unit, words.transforms[transform]].filter(Boolean).join(" · ");
+export const legendName = ({ transform }, { texts }) => [texts.unit, texts.transforms[transform]].filter(Boolean).join(" · ");
 
 /**
  * Return the notes under the panels, of which the drawing pools at most `pooled` cells in a pixel.
  * @param {number} pooled
  * @param {Look} look
  */
-export const notesOf = (pooled, { words }) =>
-  [words.note, pooled > 1 && fill(words.pooled, { count: String(pooled) })].filter(Boolean).join(" ");
+export const notesOf = (pooled, { texts }) =>
+  [texts.note, pooled > 1 && fill(texts.pooled, { count: String(pooled) })].filter(Boolean).join(" ");
 
 /**
  * @param {Pen} pen

@@ -41,7 +41,7 @@ export class CanvasPen {
   }
 
   /** @type {Pen["text"]} */
-  text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+  text(text, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const { context } = this;
     context.save();
     context.translate(x, y);
@@ -50,14 +50,14 @@ export class CanvasPen {
     context.fillStyle = colour;
     context.textAlign = align;
     context.direction = "ltr";
-    context.fillText(words, 0, size * 0.35);
+    context.fillText(text, 0, size * 0.35);
     context.restore();
   }
 
   /** @type {Pen["measure"]} */
-  measure(words, size = 11, weight = 400) {
+  measure(text, size = 11, weight = 400) {
     this.context.font = `${weight} ${size}px ${this.font}`;
-    return this.context.measureText(words).width;
+    return this.context.measureText(text).width;
   }
 
   /** @type {Pen["gradient"]} */
@@ -206,16 +206,16 @@ export function strongestAt(codes, cols, top, bottom, left, right) {
 }
 
 /**
- * Return the words cut to a width, with an ellipsis.
+ * Return the text cut to a width, with an ellipsis.
  * @param {Pen} pen
- * @param {string} words
+ * @param {string} text
  * @param {number} width
  * @param {number} [size]
  * @param {number} [weight]
  */
-export function fitted(pen, words, width, size, weight) {
-  if (pen.measure(words, size, weight) <= width) return words;
-  const letters = [...words];
+export function fitted(pen, text, width, size, weight) {
+  if (pen.measure(text, size, weight) <= width) return text;
+  const letters = [...text];
   let low = 0;
   let high = letters.length;
   while (low < high) {

@@ -123,8 +123,8 @@ export class Board {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
       /** @type {NodeListOf<HTMLElement>} */
-      const words = figure.querySelectorAll(".title, .value, .caption, .knob");
-      const [title, value, caption, knob] = words;
+      const elements = figure.querySelectorAll(".title, .value, .caption, .knob");
+      const [title, value, caption, knob] = elements;
       figure.dataset.panel = panel.key;
       title.textContent = printable(panel.title);
       title.title = printable(panel.tooltip || panel.title);
@@ -183,16 +183,16 @@ export class Board {
     this.reported = settings.pinned;
     if (this.reporting === undefined) this.pinned = settings.pinned;
     this.halt();
-    const { words } = settings;
-    this.grid.setAttribute("aria-label", words.help);
+    const { texts } = settings;
+    this.grid.setAttribute("aria-label", texts.help);
     this.grid.classList.toggle("turns", settings.turns);
-    this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
+    this.hint.textContent = matchMedia("(hover: none)").matches ? texts.touch_hint : texts.hint;
     this.buttons.replaceChildren(
       ...[
-        ["reset", "⤢", words.reset],
-        ["in", words.zoom_in, words.zoom_in],
-        ["png", "PNG", words.download],
-        ["svg", "SVG", words.download],
+        ["reset", "⤢", texts.reset],
+        ["in", texts.zoom_in, texts.zoom_in],
+        ["png", "PNG", texts.download],
+        ["svg", "SVG", texts.download],
       ].map(([act, face, title]) => {
         const name = face === face.toUpperCase() && /[A-Z]/.test(face) ? `${title} ${face}` : title;
         return make("button", { type: "button", "data-act": act, title: name, "aria-label": name }, face);
@@ -291,7 +291,7 @@ export class Board {
     this.look = {
       theme,
       palette: PALETTES[theme.mode],
-      words: settings.words,
+      texts: settings.texts,
       categories,
       ownScale,
       scale,
@@ -309,7 +309,7 @@ export class Board {
     let pooled = 1;
     for (const [i, panel] of panels.entries()) {
       const before = i % this.columns ? panels[i - 1] : null;
-      panel.repeats = before !== null && (before.row_title ?? settings.words.rows) === (panel.row_title ?? settings.words.rows);
+      panel.repeats = before !== null && (before.row_title ?? settings.texts.rows) === (panel.row_title ?? settings.texts.rows);
       const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.of(panel));
       drawPanel(pen, panel, panel.geometry, this.look);
@@ -366,12 +366,12 @@ export class Board {
       ? legendText(legendItems(look, this.maskedWord))
       : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
     const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
-    this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
+    this.legend.setAttribute("aria-label", [name ?? look.texts.own_scale, ...beyond].join("; "));
   }
 
   /** The label of masked cells for the common legend; null if the legend does not need it. */
   get maskedWord() {
-    return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.words.masked : null;
+    return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.texts.masked : null;
   }
 
   /**
@@ -434,7 +434,7 @@ export class Board {
       if (frame === settings.last_frame) this.play();
     };
     this.playing = setInterval(() => show(settings.frame + 1), FRAME_TIME);
-    this.player.textContent = `■ ${settings.words.stop}`;
+    this.player.textContent = `■ ${settings.texts.stop}`;
     show(1);
   }
 
@@ -469,7 +469,7 @@ export class Board {
   /** Stop the animation. */
   halt() {
     clearInterval(this.playing);
-    this.player.textContent = `▶\ufe0e ${this.settings.words.play}`;
+    this.player.textContent = `▶\ufe0e ${this.settings.texts.play}`;
     this.playing = undefined;
   }
 
@@ -499,9 +499,9 @@ export class Board {
    */
   bands(panel) {
     const { cell, panels, token, settings } = this;
-    if (token) return bandsOfToken(panel, token, settings.words);
+    if (token) return bandsOfToken(panel, token, settings.texts);
     const active = cell && panels[cell.panel];
-    return active && active.shape !== panel.shape ? bandsOf(active, cell, panel, settings.words) : [];
+    return active && active.shape !== panel.shape ? bandsOf(active, cell, panel, settings.texts) : [];
   }
 
   /**
@@ -522,7 +522,7 @@ export class Board {
     this.shape = cell && this.panels[cell.panel].shape;
     const of = cell && this.panels[cell.panel];
     const places = cell ? [cell.row, cell.col] : [];
-    const axes = of ? thingsOf(of, this.settings.words).map((things, i) => ({ things, at: places[i] })) : [];
+    const axes = of ? thingsOf(of, this.settings.texts).map((things, i) => ({ things, at: places[i] })) : [];
     dispatchEvent(new CustomEvent(POINTED, { detail: { axes } }));
     this.schedule("marks");
   }

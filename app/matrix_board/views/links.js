@@ -1,21 +1,21 @@
 // Linked highlights: a token or landmark that is pointed at is highlighted on every axis and in texts.
-/** @import { Band, BoardWords, Cell, Panel, Things } from "../messages" */
+/** @import { Band, BoardTexts, Cell, Panel, Things } from "../messages" */
 
 export const POINTED = "attention-lab.pointed";
 
 /**
  * Return descriptions of a panel's rows and columns; equal descriptions mean equal things.
  * @param {Panel} panel
- * @param {BoardWords} words
+ * @param {BoardTexts} texts
  * @returns {[rows: Things, cols: Things]}
  */
-export function thingsOf(panel, words) {
+export function thingsOf(panel, texts) {
   const of = (/** @type {string} */ title, /** @type {number} */ count, /** @type {string[]} */ labels = []) => ({
     count,
     named: labels.length > 0,
     says: [title, count, ...labels].join("\n"),
   });
-  return [of(panel.row_title ?? words.row, panel.rows, panel.rowLabels), of(panel.col_title ?? words.col, panel.cols, panel.colLabels)];
+  return [of(panel.row_title ?? texts.row, panel.rows, panel.rowLabels), of(panel.col_title ?? texts.col, panel.cols, panel.colLabels)];
 }
 
 /**
@@ -23,12 +23,12 @@ export function thingsOf(panel, words) {
  * @param {Panel} pointed
  * @param {Cell} cell
  * @param {Panel} panel
- * @param {BoardWords} words
+ * @param {BoardTexts} texts
  * @returns {Band[]}
  */
-export function bandsOf(pointed, { row, col }, panel, words) {
-  const [rows, cols] = thingsOf(panel, words);
-  const [ownRows, ownCols] = thingsOf(pointed, words);
+export function bandsOf(pointed, { row, col }, panel, texts) {
+  const [rows, cols] = thingsOf(panel, texts);
+  const [ownRows, ownCols] = thingsOf(pointed, texts);
   /** @type {Band[]} */
   const found = [];
   for (const { says, at } of [{ ...ownRows, at: row }, { ...ownCols, at: col }]) {
@@ -42,11 +42,11 @@ export function bandsOf(pointed, { row, col }, panel, words) {
  * Return the rows and columns of a panel that represent a token pointed at in a text.
  * @param {Panel} panel
  * @param {{ count: number, at: number }} token
- * @param {BoardWords} words
+ * @param {BoardTexts} texts
  * @returns {Band[]}
  */
-export function bandsOfToken(panel, { count, at }, words) {
-  const [rows, cols] = thingsOf(panel, words).map((things) => things.named && things.count === count);
+export function bandsOfToken(panel, { count, at }, texts) {
+  const [rows, cols] = thingsOf(panel, texts).map((things) => things.named && things.count === count);
   return [...(rows ? [{ row: at, col: null }] : []), ...(cols ? [{ row: null, col: at }] : [])];
 }
 

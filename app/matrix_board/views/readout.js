@@ -16,7 +16,7 @@ import { cellRect } from "../drawing/panel.js";
  */
 export function cellText(panel, row, col, settings) {
   const code = panel.codes[row * panel.cols + col];
-  if (code === MASKED) return settings.words.masked;
+  if (code === MASKED) return settings.texts.masked;
   if (settings.categories) return categoryName(code, panel.unit, settings);
   const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
   return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
@@ -39,7 +39,7 @@ export class Readout {
     clearTimeout(this.announcing);
     this.tip.hidden = !cell;
     if (!cell) return;
-    const { words } = settings;
+    const { texts } = settings;
     const panel = panels[cell.panel];
     /**
      * @param {string} name
@@ -47,11 +47,11 @@ export class Readout {
      * @param {string | undefined} label
      */
     const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
-    const row = end(panel.row_title ?? words.row, cell.row, panel.rowLabels?.[cell.row]);
-    const where = make("div", { class: "where" }, ...row, " → ", ...end(panel.col_title ?? words.col, cell.col, panel.colLabels?.[cell.col]));
+    const row = end(panel.row_title ?? texts.row, cell.row, panel.rowLabels?.[cell.row]);
+    const where = make("div", { class: "where" }, ...row, " → ", ...end(panel.col_title ?? texts.col, cell.col, panel.colLabels?.[cell.col]));
     const text = cellText(panel, cell.row, cell.col, settings);
-    const plain = settings.categories || text === words.masked;
-    const what = make("div", { class: "what" }, plain ? text : `${words.unit} ${text}`);
+    const plain = settings.categories || text === texts.masked;
+    const what = make("div", { class: "what" }, plain ? text : `${texts.unit} ${text}`);
     this.tip.replaceChildren(where, what);
     this.place(panel, cell);
     this.announcing = setTimeout(() => {

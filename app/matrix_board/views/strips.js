@@ -87,7 +87,7 @@ export class Strips {
   show(settings) {
     this.settings = settings;
     this.whole = settings.whole;
-    this.root.setAttribute("aria-label", settings.words.help);
+    this.root.setAttribute("aria-label", settings.texts.help);
     this.schedule();
   }
 
@@ -123,18 +123,18 @@ export class Strips {
 
   paint() {
     const { board, pinned } = this.rows;
-    const { words, lines } = this.settings;
+    const { texts, lines } = this.settings;
     const panels = pinned === null ? board.panels.slice(0, 1) : board.panels;
     const room = this.root.clientWidth;
     const columns = panels.length > LINES && room >= 2 * TIGHT + COLUMN_GAP ? 2 : 1;
     const width = (room - COLUMN_GAP * (columns - 1)) / columns - 2;
     const shown = this.legible(panels, pinned, width);
     const fits = shown.every(Boolean);
-    const built = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.whole, columns, words]);
+    const built = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.whole, columns, texts]);
     if (built !== this.built) this.build(panels, shown, fits, columns);
     this.built = built;
     this.drawn = this.stamp;
-    this.heading.textContent = pinned === null ? words.none : fill(words.heading, { word: (this.queries ?? this.tokens)[pinned] });
+    this.heading.textContent = pinned === null ? texts.none : fill(texts.heading, { word: (this.queries ?? this.tokens)[pinned] });
     panels.forEach((panel, i) => {
       const strip = /** @type {HTMLElement} */ (this.list.children[i]);
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
@@ -190,11 +190,11 @@ export class Strips {
    * @param {number} columns
    */
   build(panels, shown, fits, columns) {
-    const { words } = this.settings;
+    const { texts } = this.settings;
     this.list.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const strips = panels.map((panel) => {
       const whole = !fits && this.whole === panel.key;
-      const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(whole) }, whole ? words.fold : words.unfold);
+      const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(whole) }, whole ? texts.fold : texts.unfold);
       const line = make("div", { class: "line" }, make("b", { class: "title" }), make("span", { class: "note" }), make("span", { class: "at" }));
       if (!fits) line.append(toggle);
       const text = make("div", { class: whole ? "text whole" : "text", dir: "auto", ...(whole && { tabindex: "0" }) });

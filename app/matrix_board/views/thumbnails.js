@@ -73,7 +73,7 @@ export class Thumbnails {
   show(settings) {
     this.settings = settings;
     this.selected = settings.selected;
-    this.canvas.setAttribute("aria-label", settings.words.help);
+    this.canvas.setAttribute("aria-label", settings.texts.help);
     if (settings.reveal) setTimeout(() => this.root.scrollIntoView(), ARRIVING);
     this.schedule();
   }
@@ -155,11 +155,11 @@ export class Thumbnails {
     });
     for (let layer = 0; layer < layers && !inOrder; layer += every) {
       const y = edge.top + (layer + 0.5) * this.pitch;
-      pen.text(`${settings.words.layer_mark}${layer}`, edge.left - 5, y, { colour: theme.muted, align: "right", size: 10 });
+      pen.text(`${settings.texts.layer_mark}${layer}`, edge.left - 5, y, { colour: theme.muted, align: "right", size: 10 });
     }
     for (let head = 0; head < heads && !inOrder; head += every) {
       const x = edge.left + (head + 0.5) * this.pitch;
-      pen.text(`${settings.words.head_mark}${head}`, x, 9, { colour: theme.muted, align: "center", size: 10 });
+      pen.text(`${settings.texts.head_mark}${head}`, x, 9, { colour: theme.muted, align: "center", size: 10 });
     }
     this.outline(pen, this.selected, theme.mark);
     this.outline(pen, this.focus, theme.text);
@@ -220,9 +220,9 @@ export class Thumbnails {
     this.tip.hidden = !place;
     this.schedule();
     if (!place) return;
-    const { words, names } = this.settings;
+    const { texts, names } = this.settings;
     const description = names.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
-    this.name.textContent = this.live.textContent = description || fill(words.place, { layer: String(place[0]), head: String(place[1]) });
+    this.name.textContent = this.live.textContent = description || fill(texts.place, { layer: String(place[0]), head: String(place[1]) });
     const brush = brushOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });

@@ -35,8 +35,8 @@ function chartPicture(chart) {
     // The page's style sheet makes these texts darker than Plotly does.
     layer.querySelectorAll("text").forEach((text, i) => (letters[i].style.fill = getComputedStyle(text).fill));
   }
-  origin.forEach((words, i) => {
-    pen.text(words, EDGE_ROOM, height + (i + 0.7) * FINE_LINE, { size: FINE_PRINT, colour: color });
+  origin.forEach((line, i) => {
+    pen.text(line, EDGE_ROOM, height + (i + 0.7) * FINE_LINE, { size: FINE_PRINT, colour: color });
   });
   return pen;
 }

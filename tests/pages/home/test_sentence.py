@@ -53,7 +53,7 @@ def test_all_slider_steps_are_sent_in_advance(first):
     qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
     assert list(matrices) == ["softmax", "local", "linear", "nystrom"]
     for row in header["rows"]:
-        for word, matrix, error in zip(row["words"], matrices[row["key"]], row["errors"], strict=True):
+        for word, matrix, error in zip(row["variant_keys"], matrices[row["key"]], row["errors"], strict=True):
             alone = compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
             np.testing.assert_allclose(matrix, alone.weights, atol=1e-3)
             assert error == pytest.approx(alone.output_error, abs=1e-5)
@@ -66,10 +66,10 @@ def test_the_notes_explain_the_numbers_with_equal_weights(first):
     q, k, v = (part[presets.SENTENCE_HEAD].double() for part in (qkv.q, qkv.k, qkv.v))
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
-    assert first[2]["words"]["caption"].endswith(
+    assert first[2]["texts"]["caption"].endswith(
         f" model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}."
     )
-    errors, _, _, length = first[2]["words"]["notes"]
+    errors, _, _, length = first[2]["texts"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
     assert f"Equal weights on all keys would give an output error of {off:.0%}." in errors
@@ -83,22 +83,22 @@ def test_error_and_cost_use_the_same_tokens(text):
     for name, tokens in (("costs", n), ("long_costs", 8192)):
         softmax = ac.get("softmax").cost(tokens, d, heads=heads).multiply_adds
         for row in header["rows"]:
-            for word, cost in zip(row["words"], row[name], strict=True):
+            for word, cost in zip(row["variant_keys"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
-    assert settings["words"]["columns"] == [
+    assert settings["texts"]["columns"] == [
         "output error",
         f"multiply-adds vs softmax, {n} tokens",
         "multiply-adds vs softmax, 8,192 tokens",
     ]
-    assert settings["words"]["headings"] == [
+    assert settings["texts"]["headings"] == [
         "output error (lower is better; 100%: as large as softmax's output)",
-        *settings["words"]["columns"][1:],
+        *settings["texts"]["columns"][1:],
     ]
-    assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["words"]["notes"][1]
-    assert f"can cost more than they save at {n} tokens. At 8,192 tokens" in settings["words"]["caption"]
+    assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["texts"]["notes"][1]
+    assert f"can cost more than they save at {n} tokens. At 8,192 tokens" in settings["texts"]["caption"]
     most = max(cost for row in header["rows"] if row["key"] != "softmax" for cost in row["long_costs"])
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
-    [saved] = re.findall(r" Local, Linear and Nyström all save at least (\d+)%, because", settings["words"]["caption"])
+    [saved] = re.findall(r" Local, Linear and Nyström all save at least (\d+)%, because", settings["texts"]["caption"])
     assert int(saved) == math.floor(100 - 100 * most) >= 98
 
 
@@ -136,7 +136,7 @@ def test_a_link_sets_sentence_word_and_budgets_for_the_button():
     header, _matrices, settings = sent(visit("home", link))
     assert header["tokens"] == SHORT.split()
     assert (settings["word"], settings["pinned"]) == (3, "row")
-    steps = {row["key"]: row["words"][settings["steps"][row["key"]]] for row in header["rows"]}
+    steps = {row["key"]: row["variant_keys"][settings["steps"][row["key"]]] for row in header["rows"]}
     assert list(steps.values()) == ["softmax", "local~window~2", "linear", "nystrom~landmarks~5"]
     page, query = way(settings)
     assert page == "matrices"

@@ -27,7 +27,7 @@ def reach(at):
     """Return the caption of the panel of the stack, and the names of its cells' categories."""
     panel, codes = board(at, "masks.board")[1]["reach"]
     text = board_settings(at, "masks.board")
-    names = [each["name"] if each["frame"] <= text["frame"] else text["words"]["later"] for each in text["categories"]]
+    names = [each["name"] if each["frame"] <= text["frame"] else text["texts"]["later"] for each in text["categories"]]
     return panel["caption"], np.array(names)[codes.astype(int) - 1]
 
 
@@ -182,11 +182,11 @@ def test_the_captions_equal_the_numbers_of_the_library():
             f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed ({atrous:,})\nnever connects all pairs",
         ),
     }
-    assert board_settings(at, "masks.board")["words"]["note"] == "Softmax is not drawn, because it allows all pairs."
+    assert board_settings(at, "masks.board")["texts"]["note"] == "Softmax is not drawn, because it allows all pairs."
     several = open_masks(variants=chosen("softmax", "linear", "local"))
-    note = board_settings(several, "masks.board")["words"]["note"]
+    note = board_settings(several, "masks.board")["texts"]["note"]
     assert note == "Softmax and Linear are not drawn, because they allow all pairs."
-    assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["words"]["note"]
+    assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["texts"]["note"]
 
 
 def test_the_headline_begins_with_the_stack():

@@ -134,7 +134,7 @@ def test_hidden_special_tokens_are_not_counted():
         at = open_matrices(text="one two three four", variants=(ac.get("softmax"),), **state)
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
-    note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["words"]["note"]
+    note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["texts"]["note"]
     assert re.fullmatch(
         r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% \(Softmax\) of the weight\.", note
     )
@@ -179,7 +179,7 @@ def test_differences_leave_out_softmax_unless_it_is_alone(view, variants, panels
     drawn = board(at, "matrices.board")[1]
     assert list(drawn) == panels
     assert [named(panel) for panel, _ in drawn.values()] == [label(a) for a in variants if a.key in panels]
-    assert settings(at)["words"]["unit"] == ("difference of weights" if view == "difference" else "weight")
+    assert settings(at)["texts"]["unit"] == ("difference of weights" if view == "difference" else "weight")
 
 
 def test_the_board_draws_weights_or_differences_from_softmax():
@@ -210,7 +210,7 @@ def test_the_table_has_causal_and_time_columns_and_notes_hidden_tokens():
     table = at.dataframe[0].value.set_index("variant")
     assert table["causal"].tolist() == ["yes", "yes", "no"]
     assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
-    assert "Not drawn" not in settings(at)["words"]["note"]
+    assert "Not drawn" not in settings(at)["texts"]["note"]
     assert ac.variant("reformer").note not in spoken(at, "caption")
 
 
@@ -234,7 +234,7 @@ def test_the_shared_scale_ends_at_softmaxs_largest_weight_or_at_a_slightly_large
     drawn = board(at, "matrices.board")[1]
     sizes = [max(panel["highest"], -panel["lowest"]) for panel, _matrix in drawn.values()]
     assert settings(at)["ceiling"] == comparison.scale_end(drawn["softmax"][0]["highest"], max(sizes))
-    assert "{most}" in settings(at)["words"]["over"]
+    assert "{most}" in settings(at)["texts"]["over"]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_each_tile_shows_the_digit_its_attention_and_its_output_error(head, head
     at = visit("picture", {**LINK, "head": head, "causal": "1", "positions": "rope"})
     header, parts = sent(at)
     assert (header["side"], header["cell"], header["channels"]) == (SIDE, 1, 1)
-    texts = board_settings(at, "picture.board")["words"]
+    texts = board_settings(at, "picture.board")["texts"]
     assert texts["hint"] == "Point at a pixel to see its attention."
     assert texts["touch_hint"] == "Tap a pixel to see its attention."
     assert [parts[key][0]["score"] is None for key in ("original", "softmax", "local", "linear")] == [True, True, 0, 0]

@@ -39,7 +39,7 @@ def test_every_image_is_sent_with_its_number_and_its_attention_maps():
     at = open_picture()
     header, parts = sent(at)
     assert list(parts) == ["original", "noisy", "softmax", "local"]
-    texts = board_settings(at, "picture.board")["words"]
+    texts = board_settings(at, "picture.board")["texts"]
     assert texts["hint"] == "Point at a pixel to see its attention, or at a small error image to enlarge it."
     assert texts["touch_hint"] == "Tap a pixel to see its attention, or a small error image to enlarge it."
     assert (header["side"], header["cell"], header["channels"]) == (16, 1, 3)

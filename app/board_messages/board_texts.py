@@ -43,7 +43,7 @@ class BoardNames(TypedDict, total=False):
     above_ceiling: str
 
 
-def board_words(
+def board_texts(
     _: Translate, *, pins: bool, categories: bool = False, **names: Unpack[BoardNames]
 ) -> dict[str, object]:
     """Return the board's texts.
@@ -55,7 +55,7 @@ def board_words(
         names: the board's own names.
     """
     row = names.get("row_name") or _("query")
-    words: dict[str, object] = {
+    texts: dict[str, object] = {
         "unit": names.get("unit") or _("weight"),
         "rows": names.get("row_title") or _("queries"),
         "cols": names.get("col_title") or _("keys"),
@@ -88,7 +88,7 @@ def board_words(
         ),
     }
     if not pins:
-        words |= {
+        texts |= {
             "hint": _("Ctrl + wheel or double-click to zoom"),
             "touch_hint": _("Tap to read a cell · pinch to zoom"),
             "help": _(
@@ -98,5 +98,5 @@ def board_words(
             ),
         }
     if categories:
-        words["pooled"] = _("Each pixel shows one of up to {count} cells. Zoom in to see each cell.")
-    return words
+        texts["pooled"] = _("Each pixel shows one of up to {count} cells. Zoom in to see each cell.")
+    return texts
