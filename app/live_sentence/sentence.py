@@ -97,9 +97,9 @@ def live_sentence(
     texts = _texts() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
     settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "texts": texts}
 
-    def report(reported: object) -> None:
-        if isinstance(reported, dict):
-            on_turn(SentenceState(int(reported["word"]), dict(reported["steps"])))
+    def report(event: object) -> None:
+        if isinstance(event, dict):
+            on_turn(SentenceState(int(event["word"]), dict(event["steps"])))
 
     message = pack(tokens, rows, key=key)
     mount(message, key=key, events={"turn": report}, settings=settings, receiver=_SENTENCE)

@@ -10,7 +10,7 @@ import streamlit as st
 from app.board_messages.board_texts import BoardNames, board_texts
 from app.board_messages.packing import encode, pack, pack_panel
 from app.board_messages.panel import Category, Panel
-from app.matrix_board.component import mount, mount_held
+from app.matrix_board.component import mount, mount_dragged
 from app.words.i18n import _
 
 P = TypeVar("P")
@@ -89,23 +89,23 @@ def matrix_board(
         "texts": board_texts(_, pins=on_pin is not None, categories=categories is not None, **names),
     }
 
-    def pin(reported: object) -> None:
-        if on_pin and isinstance(reported, dict):
-            on_pin(reported["row"])
+    def pin(event: object) -> None:
+        if on_pin and isinstance(event, dict):
+            on_pin(event["row"])
 
-    def stop(reported: object) -> None:
-        if on_frame and isinstance(reported, int):
-            on_frame(reported)
+    def stop(event: object) -> None:
+        if on_frame and isinstance(event, int):
+            on_frame(event)
 
     # The session stores these functions. A reference to the panels would keep all matrices in memory.
     keys = frozenset(panel.key for panel in panels)
     columns = labels if col_labels is None else col_labels
-    message, parts = pack(panels, labels, columns, key=key, diverging=diverging, last_turn=last_turn(key))
+    message, large_panels = pack(panels, labels, columns, key=key, diverging=diverging, last_turn=last_turn(key))
     events = {"pin": pin, "stop": stop, **setting_events(key, keys, on_turn, on_open)}
-    mount(message, key=key, events=events, settings=settings, parts=parts)
+    mount(message, key=key, events=events, settings=settings, panels=large_panels)
     if on_turn and redraw:
         to_message = partial(pack_panel, row_labels=labels, col_labels=columns, diverging=diverging)
-        hold(key, keys, redraw, to_message, on_turn)
+        send_dragged_panel(key, keys, redraw, to_message, on_turn)
 
 
 def last_turn(key: str) -> int:
@@ -129,20 +129,20 @@ def setting_events(
         on_open: as in `matrix_board`.
     """
 
-    def turn(reported: object) -> None:
-        if on_turn and isinstance(reported, dict):
-            st.session_state[f"{key}.last_turn"] = reported.get("turn", 0)
-            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
+    def turn(event: object) -> None:
+        if on_turn and isinstance(event, dict):
+            st.session_state[f"{key}.last_turn"] = event.get("turn", 0)
+            on_turn(str(event.get("panel")), event.get("value"), event.get("held") is True)
 
-    def open_settings(reported: object) -> None:
-        if on_open and isinstance(reported, str) and reported in panels:
-            on_open(reported)
+    def open_settings(event: object) -> None:
+        if on_open and isinstance(event, str) and event in panels:
+            on_open(event)
 
     return {"turn": turn, "open": open_settings}
 
 
 @st.fragment
-def hold(
+def send_dragged_panel(
     key: str,
     panels: Set[str],
     redraw: Callable[[str], P | None],
@@ -158,14 +158,14 @@ def hold(
         to_message: returns the message of a panel.
         on_turn: as in `matrix_board`.
     """
-    asked = f"{key}.held"
+    state_key = f"{key}.held"
 
-    def turn(reported: object) -> None:
-        if isinstance(reported, dict) and reported.get("panel") in panels:
-            on_turn(reported["panel"], reported.get("value"), True)
-            st.session_state[asked] = reported["panel"], reported.get("turn", 0)
+    def turn(event: object) -> None:
+        if isinstance(event, dict) and event.get("panel") in panels:
+            on_turn(event["panel"], event.get("value"), True)
+            st.session_state[state_key] = event["panel"], event.get("turn", 0)
 
-    panel, turned = st.session_state.pop(asked, (None, 0))
-    drawn = None if panel is None else redraw(panel)
-    header = {"kind": "held", "key": key, "last_turn": turned}
-    mount_held(encode(header, b"" if drawn is None else to_message(drawn)), key=key, turn=turn)
+    panel, turn_number = st.session_state.pop(state_key, (None, 0))
+    redrawn = None if panel is None else redraw(panel)
+    header = {"kind": "held", "key": key, "last_turn": turn_number}
+    mount_dragged(encode(header, b"" if redrawn is None else to_message(redrawn)), key=key, turn=turn)

@@ -24,7 +24,7 @@ RECEIVER = script(_CHANNELS / "numbers.js")
 """The script of a component that passes its messages to the page's script."""
 PANELS = _VIEWS / "panels.css"
 """The styles that boards of matrices and of images share."""
-LIGHT = 16_000
+MAX_JOINED_BYTES = 16_000
 """Bytes of a message up to which its settings are sent with it: sending it again costs less than an instance."""
 
 
@@ -39,9 +39,9 @@ def receiver(name: str, *styles: Path) -> Callable[..., Any]:
     return st.components.v2.component(name, css=css, js=RECEIVER)
 
 
-_NUMBERS = receiver("attention_lab_board", PANELS, _VIEWS / "board.css", _VIEWS / "strips.css")
-_PART = st.components.v2.component("attention_lab_board_part", js=RECEIVER)
-_HELD = st.components.v2.component("attention_lab_board_held", js=RECEIVER)
+_BOARD = receiver("attention_lab_board", PANELS, _VIEWS / "board.css", _VIEWS / "strips.css")
+_PANEL = st.components.v2.component("attention_lab_board_part", js=RECEIVER)
+_DRAGGED = st.components.v2.component("attention_lab_board_held", js=RECEIVER)
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_CHANNELS / "settings.js"))
 
 
@@ -51,8 +51,8 @@ def mount(
     key: str,
     events: Mapping[str, Callable[[Any], None]],
     settings: Mapping[str, object],
-    parts: Mapping[str, bytes] | None = None,
-    receiver: Callable[..., Any] = _NUMBERS,
+    panels: Mapping[str, bytes] | None = None,
+    receiver: Callable[..., Any] = _BOARD,
 ) -> None:
     """Draw the component on the page.
 
@@ -61,16 +61,16 @@ def mount(
         key: the element's key, which all instances of the board receive.
         events: callbacks by the name of the browser's event; called with the event's data before the script runs.
         settings: texts and the visitor's choices, JSON-serialisable.
-        parts: further messages from `encode`, by a name that is unique on the board.
+        panels: further messages from `encode`, by a name that is unique on the board.
         receiver: the component that receives ``message``.
     """
     callbacks: dict[str, Any] = {f"on_{event}_change": partial(_call, key, event, act) for event, act in events.items()}
-    if not parts and len(message) <= LIGHT:
+    if not panels and len(message) <= MAX_JOINED_BYTES:
         receiver(key=key, data=_with_settings(message, settings), **callbacks)
         return
     receiver(key=key, data=message, **callbacks)
-    for name, part in (parts or {}).items():
-        _PART(key=f"board_part.{key}.{name}", data=part)  # app/page_script/style.css hides elements with this prefix
+    for name, data in (panels or {}).items():
+        _PANEL(key=f"board_part.{key}.{name}", data=data)  # app/page_script/style.css hides elements with this prefix
     # The settings are sent as bytes, because Streamlit would search a dictionary for tables.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 
@@ -81,7 +81,7 @@ def _with_settings(message: bytes, settings: Mapping[str, object]) -> bytes:
     return len(header).to_bytes(4, "little") + header + message[end:]
 
 
-def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:
+def mount_dragged(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:
     """Draw the component that reports the values of a dragged knob to the script and receives the knob's new panel.
 
     Args:
@@ -89,11 +89,11 @@ def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None
         key: the board's key.
         turn: called with the reported value before the script runs.
     """
-    mounted = f"board_part.{key}.held"
-    _HELD(key=mounted, data=message, on_turn_change=partial(_call, mounted, "turn", turn))
+    mount_key = f"board_part.{key}.held"
+    _DRAGGED(key=mount_key, data=message, on_turn_change=partial(_call, mount_key, "turn", turn))
 
 
-def _call(key: str, event: str, act: Callable[[Any], None]) -> None:
-    reported = st.session_state[key].get(event)
-    if reported is not None:
-        act(reported)
+def _call(key: str, event: str, react: Callable[[Any], None]) -> None:
+    value = st.session_state[key].get(event)
+    if value is not None:
+        react(value)

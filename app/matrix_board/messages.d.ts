@@ -240,8 +240,8 @@ export type Place = [layer: number, head: number | null];
 export interface HeadsSettings {
   selected: Place | null;
   height: number;
-  largest: number;
-  names: [layer: number, head: number, note: string, text: string][];
+  max_size: number;
+  heads: [layer: number, head: number, note: string, text: string][];
   in_order: boolean;
   reveal: boolean;
   texts: Record<"place" | "layer_mark" | "head_mark" | "help", string>;
@@ -257,8 +257,8 @@ export interface StripsHeader extends Header<"strips"> {
 
 export interface StripsSettings {
   pinned: number | null;
-  whole: string | null;
-  lines: { key: string; note: string }[];
+  unfolded: string | null;
+  strips: { key: string; note: string }[];
   texts: Record<"heading" | "none" | "unfold" | "fold" | "help", string>;
 }
 

@@ -9,7 +9,7 @@ from app.figures.categories import OTHER, PRIMITIVES
 from app.words.i18n import _
 
 
-class Kinds:
+class PairKinds:
     """The categories of pairs on one board: each primitive, and each mix of several, which the legend omits.
 
     Args:
@@ -17,20 +17,20 @@ class Kinds:
     """
 
     def __init__(self, boards: Iterable[Mapping[str, np.ndarray]]) -> None:
-        known = {name for parts in boards for name, part in parts.items() if part.any()}
-        order = [*PRIMITIVES, *sorted(known - PRIMITIVES.keys())]
-        self._names: list[tuple[str, ...]] = [(name,) for name in order if name in known]
+        used = {name for patterns in boards for name, pairs in patterns.items() if pairs.any()}
+        order = [*PRIMITIVES, *sorted(used - PRIMITIVES.keys())]
+        self._names: list[tuple[str, ...]] = [(name,) for name in order if name in used]
 
-    def codes(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    def codes(self, patterns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return each pair's category number on the board, ``float32 [n, n]``; 0 for a pair that is not allowed.
 
         Args:
-            parts: the pairs that each primitive allows, ``bool [n, n]`` each; a pair has the colour of the first.
+            patterns: the pairs that each primitive allows, ``bool [n, n]`` each; a pair has the colour of the first.
         """
-        bits = sum(part.astype(np.int64) << place for place, part in enumerate(parts.values()))
+        bits = sum(pairs.astype(np.int64) << i for i, pairs in enumerate(patterns.values()))
         codes = np.zeros(np.shape(bits), np.float32)
         for mix in np.unique(bits).tolist():
-            names = tuple(name for place, name in enumerate(parts) if mix >> place & 1)
+            names = tuple(name for i, name in enumerate(patterns) if mix >> i & 1)
             if not names:
                 continue
             if names not in self._names:

@@ -22,7 +22,7 @@ class Strip:
 
 
 def row_strips(
-    lines: Sequence[Strip],
+    strips: Sequence[Strip],
     tokens: Sequence[str],
     *,
     joined: Sequence[bool],
@@ -30,7 +30,7 @@ def row_strips(
     key: str,
     board: str,
     pinned: int | None,
-    whole: str | None,
+    unfolded: str | None,
     on_unfold: Callable[[str | None], None],
 ) -> None:
     """Draw the text once for each panel of a board, which provides the numbers, the colours and the pin.
@@ -39,7 +39,7 @@ def row_strips(
     with the largest weights are written out. The other words are thin bars until the strip is unfolded.
 
     Args:
-        lines: the title line of each panel's strip.
+        strips: the title line of each panel's strip.
         tokens: one token per column of the board.
         joined: one flag per token: whether it only continues the character of the token before it, which is then
             written out for both.
@@ -47,7 +47,7 @@ def row_strips(
         key: the element's key, unique in the app.
         board: the board's key.
         pinned: the row that the lines are about.
-        whole: the panel whose strip shows the whole text.
+        unfolded: the panel whose strip shows the whole text.
         on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
     """
     texts = {
@@ -69,14 +69,14 @@ def row_strips(
         }
     settings = {
         "pinned": pinned,
-        "whole": whole,
-        "lines": [asdict(line) for line in lines],
+        "unfolded": unfolded,
+        "strips": [asdict(line) for line in strips],
         "texts": {**texts, "unfold": _("Whole text"), "fold": _("One line")},
     }
 
-    def report(reported: object) -> None:
-        if isinstance(reported, dict):
-            on_unfold(reported["strip"])
+    def report(event: object) -> None:
+        if isinstance(event, dict):
+            on_unfold(event["strip"])
 
     message = encode(
         {

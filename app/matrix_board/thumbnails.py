@@ -36,8 +36,8 @@ def thumbnail_board(
     key: str,
     on_choose: Callable[[tuple[int, int]], None] | None = None,
     height: int = 420,
-    largest: int = 56,
-    names: Sequence[HeadLabel] = (),
+    max_size: int = 56,
+    heads: Sequence[HeadLabel] = (),
     in_order: bool = False,
     reveal: bool = False,
 ) -> None:
@@ -51,8 +51,8 @@ def thumbnail_board(
         key: the element's key, unique in the app.
         on_choose: called with the chosen (layer, head) before the script's next run, like other widgets' callbacks.
         height: the board's height in pixels, if a head then has at least twelve.
-        largest: the largest side of a thumbnail, in pixels.
-        names: the descriptions of heads.
+        max_size: the largest side of a thumbnail, in pixels.
+        heads: the descriptions of heads.
         in_order: whether only the named heads are shown, in their order, as large as possible.
         reveal: whether the page scrolls to the thumbnails.
     """
@@ -60,8 +60,8 @@ def thumbnail_board(
     settings = {
         "selected": None if layer is None else [layer, head if head is not None and head >= 0 else None],
         "height": height,
-        "largest": largest,
-        "names": [list(astuple(each)) for each in names],
+        "max_size": max_size,
+        "heads": [list(astuple(each)) for each in heads],
         "in_order": in_order,
         "reveal": reveal,
         "texts": {
@@ -75,9 +75,9 @@ def thumbnail_board(
         },
     }
 
-    def choose(reported: object) -> None:
-        if on_choose and isinstance(reported, list):
-            on_choose((int(reported[0]), int(reported[1])))
+    def choose(event: object) -> None:
+        if on_choose and isinstance(event, list):
+            on_choose((int(event[0]), int(event[1])))
 
     mount(pack_thumbnails(images, key=key), key=key, events={"choose": choose}, settings=settings)
 
@@ -102,9 +102,9 @@ def shades(images: np.ndarray) -> np.ndarray:
     if np.isinf(values).any() or (values < 0).any():
         raise ValueError("miniatures must be finite and not negative")
     largest = values.max(axis=(-2, -1), keepdims=True)
-    places: np.ndarray = np.rint(np.sqrt(values / np.where(largest > 0, largest, 1)) * 254).astype(np.uint8)
-    places[masked] = _MASKED
-    return places
+    shade_codes: np.ndarray = np.rint(np.sqrt(values / np.where(largest > 0, largest, 1)) * 254).astype(np.uint8)
+    shade_codes[masked] = _MASKED
+    return shade_codes
 
 
 def pack_thumbnails(images: np.ndarray, *, key: str) -> bytes:

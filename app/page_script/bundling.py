@@ -10,17 +10,17 @@ EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 def modules(entry: Path) -> dict[Path, str]:
     """Return a module and all modules it imports, as text by path; imported modules come first."""
-    found: dict[Path, str] = {}
+    text_by_path: dict[Path, str] = {}
 
-    def take(path: Path) -> None:
+    def collect(path: Path) -> None:
         text = path.read_text("utf-8")
-        for each in IMPORT.finditer(text):
-            if (imported := Path(normpath(path.parent / each[2]))) not in found:
-                take(imported)
-        found[path] = text
+        for match in IMPORT.finditer(text):
+            if (imported := Path(normpath(path.parent / match[2]))) not in text_by_path:
+                collect(imported)
+        text_by_path[path] = text
 
-    take(entry)
-    return found
+    collect(entry)
+    return text_by_path
 
 
 def script(entry: Path) -> str:

@@ -37,10 +37,10 @@ def mount(section: str, page: str) -> None:
     _component()(
         key=_KEY,
         data={"section": section, "page": page, "input": _("Input"), "menu": _("Menu"), "language": language},
-        on_form_change=_take_form,
-        on_language_change=_take_language,
-        on_narrow_change=_take_narrow,
-        on_returned_change=_draw_again,
+        on_form_change=_open_form,
+        on_language_change=_set_language,
+        on_narrow_change=_store_narrow,
+        on_returned_change=_rerun_page,
     )
 
 
@@ -58,12 +58,12 @@ def files() -> dict[str, bytes]:
 
     Each version of a script has its own name. The page's script loads the library when a page has a chart.
     """
-    here = Path(__file__).parent
-    library = (here / "charts" / "plotly" / "plotly.min.js").read_bytes()
-    plotly = _versioned("plotly", library)
+    folder = Path(__file__).parent
+    library = (folder / "charts" / "plotly" / "plotly.min.js").read_bytes()
+    plotly = _versioned_name("plotly", library)
     terms = json.dumps({code: glossary.translated_entries(code) for code in i18n.languages()}, ensure_ascii=False)
-    text = f'const PLOTLY = "./{plotly}";\nconst GLOSSARY = {terms};\n{script(here / "entry.js")}'.encode()
-    return {_versioned("page_script", text): text, plotly: library}
+    page_script = f'const PLOTLY = "./{plotly}";\nconst GLOSSARY = {terms};\n{script(folder / "entry.js")}'.encode()
+    return {_versioned_name("page_script", page_script): page_script, plotly: library}
 
 
 def script_name() -> str:
@@ -71,25 +71,25 @@ def script_name() -> str:
     return next(iter(files()))
 
 
-def _versioned(name: str, text: bytes) -> str:
+def _versioned_name(name: str, text: bytes) -> str:
     return f"{name}.{blake2b(st.__version__.encode() + text, digest_size=6).hexdigest()}.js"
 
 
-def _take_form() -> None:
+def _open_form() -> None:
     st.session_state[OPEN_FORMS] = (st.session_state[_KEY].form,)
 
 
-def _take_language() -> None:
+def _set_language() -> None:
     """Set the language that the visitor chose in the menu; another word from the browser changes nothing."""
     if (chosen := st.session_state[_KEY].language) in i18n.languages():
         LanguageOptions.language.set(chosen)
 
 
-def _draw_again() -> None:
+def _rerun_page() -> None:
     """Rerun the page after a lost connection was restored; the run itself is all that is needed."""
     url.keep_notice_next_run()
 
 
-def _take_narrow() -> None:
+def _store_narrow() -> None:
     st.session_state[NARROW] = bool(st.session_state[_KEY].narrow)
     url.keep_notice_next_run()

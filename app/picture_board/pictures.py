@@ -13,7 +13,7 @@ import numpy as np
 
 from app.board_messages.packing import encode, read_digest
 from app.matrix_board import Knob
-from app.matrix_board.board import hold, last_turn, setting_events
+from app.matrix_board.board import last_turn, send_dragged_panel, setting_events
 from app.matrix_board.component import PANELS, mount, receiver
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import AttentionMaps
@@ -94,8 +94,8 @@ def picture_board(
             the tile no longer exists.
     """
 
-    def pin(reported: object) -> None:
-        if isinstance(reported, dict) and isinstance(pixel := reported.get("pixel"), int | None):
+    def pin(event: object) -> None:
+        if isinstance(event, dict) and isinstance(pixel := event.get("pixel"), int | None):
             on_pin(pixel)
 
     with_settings = {tile.key for tile in tiles if tile.settings_label}
@@ -115,8 +115,8 @@ def picture_board(
         "file_name": file_name,
     }
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
-    mount(encode(header), key=key, events=events, settings=settings, parts=parts, receiver=_PICTURES)
-    hold(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
+    mount(encode(header), key=key, events=events, settings=settings, panels=parts, receiver=_PICTURES)
+    send_dragged_panel(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
 
 
 def _pack(tile: Tile, full_error: float) -> bytes:

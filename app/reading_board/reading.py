@@ -51,11 +51,11 @@ def reading_board(
     original: Reading,
     changed: Sequence[Reading],
     columns: Sequence[str],
-    look: ReadingState,
+    state: ReadingState,
     *,
     floor: Sequence[str] = (),
     key: str,
-    on_look: Callable[[ReadingState], None],
+    on_change: Callable[[ReadingState], None],
 ) -> None:
     """Draw the text.
 
@@ -64,16 +64,16 @@ def reading_board(
         original: the reading of the unchanged model.
         changed: the readings of the changed models.
         columns: the titles of the readings' numbers.
-        look: the visitor's choices.
+        state: the visitor's choices.
         floor: name and numbers of a line below the models that has no losses; empty for no such line.
         key: the element's key, unique in the app.
-        on_look: called before the script's next run, once a visitor chose another reading or a token.
+        on_change: called before the script's next run, once a visitor chose another reading or a token.
     """
-    settings = {**vars(look), "texts": _texts()}
+    settings = {**vars(state), "texts": _texts()}
 
-    def report(reported: object) -> None:
-        if isinstance(reported, dict):
-            on_look(ReadingState(int(reported["shown"]), int(reported["token"]), int(reported["against"])))
+    def report(event: object) -> None:
+        if isinstance(event, dict):
+            on_change(ReadingState(int(event["shown"]), int(event["token"]), int(event["against"])))
 
     message = pack(tokens, original, changed, columns, floor=floor, key=key)
     mount(message, key=key, events={"look": report}, settings=settings, receiver=_READING)

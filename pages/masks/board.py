@@ -8,7 +8,7 @@ import streamlit as st
 import attention_core as ac
 from app.figures.categories import layer_colours
 from app.matrix_board import Category, Knob, Panel, matrix_board
-from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.matrix_board.pair_kinds import PairKinds, hide_future
 from app.ui import variant_picker
 from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import label
@@ -50,7 +50,7 @@ def show(stack_reach: StackReach) -> None:
     if stack_reach.reach is None and masks.key_labels is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     unmasked = [label(a) for a in masks.patterns if not has_pattern(a.variant)]
-    kinds = Kinds(pattern.primitives for pattern in masks.sparse.values())
+    kinds = PairKinds(pattern.primitives for pattern in masks.sparse.values())
     panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.sparse.items()]
     categories = kinds.categories
     if stack_reach.reach is not None:
@@ -86,7 +86,7 @@ def show(stack_reach: StackReach) -> None:
         )
 
 
-def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
+def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairKinds) -> Panel:
     knob = variant_picker.board_knob(attention, len(masks.labels))
     lines = [rule_text(pattern), caption(pattern, all_heads=masks.view.head is None)]
     if masks.key_labels is None:

@@ -6,7 +6,7 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
-from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.matrix_board.pair_kinds import PairKinds, hide_future
 from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import HashOrder
@@ -64,7 +64,7 @@ def _hash_board(masks: Masks, attention: ac.Attention, hashed: HashOrder) -> Non
     is_sorted, round_index = MasksOptions.hash_order.value == "sorted", MasksOptions.hash_round.value + 1
     order = hashed.order if is_sorted else np.arange(len(hashed.order))
     labels = [masks.labels[i] for i in order]
-    kinds = Kinds([hashed.parts])
+    kinds = PairKinds([hashed.parts])
     codes = hide_future(kinds.codes(hashed.parts), causal=masks.view.causal)
     matrix_board(
         [

@@ -51,8 +51,8 @@ def show(comparison: Comparison) -> None:
         key="heads.large",
         on_choose=input_panel.select_head,
         height=MAX_HEIGHT,
-        largest=MAX_SIDE,
-        names=[
+        max_size=MAX_SIDE,
+        heads=[
             HeadLabel(
                 each.layer,
                 each.head,

@@ -53,7 +53,7 @@ def show(comparison: Comparison) -> None:
         key="matrices.strips",
         board=BOARD,
         pinned=comparison.row,
-        whole=MatricesOptions.coloured.value,
+        unfolded=MatricesOptions.coloured.value,
         on_unfold=_set_coloured,
     )
 

@@ -96,7 +96,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         ),
         floor=(_("Uniform guess over the vocabulary"), "–", "–", formatted(words.GUESS_LOSS, ".1f")),
         key=f"{key}.board",
-        on_look=select_reading,
+        on_change=select_reading,
     )
 
 

@@ -9,7 +9,7 @@ from app.board_messages.packing import pack
 from app.figures.categories import PRIMITIVES, layer_colours
 from app.figures.theme import DARK, LIGHT, sample_ramp
 from app.matrix_board import Panel
-from app.matrix_board.pair_kinds import Kinds
+from app.matrix_board.pair_kinds import PairKinds
 
 
 def read(panel: Panel) -> tuple[dict, np.ndarray]:
@@ -34,7 +34,7 @@ def test_a_pair_of_two_primitives_has_the_colour_of_the_first_and_names_both():
     band, column = np.tri(3, dtype=bool), np.zeros((3, 3), bool)
     column[:, 0] = column[0, 2] = True
     parts = {"window": band, "sink": column, "global": np.zeros((3, 3), bool)}
-    kinds = Kinds([parts])
+    kinds = PairKinds([parts])
     codes = kinds.codes(parts)
     named = kinds.categories
     shown = [[named[int(code) - 1].name if code else "" for code in row] for row in codes]

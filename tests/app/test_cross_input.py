@@ -83,7 +83,7 @@ def test_the_strip_of_a_query_shows_the_keys():
     assert board_settings(at, "matrices.board")["pinned"] == 2
     weights = softmax(Q[1] @ K[1].T / 8**0.5)[2]
     at = upload("matrices", row=2, head=1, variants=("softmax",))
-    [said] = [line["note"] for line in board_settings(at, "matrices.strips")["lines"]]
+    [said] = [line["note"] for line in board_settings(at, "matrices.strips")["strips"]]
     first = int(np.argmax(weights))
     names = ["one", "two", "one (2)", *WORDS[3:]]
     assert said.startswith("attends most to")

@@ -229,7 +229,7 @@ def test_only_an_installed_language_of_the_browser_is_used(chinese, monkeypatch)
     monkeypatch.setattr(mounting.LanguageOptions.language, "set", taken.append)
     for word in ("zh", "xx", None, "en", "../en"):
         monkeypatch.setattr(mounting.st, "session_state", {mounting._KEY: type("State", (), {"language": word})})
-        mounting._take_language()
+        mounting._set_language()
     assert taken == ["zh", "en"]
 
 

@@ -295,7 +295,7 @@ VIEWS = {
 }
 """Addresses that together show every control."""
 TRIED = set()
-"""Kinds of controls that have been tried; the variants' controls are the same on every page."""
+"""PairKinds of controls that have been tried; the variants' controls are the same on every page."""
 
 
 def kind_of(key):

@@ -272,7 +272,7 @@ def test_a_measurement_is_stopped_and_continued(calls):
     at.button(key="page.continue").click().run()
     assert returned(at) == "returned [0, 1, 4, 9]"
     assert label(at, "page.continue") is None
-    assert at.session_state["page.run"].done == 4
+    assert at.session_state["page.run"].done_count == 4
 
 
 def test_a_run_without_measurements_cannot_be_continued(calls):

@@ -86,7 +86,7 @@ export class Strips {
   /** @param {StripsSettings} settings */
   show(settings) {
     this.settings = settings;
-    this.whole = settings.whole;
+    this.whole = settings.unfolded;
     this.root.setAttribute("aria-label", settings.texts.help);
     this.schedule();
   }
@@ -123,7 +123,7 @@ export class Strips {
 
   paint() {
     const { board, pinned } = this.rows;
-    const { texts, lines } = this.settings;
+    const { texts, strips } = this.settings;
     const panels = pinned === null ? board.panels.slice(0, 1) : board.panels;
     const room = this.root.clientWidth;
     const columns = panels.length > LINES && room >= 2 * TIGHT + COLUMN_GAP ? 2 : 1;
@@ -138,7 +138,7 @@ export class Strips {
     panels.forEach((panel, i) => {
       const strip = /** @type {HTMLElement} */ (this.list.children[i]);
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
-      const line = lines.find((each) => each.key === panel.key);
+      const line = strips.find((each) => each.key === panel.key);
       title.textContent = pinned === null ? "" : panel.title;
       const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.outdatedPanels.has(panel.key);
       note.textContent = note.title = holds ? (line?.note ?? "") : "";

@@ -125,19 +125,19 @@ export class Thumbnails {
    * @returns {[layer: number, head: number][]}
    */
   get places() {
-    if (this.settings.in_order) return this.settings.names.map(([layer, head]) => [layer, head]);
+    if (this.settings.in_order) return this.settings.heads.map(([layer, head]) => [layer, head]);
     return Array.from({ length: this.layers * this.heads }, (_, i) => [Math.floor(i / this.heads), i % this.heads]);
   }
 
   paint() {
     const { canvas, theme, layers, heads, settings } = this;
-    const { in_order: inOrder, largest } = settings;
+    const { in_order: inOrder, max_size: maxSize } = settings;
     const room = this.root.clientWidth - (inOrder ? 0 : EDGE.left);
     const tall = settings.height - EDGE.top;
-    this.columns = inOrder ? Math.max(1, Math.floor((room + BETWEEN) / (largest + BETWEEN))) : heads;
+    this.columns = inOrder ? Math.max(1, Math.floor((room + BETWEEN) / (maxSize + BETWEEN))) : heads;
     this.pitch = inOrder
       ? Math.floor((room + BETWEEN) / this.columns)
-      : Math.max(12, Math.floor(Math.min(room / heads, tall / layers, largest)));
+      : Math.max(12, Math.floor(Math.min(room / heads, tall / layers, maxSize)));
     this.drop = this.pitch + (inOrder ? NOTE : 0);
     const { places } = this;
     const lines = Math.ceil(places.length / this.columns);
@@ -151,7 +151,7 @@ export class Thumbnails {
     places.forEach(([layer, head], i) => {
       const [x, y] = this.corner(i);
       pen.context.drawImage(this.picture(layer, head), x, y, side, side);
-      if (inOrder) pen.text(settings.names[i][2], x, y + side + NOTE / 2, { colour: theme.text, size: 11 });
+      if (inOrder) pen.text(settings.heads[i][2], x, y + side + NOTE / 2, { colour: theme.text, size: 11 });
     });
     for (let layer = 0; layer < layers && !inOrder; layer += every) {
       const y = edge.top + (layer + 0.5) * this.pitch;
@@ -220,8 +220,8 @@ export class Thumbnails {
     this.tip.hidden = !place;
     this.schedule();
     if (!place) return;
-    const { texts, names } = this.settings;
-    const description = names.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
+    const { texts, heads } = this.settings;
+    const description = heads.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
     this.name.textContent = this.live.textContent = description || fill(texts.place, { layer: String(place[0]), head: String(place[1]) });
     const brush = brushOf(this.preview);
     const side = PREVIEW * devicePixelRatio;

@@ -8,7 +8,7 @@ import streamlit as st
 from app.figures.sorting import sorting
 from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
-from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.matrix_board.pair_kinds import PairKinds, hide_future
 from app.ui import chart
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, quote
 from app.words.isolation import isolate
@@ -225,7 +225,7 @@ def _chunks(data: HeadData, number: int) -> Step:
     )
 
     def draw(key: str) -> None:
-        kinds = Kinds([hashed.parts])
+        kinds = PairKinds([hashed.parts])
         codes = hide_future(kinds.codes(hashed.parts), causal=data.causal)
         sorted_labels = [data.labels[i] for i in hashed.order]
         board, side = st.columns([5, 3], gap="large")

@@ -156,7 +156,7 @@ def strips(at):
     """Return the tokens of the strips, their query, and the note on each variant's row."""
     [sent] = [c for c in at.get("bidi_component") if "-matrices.strips-" in f"{c.proto.id}-" and c.proto.bytes]
     text = settings(at, "matrices.strips")
-    return message(sent)[0]["tokens"], text["pinned"], {line["key"]: line["note"] for line in text["lines"]}
+    return message(sent)[0]["tokens"], text["pinned"], {line["key"]: line["note"] for line in text["strips"]}
 
 
 def named(panel):
@@ -367,9 +367,9 @@ def test_the_largest_changes_equal_the_numbers_of_the_panel():
 
 def test_a_link_with_a_coloured_variant_unfolds_its_text():
     given = {"input": ["synthetic"], "n": ["12"], "variants": ["softmax", "local"], "coloured": ["local"]}
-    assert settings(visit("matrices", given), "matrices.strips")["whole"] == "local"
+    assert settings(visit("matrices", given), "matrices.strips")["unfolded"] == "local"
     gone = visit("matrices", {**given, "coloured": ["linear"]})
-    assert settings(gone, "matrices.strips")["whole"] is None
+    assert settings(gone, "matrices.strips")["unfolded"] is None
     assert "coloured" in gone.warning[0].value
 
 
@@ -389,8 +389,8 @@ def test_all_heads_are_listed_in_the_chosen_order_and_can_be_selected():
     sentence = settings(at, "heads.large")
     assert sentence["in_order"]
     first = [int(table["layer"][0]), int(table["head"][0])]
-    assert sentence["names"][0][:2] == first
-    place, score = sentence["names"][0][2].split(" · ")
+    assert sentence["heads"][0][:2] == first
+    place, score = sentence["heads"][0][2].split(" · ")
     assert place == f"L{first[0]} H{first[1]}"
     assert read_number(score) == pytest.approx(scores[0], rel=0.05)
     assert f"**Layer {first[0]}, head {first[1]}** ranks first" in spoken(at)
@@ -398,7 +398,7 @@ def test_all_heads_are_listed_in_the_chosen_order_and_can_be_selected():
     assert board(at, "matrices.board")[1]["softmax"][0]["details"].startswith(f"Entropy {entropy:.2f} nats")
     sentence = settings(visit("matrices", given), "heads.large")
     assert not sentence["in_order"]
-    assert {note for _layer, _head, note, *_ in sentence["names"]} == {""}, "the grid's rows and columns say it"
+    assert {note for _layer, _head, note, *_ in sentence["heads"]} == {""}, "the grid's rows and columns say it"
 
 
 def test_every_page_links_to_all_heads():
