@@ -2,7 +2,7 @@
 /** @import { SketchHeader, SketchSettings } from "./sketch_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, make, perform } from "../matrix_board/drawing/elements.js";
+import { clamp, make, runKeyAction } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";
@@ -218,7 +218,7 @@ export class Sketch {
       this.reportTimer = setTimeout(() => this.report(), REPORT_DELAY);
     };
     const focusPoint = (/** @type {number} */ i) => this.point(clamp(i, 0, x.length - 1))?.focus();
-    perform(event, {
+    runKeyAction(event, {
       ArrowUp: () => changeHeight(1),
       ArrowDown: () => changeHeight(-1),
       PageUp: () => changeHeight(BIG_STEP),

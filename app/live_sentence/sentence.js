@@ -4,7 +4,7 @@
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { HALF } from "../matrix_board/drawing/color.js";
-import { clamp, indexAt, listenTo, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
+import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
 import { spoken, story } from "./story.js";
 import { Tour } from "./tour.js";
@@ -55,9 +55,9 @@ export class Sentence {
     document.fonts.ready.then(() => this.place());
     this.listeners = new AbortController();
     const on = listenTo(this.table, this.listeners.signal);
-    on("pointerover", (event) => event.pointerType === "mouse" && this.point(indexAt(event.target, "word")));
+    on("pointerover", (event) => event.pointerType === "mouse" && this.point(readIndex(event.target, "word")));
     on("pointerleave", () => this.point(null));
-    on("click", (event) => this.choose(indexAt(event.target, "word")));
+    on("click", (event) => this.choose(readIndex(event.target, "word")));
     on("keydown", (event) => this.key(event));
     on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
     on("change", () => this.reportAfterPause()); // a slider released, or moved by a key
@@ -68,14 +68,14 @@ export class Sentence {
   receive({ header: { tokens, labels, rows }, payload }) {
     clearTimeout(this.due);
     if (this.rows.length) this.tour.stop();
-    this.labels = labels.map(printable);
+    this.labels = labels.map(toPrintable);
     this.pointed = null;
     this.pending = this.due = undefined;
     let start = 0;
     this.rows = rows.map((row, place) => {
       const codes = new Uint16Array(payload, start, row.settings.length * tokens.length ** 2);
       start += codes.byteLength;
-      return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(printable), this.labels, place === 0);
+      return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(toPrintable), this.labels, place === 0);
     });
     this.table.replaceChildren(this.headings, ...this.rows.map((row) => row.root));
     if (this.settings) this.take();
@@ -176,13 +176,13 @@ export class Sentence {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (indexAt(event.target, "word") === null) return;
+    if (readIndex(event.target, "word") === null) return;
     const count = this.labels.length;
     const go = (/** @type {number} */ word) => {
       this.choose((word + count) % count);
       this.rows[0].words[this.word].focus();
     };
-    perform(event, {
+    runKeyAction(event, {
       ArrowLeft: () => go(this.word - 1),
       ArrowUp: () => go(this.word - 1),
       ArrowRight: () => go(this.word + 1),

@@ -22,7 +22,7 @@ export interface Pen {
   /** Draw the visible part of a matrix: on a canvas, the largest cell of each device pixel. */
   matrix(panel: Panel, table: Uint32Array, view: View, plot: Rectangle): void;
   /** Draw with a moved origin. */
-  at(x: number, y: number, draw: () => void): void;
+  translate(x: number, y: number, draw: () => void): void;
   /** Draw inside a rectangle only. */
   clip(x: number, y: number, width: number, height: number, draw: () => void): void;
 }
@@ -65,8 +65,8 @@ export interface Scale {
   over: number;
   under: number;
   name: string;
-  place(magnitude: number): number;
-  beyond(magnitude: number): boolean;
+  position(magnitude: number): number;
+  isBeyond(magnitude: number): boolean;
 }
 
 /** The colours, and the font, of the page's theme. */
@@ -138,10 +138,10 @@ export interface SentPanel
 }
 
 /** A description of an axis; `says` is equal for axes with the same tokens or other items in the same order. */
-export interface Things {
+export interface AxisDescription {
   count: number;
   named: boolean;
-  says: string;
+  identity: string;
 }
 
 /** A whole row or a whole column. */
@@ -191,7 +191,7 @@ export interface BoardSettings {
 }
 
 /** The settings for painting panels. */
-export interface Look {
+export interface Appearance {
   theme: Theme;
   palette: Palette;
   texts: BoardTexts;
@@ -273,7 +273,7 @@ export interface Received<Header = BoardHeader | ChartHeader | HeadsHeader | Hel
 }
 
 /** What is drawn from one message: a board with its panels, its strips, a model's heads, or a sentence. */
-export interface Face {
+export interface Component {
   root: HTMLElement;
   send: Send;
   receive(received: Received<any>, parts: Received<any>[]): void;

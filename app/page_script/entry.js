@@ -16,7 +16,7 @@ import { showFigures } from "../lessons/figure.js";
 import { Sketch } from "../lessons/sketch.js";
 import { Sentence } from "../live_sentence/sentence.js";
 import { linkTexts } from "../matrix_board/views/links.js";
-import { offer } from "../matrix_board/channels/main.js";
+import { startDrawing } from "../matrix_board/channels/main.js";
 import { PictureBoard } from "../picture_board/pictures.js";
 import { ReadingBoard } from "../reading_board/reading.js";
 import { followWays } from "./navigation/ways.js";
@@ -49,5 +49,5 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   leadToInput();
   showArrivals();
   linkTexts();
-  offer({ chart: Chart, pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
+  startDrawing({ chart: Chart, pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
 }

@@ -2,8 +2,8 @@
 /** @import { PicturesHeader, PicturesSettings, SentTile, Tile } from "./pictures_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, listenTo, make, perform, readTheme, settingsIcon } from "../matrix_board/drawing/elements.js";
-import { numeral } from "../matrix_board/drawing/color.js";
+import { clamp, listenTo, make, runKeyAction, readTheme, settingsIcon } from "../matrix_board/drawing/elements.js";
+import { formatNumber } from "../matrix_board/drawing/color.js";
 import { download } from "../matrix_board/drawing/export.js";
 import { Knobs } from "../matrix_board/views/knobs.js";
 import { picturesPng } from "./pictures_png.js";
@@ -167,7 +167,7 @@ export class PictureBoard {
     part(figure, ".number").title = tile.details;
     paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
     if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
-    this.knobs.fit(part(figure, ".knob"), tile);
+    this.knobs.update(part(figure, ".knob"), tile);
     part(figure, ".note").textContent = tile.note;
   }
 
@@ -219,7 +219,7 @@ export class PictureBoard {
       mark.style.top = `${(100 * row) / side}%`;
       mark.style.width = mark.style.height = `${100 / side}%`;
       if (!levels || !peaks || at >= peaks.length) continue;
-      if (known) part(figure, ".number").textContent = fill(texts.largest, { most: `${numeral(100 * peaks[at], 2)}%` });
+      if (known) part(figure, ".number").textContent = fill(texts.largest, { most: `${formatNumber(100 * peaks[at], 2)}%` });
       const own = levels.subarray(at * cells * cells, (at + 1) * cells * cells);
       paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(own[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(own[i]) / LEVELS)]);
     }
@@ -272,7 +272,7 @@ export class PictureBoard {
       const [y, x] = [row + down * cell, column + right * cell].map((place) => clamp(place, 0, side - 1));
       this.setPixel(y * side + x);
     };
-    perform(event, {
+    runKeyAction(event, {
       ArrowUp: () => go(-1, 0),
       ArrowDown: () => go(1, 0),
       ArrowLeft: () => go(0, -1),

@@ -3,7 +3,7 @@
 
 import { FINE_LINE, FINE_PRINT, originLines } from "../matrix_board/drawing/export.js";
 import { readTheme } from "../matrix_board/drawing/elements.js";
-import { brushOf, CanvasPen, fitted } from "../matrix_board/drawing/pen.js";
+import { contextOf, CanvasPen, truncate } from "../matrix_board/drawing/pen.js";
 import { knobText } from "../matrix_board/views/knobs.js";
 
 const SAVED_SIDE = 220; // CSS pixels of an image's side in the file, whatever its size on screen
@@ -23,7 +23,7 @@ export function picturesPng({ root, grid, panels }) {
   const tall = NAME_LINE + SAVED_SIDE + UNDER_IMAGE + SAVED_GAP;
   const drawn = SAVED_GAP + Math.ceil(panels.length / columns) * tall;
   const canvas = document.createElement("canvas");
-  const brush = brushOf(canvas);
+  const brush = contextOf(canvas);
   const origin = originLines(new CanvasPen(brush, 1, theme.font), width - 2 * SAVED_GAP, "");
   const height = drawn + (origin.length + 1) * FINE_LINE;
   Object.assign(canvas, { width: 2 * width, height: 2 * height });
@@ -34,7 +34,7 @@ export function picturesPng({ root, grid, panels }) {
     const [left, top] = [SAVED_GAP + (i % columns) * (SAVED_SIDE + SAVED_GAP), SAVED_GAP + Math.floor(i / columns) * tall];
     const [rank, title, number] = [".rank", ".title", ".number"].map((name) => figure.querySelector(name)?.textContent ?? "");
     const room = SAVED_SIDE - pen.measure(number, 14, 600) - 8;
-    pen.text(fitted(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
+    pen.text(truncate(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
     pen.text(number, left + SAVED_SIDE, top + 10, { size: 14, weight: 600, colour: theme.text, align: "right" });
     drawShown(pen, figure, left, top + NAME_LINE);
     const below = top + NAME_LINE + SAVED_SIDE + 6;

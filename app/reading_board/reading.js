@@ -2,7 +2,7 @@
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, indexAt, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
+import { clamp, readIndex, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
 const WORSE = 6; // the increase in nats at which a token has the full colour
@@ -47,10 +47,10 @@ export class ReadingBoard {
     const side = make("div", {}, this.loss, this.legend, this.largest);
     this.root = make("div", { class: "reading" }, make("div", { class: "above" }, this.table, side), this.text);
     host.append(this.root);
-    this.text.addEventListener("pointerover", (event) => this.point(indexAt(event.target, "token")));
+    this.text.addEventListener("pointerover", (event) => this.point(readIndex(event.target, "token")));
     this.text.addEventListener("pointerleave", () => this.point(null));
-    this.text.addEventListener("focusin", (event) => this.point(indexAt(event.target, "token")));
-    this.text.addEventListener("click", (event) => this.choose(indexAt(event.target, "token")));
+    this.text.addEventListener("focusin", (event) => this.point(readIndex(event.target, "token")));
+    this.text.addEventListener("click", (event) => this.choose(readIndex(event.target, "token")));
     this.text.addEventListener("keydown", (event) => this.key(event));
     this.table.addEventListener("keydown", (event) => this.turn(event));
     this.baseline.addEventListener("change", () => {
@@ -62,7 +62,7 @@ export class ReadingBoard {
 
   /** @param {Received<ReadingHeader>} received */
   receive({ header: { tokens, columns, rows, floor } }) {
-    this.labels = tokens.map(printable);
+    this.labels = tokens.map(toPrintable);
     this.rows = rows;
     this.columns = columns;
     this.floor = floor;
@@ -212,14 +212,14 @@ export class ReadingBoard {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const place = indexAt(event.target, "token");
+    const place = readIndex(event.target, "token");
     if (place === null) return;
     const go = (/** @type {number} */ to) => {
       this.at = clamp(to, 0, this.tokens.length - 1);
       this.tokens.forEach((each, i) => (each.tabIndex = i === this.at ? 0 : -1));
       this.tokens[this.at].focus();
     };
-    perform(event, {
+    runKeyAction(event, {
       ArrowLeft: () => go(place - 1),
       ArrowUp: () => go(place - 1),
       ArrowRight: () => go(place + 1),
@@ -235,7 +235,7 @@ export class ReadingBoard {
     const count = this.choices.length;
     if (!count) return;
     const go = (/** @type {number} */ by) => this.pick((this.shown + by + count) % count);
-    perform(event, { ArrowUp: () => go(-1), ArrowLeft: () => go(-1), ArrowDown: () => go(1), ArrowRight: () => go(1) });
+    runKeyAction(event, { ArrowUp: () => go(-1), ArrowLeft: () => go(-1), ArrowDown: () => go(1), ArrowRight: () => go(1) });
   }
 
   destroy() {

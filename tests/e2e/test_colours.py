@@ -29,7 +29,7 @@ def colour(evaluate):
         const palette = PALETTES.light;
         const code = HALF.findIndex((half, i) => i <= LARGEST && half === Math.abs(value) * 256);
         const table = colourTable(makeScale(facts), 1 / 256, palette);
-        const ends = { over: packed(palette.over), under: packed(palette.under), top: packed(palette.positive[255]) };
+        const ends = { over: packColour(palette.over), under: packColour(palette.under), top: packColour(palette.positive[255]) };
         return { colour: table[value < 0 ? code | 0x8000 : code], ...Object.fromEntries(
             Object.entries(ends).map(([name, end]) => [name, end >>> 0])) };
     })()"""
@@ -70,11 +70,11 @@ def test_values_beyond_either_end_have_their_own_colour(colour):
 
 
 def test_a_value_rounded_up_to_the_ceiling_is_not_beyond_it(evaluate):
-    beyond = "[1.0004, 1.002].map(makeScale(given[0]).beyond)"
+    beyond = "[1.0004, 1.002].map(makeScale(given[0]).isBeyond)"
     assert evaluate(beyond, FACTS | {"ceiling": 1.0, "highest": 2.0}) == [False, True]
 
 
 @pytest.mark.parametrize(("transform", "middle"), [("linear", 0.25), ("sqrt", 0.5), ("log", 0.7)])
 def test_a_position_on_the_ramp_follows_the_transform(evaluate, transform, middle):
-    places = evaluate("[0, 0.25, 1, 9].map(makeScale(given[0]).place)", FACTS | {"transform": transform})
+    places = evaluate("[0, 0.25, 1, 9].map(makeScale(given[0]).position)", FACTS | {"transform": transform})
     assert places == [0, pytest.approx(middle, abs=0.035), 1, 1]

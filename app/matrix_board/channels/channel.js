@@ -2,7 +2,7 @@
 // components, which share no script, so this data is a property of the page's global object.
 /** @import { Mounted } from "../messages" */
 
-/** @typedef {{ draw(mounted: Mounted<Uint8Array>): void, drop(host: object): void }} Drawing */
+/** @typedef {{ draw(mounted: Mounted<Uint8Array>): void, unmount(host: object): void }} Drawing */
 
 const CHANNEL = Symbol.for("attention-lab.board");
 /** @type {{ lastSettings: Map<string, string>, waiting: Map<object, Mounted<Uint8Array>>, drawing?: Drawing }} */

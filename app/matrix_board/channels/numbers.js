@@ -11,6 +11,6 @@ export default function (mounted) {
   else channel.waiting.set(host, mounted);
   return () => {
     channel.waiting.delete(host);
-    channel.drawing?.drop(host);
+    channel.drawing?.unmount(host);
   };
 }

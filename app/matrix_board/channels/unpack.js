@@ -17,8 +17,8 @@ export function unpack(message) {
  * @param {Received} received
  * @returns {Received<SentPanel>[]}
  */
-export function within({ header, payload }) {
+export function unpackPanels({ header, payload }) {
   let end = 0;
-  const cut = (/** @type {number} */ length) => new Uint8Array(payload, (end += length) - length, length);
-  return header.kind === "board" ? header.inline_lengths.map((length) => /** @type {Received<SentPanel>} */ (unpack(cut(length)))) : [];
+  const take = (/** @type {number} */ length) => new Uint8Array(payload, (end += length) - length, length);
+  return header.kind === "board" ? header.inline_lengths.map((length) => /** @type {Received<SentPanel>} */ (unpack(take(length)))) : [];
 }

@@ -3,7 +3,7 @@
 
 import { make } from "../drawing/elements.js";
 import { Board } from "../views/board.js";
-import { unpack, within } from "./unpack.js";
+import { unpack, unpackPanels } from "./unpack.js";
 
 /* global CSS_OF_BOARD -- attention_lab/notebook.py defines it above this script */
 
@@ -31,20 +31,20 @@ function render({ model, el }) {
   const receive = () => {
     const { buffer, byteOffset, byteLength } = /** @type {DataView} */ (model.get("message"));
     const received = /** @type {Received<BoardHeader>} */ (unpack(new Uint8Array(buffer, byteOffset, byteLength)));
-    board.receive(received, within(received));
+    board.receive(received, unpackPanels(received));
   };
-  const adjust = () => board.show({ ...model.get("settings"), pinned: model.get("pinned") });
-  const watch = new MutationObserver(() => board.retheme());
-  for (const each of [document.documentElement, document.body]) watch.observe(each, { attributes: true });
+  const applySettings = () => board.show({ ...model.get("settings"), pinned: model.get("pinned") });
+  const observer = new MutationObserver(() => board.retheme());
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
   model.on("change:message", receive);
-  model.on("change:settings change:pinned", adjust);
+  model.on("change:settings change:pinned", applySettings);
   receive();
-  adjust();
+  applySettings();
   board.retheme();
   return () => {
     model.off("change:message", receive);
-    model.off("change:settings change:pinned", adjust);
-    watch.disconnect();
+    model.off("change:settings change:pinned", applySettings);
+    observer.disconnect();
     board.destroy();
   };
 }

@@ -1,8 +1,8 @@
 // Boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is no category.
-/** @import { BoardSettings, Category, Look, Mode, Pen } from "../messages" */
+/** @import { BoardSettings, Category, Appearance, Mode, Pen } from "../messages" */
 
-import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
-import { inLines } from "./pen.js";
+import { fromHex, HALF, LARGEST, packColour, PALETTES } from "./color.js";
+import { wrapItems } from "./pen.js";
 
 const LEGEND_SIZE = 13; // the font size of a legend
 
@@ -16,7 +16,7 @@ const LEGEND_SIZE = 13; // the font size of a legend
  * @param {number} code
  * @param {number} unit
  */
-const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
+const categoryIndex = (code, unit) => Math.round(HALF[code] * unit) - 1;
 
 /**
  * Return the colour of each code of a panel with categories.
@@ -27,9 +27,9 @@ const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
  */
 export function categoryTable(categories, unit, mode, frame) {
   const table = new Uint32Array(65536);
-  const none = packed(fromHex(PALETTES[mode].none));
-  const colours = categories.map((each) => (each[mode] && isShown(each, frame) ? packed(fromHex(each[mode])) : none));
-  for (let code = 0; code <= LARGEST; code++) table[code] = colours[kindOf(code, unit)] ?? none;
+  const none = packColour(fromHex(PALETTES[mode].none));
+  const colours = categories.map((each) => (each[mode] && isShown(each, frame) ? packColour(fromHex(each[mode])) : none));
+  for (let code = 0; code <= LARGEST; code++) table[code] = colours[categoryIndex(code, unit)] ?? none;
   return table;
 }
 
@@ -43,22 +43,22 @@ const isShown = (/** @type {Category} */ category, /** @type {number} */ frame) 
  * @param {BoardSettings} settings
  */
 export function categoryName(code, unit, { categories, texts, frame }) {
-  const category = categories?.[kindOf(code, unit)];
+  const category = categories?.[categoryIndex(code, unit)];
   if (!category) return texts.none;
   return isShown(category, frame) ? category.name : texts.later;
 }
 
 /**
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {string | null} masked
  * @param {string[]} [omitted] the groups that panels explain; their categories without a colour are named with those of 0
  * @returns {Item[]}
  */
 export function legendItems({ categories, texts, palette, theme }, masked, omitted = []) {
-  const every = (categories ?? []).filter((each) => each.listed);
-  const listed = every.filter(({ group }) => !omitted.includes(group));
-  const blank = every.filter((each) => omitted.includes(each.group) && !each[theme.mode]).map(({ name }) => name);
+  const all = (categories ?? []).filter((each) => each.listed);
+  const listed = all.filter(({ group }) => !omitted.includes(group));
+  const blank = all.filter((each) => omitted.includes(each.group) && !each[theme.mode]).map(({ name }) => name);
   const groups = [...new Set([...(texts.none ? [""] : []), ...listed.map(({ group }) => group)])];
   const items = groups.flatMap((group) => [
     { name: group || texts.unit, heading: true },
@@ -70,7 +70,7 @@ export function legendItems({ categories, texts, palette, theme }, masked, omitt
 
 /**
  * Return the heading of a group, the names of its first and last colour, and its colours.
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {string} group
  */
 export function groupColours({ categories, theme }, group) {
@@ -88,9 +88,9 @@ export const legendText = (/** @type {Item[]} */ items) =>
  * @param {number} width
  * @param {Item[]} items
  */
-export function legendPlaces(pen, width, items) {
-  const long = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, LEGEND_SIZE, 600) : 19 + pen.measure(name, LEGEND_SIZE));
-  return inLines(items.map((item) => ({ long: long(item), gap: item.heading ? 8 : 12 })), width);
+export function layoutCategories(pen, width, items) {
+  const lengthOf = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, LEGEND_SIZE, 600) : 19 + pen.measure(name, LEGEND_SIZE));
+  return wrapItems(items.map((item) => ({ long: lengthOf(item), gap: item.heading ? 8 : 12 })), width);
 }
 
 /**
@@ -99,13 +99,13 @@ export function legendPlaces(pen, width, items) {
  * @param {number} x
  * @param {number} y
  * @param {number} width
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {Item[]} items
  */
 export function drawCategories(pen, x, y, width, { theme, palette }, items) {
-  legendPlaces(pen, width, items).places.forEach((place, i) => {
+  layoutCategories(pen, width, items).positions.forEach((position, i) => {
     const { name, heading, colour } = items[i];
-    const [left, top] = [x + place.x, y + 3 + place.y];
+    const [left, top] = [x + position.x, y + 3 + position.y];
     if (heading) {
       pen.text(name, left, top + 6, { colour: theme.muted, size: LEGEND_SIZE, weight: 600 });
       return;

@@ -16,7 +16,7 @@ export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
  * Return a weight as text with three significant digits, or fewer if its half float has fewer.
  * @param {number} value
  */
-export function numeral(value, digits = 3) {
+export function formatNumber(value, digits = 3) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   const rounded = Number(size.toPrecision(digits));
@@ -24,14 +24,14 @@ export function numeral(value, digits = 3) {
     rounded < 1e-4 || rounded >= 1e6
       ? rounded.toExponential(digits - 1)
       : rounded.toFixed(Math.max(0, digits - 1 - Math.floor(Math.log10(rounded))));
-  return (value < 0 ? "\u2212" : "") + text.replace(/e[+]?(.*)/, (_, size) => `\u00a0×\u00a010${raised(size)}`);
+  return (value < 0 ? "\u2212" : "") + text.replace(/e[+]?(.*)/, (_, size) => `\u00a0×\u00a010${toSuperscript(size)}`);
 }
 
 /**
  * Return an exponent as superscript digits.
  * @param {string} size
  */
-function raised(size) {
+function toSuperscript(size) {
   return size.replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)] ?? sign);
 }
 
@@ -39,8 +39,8 @@ function raised(size) {
  * Return a tick's number without trailing zeros.
  * @param {number} value
  */
-export function tickNumeral(value) {
-  const text = numeral(value);
+export function formatTick(value) {
+  const text = formatNumber(value);
   return text.includes(".") ? text.replace(/\.?0+(?=\u00a0|$)/, "") : text;
 }
 
@@ -119,7 +119,7 @@ export const PALETTES = {
 
 export const css = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r},${g},${b})`;
 export const fromHex = (/** @type {string} */ hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-export const packed = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // the byte order of canvas memory on little-endian machines
+export const packColour = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // the byte order of canvas memory on little-endian machines
 
 export const LOG_START = 0.1; // the position of the smallest visible magnitude on a log scale, so that it differs from zero
 
@@ -144,18 +144,18 @@ export function makeScale({ highest, lowest, smallest, transform, signed, ceilin
     log: (share) => (share > 0 ? LOG_START + (1 - LOG_START) * Math.max(0, 1 + Math.log10(share) / decades) : 0),
   };
   const bend = bends[transform];
-  const beyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // a tolerance, as half floats round the top value itself
+  const isBeyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // a tolerance, as half floats round the top value itself
   return {
     top,
     transform,
     signed,
     floor,
     smallest,
-    over: beyond(highest) ? highest : 0,
-    under: beyond(-lowest) ? lowest : 0,
+    over: isBeyond(highest) ? highest : 0,
+    under: isBeyond(-lowest) ? lowest : 0,
     name: [top, transform, floor].join(),
-    place: (magnitude) => bend(Math.min(1, magnitude / top)),
-    beyond,
+    position: (magnitude) => bend(Math.min(1, magnitude / top)),
+    isBeyond,
   };
 }
 
@@ -176,12 +176,12 @@ export function rampColours(scale, palette) {
  */
 export function colourTable(scale, unit, palette) {
   const table = new Uint32Array(65536);
-  const [up, down] = [palette.positive.map(packed), palette.negative.map(packed)];
-  const [over, under] = [packed(palette.over), packed(palette.under)];
+  const [up, down] = [palette.positive.map(packColour), palette.negative.map(packColour)];
+  const [over, under] = [packColour(palette.over), packColour(palette.under)];
   for (let code = 0; code <= LARGEST; code++) {
     const magnitude = HALF[code] * unit;
-    const step = Math.round(255 * scale.place(magnitude));
-    const beyond = scale.beyond(magnitude);
+    const step = Math.round(255 * scale.position(magnitude));
+    const beyond = scale.isBeyond(magnitude);
     table[code] = beyond ? over : up[step];
     table[code | 0x8000] = beyond ? under : down[step];
   }

@@ -2,7 +2,7 @@
 /** @import { Rgb, Theme } from "../messages" */
 
 import { css, PALETTES } from "./color.js";
-import { brushOf, CanvasPen } from "./pen.js";
+import { contextOf, CanvasPen } from "./pen.js";
 
 /**
  * @param {number} value
@@ -27,12 +27,12 @@ export function make(name, attributes = {}, ...children) {
 
 /** Return an icon of two sliders. */
 export function settingsIcon() {
-  const [drawn, lines] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
-  drawn.setAttribute("viewBox", "0 0 16 16");
-  drawn.setAttribute("aria-hidden", "true");
-  lines.setAttribute("d", "M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4");
-  drawn.append(lines);
-  return drawn;
+  const [icon, path] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
+  icon.setAttribute("viewBox", "0 0 16 16");
+  icon.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", "M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4");
+  icon.append(path);
+  return icon;
 }
 
 /**
@@ -48,16 +48,16 @@ export const listenTo = (element, signal) => (type, act, options) => element.add
  * @param {EventTarget | null} target
  * @param {string} name
  */
-export function indexAt(target, name) {
-  const found = target instanceof Element && target.closest(`[data-${name}]`);
-  return found instanceof HTMLElement ? Number(found.dataset[name]) : null;
+export function readIndex(target, name) {
+  const element = target instanceof Element && target.closest(`[data-${name}]`);
+  return element instanceof HTMLElement ? Number(element.dataset[name]) : null;
 }
 
 /**
  * Make control characters and broken surrogates visible, as they would disappear on screen and break an SVG. Remove
  * characters that override the direction of the surrounding text.
  */
-export const printable = (/** @type {string} */ label) =>
+export const toPrintable = (/** @type {string} */ label) =>
   label
     .toWellFormed()
     .replace(/\p{Cc}/gu, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd"))
@@ -71,18 +71,18 @@ export const printable = (/** @type {string} */ label) =>
  */
 export function readTheme(element) {
   const style = getComputedStyle(element);
-  const brush = brushOf(document.createElement("canvas"), { willReadFrequently: true });
+  const context = contextOf(document.createElement("canvas"), { willReadFrequently: true });
   /**
    * @param {string} name
    * @param {string} fallback
    * @returns {Rgb}
    */
   const rgb = (name, fallback) => {
-    brush.fillStyle = fallback;
-    brush.fillStyle = style.getPropertyValue(name).trim() || fallback;
-    brush.clearRect(0, 0, 1, 1);
-    brush.fillRect(0, 0, 1, 1);
-    return [...brush.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    context.fillStyle = fallback;
+    context.fillStyle = style.getPropertyValue(name).trim() || fallback;
+    context.clearRect(0, 0, 1, 1);
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
   };
   const [background, text] = [rgb("--st-background-color", "#ffffff"), rgb("--st-text-color", "#31333f")];
   const mix = (/** @type {number} */ share) => css(text.map((v, i) => Math.round(share * v + (1 - share) * background[i])));
@@ -108,12 +108,12 @@ export function readTheme(element) {
  * @param {number} height
  * @param {string} font
  */
-export function penFor(canvas, width, height, font) {
+export function preparePen(canvas, width, height, font) {
   const ratio = devicePixelRatio;
-  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
+  const [pixelWidth, pixelHeight] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== pixelWidth || canvas.height !== pixelHeight) Object.assign(canvas, { width: pixelWidth, height: pixelHeight });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  const pen = new CanvasPen(brushOf(canvas), ratio, font);
+  const pen = new CanvasPen(contextOf(canvas), ratio, font);
   pen.context.clearRect(0, 0, width, height);
   return pen;
 }
@@ -121,12 +121,12 @@ export function penFor(canvas, width, height, font) {
 /**
  * Run a key's action, and stop the event: Streamlit has its own shortcuts, and keys scroll the page.
  * @param {KeyboardEvent} event
- * @param {Record<string, () => unknown>} acts actions by the key's name; keys with modifiers are ignored, and a space is Enter
+ * @param {Record<string, () => unknown>} actionByKey actions by the key's name; keys with modifiers are ignored, and a space is Enter
  */
-export function perform(event, acts) {
-  const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key === " " ? "Enter" : event.key];
-  if (!act) return;
+export function runKeyAction(event, actionByKey) {
+  const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actionByKey[event.key === " " ? "Enter" : event.key];
+  if (!action) return;
   event.preventDefault();
   event.stopPropagation();
-  act();
+  action();
 }

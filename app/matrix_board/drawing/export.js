@@ -5,8 +5,8 @@
 import { css } from "./color.js";
 import { knobText } from "../views/knobs.js";
 import { drawMarks } from "./marks.js";
-import { drawPanel, notesOf, panelGeometry, panelHeight } from "./panel.js";
-import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
+import { drawPanel, noteText, panelGeometry, panelHeight } from "./panel.js";
+import { contextOf, CanvasPen, truncate, toCanvas, renderMatrix } from "./pen.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -20,11 +20,11 @@ export class SvgPen {
   constructor(width, height, font) {
     this.font = font;
     this.ratio = Infinity; // infinite resolution: cells are never pooled
-    this.ruler = rulerOf(font);
+    this.ruler = makeRuler(font);
     this.root = document.createElementNS(SVG, "svg");
     /** @type {SVGElement} */
-    this.place = this.root;
-    this.set(this.root, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font });
+    this.parent = this.root;
+    this.setAttributes(this.root, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font });
     this.count = 0;
   }
 
@@ -33,7 +33,7 @@ export class SvgPen {
    * @param {Element} element
    * @param {Record<string, string | number>} attributes
    */
-  set(element, attributes) {
+  setAttributes(element, attributes) {
     for (const [name, value] of Object.entries(attributes)) {
       element.setAttribute(name, typeof value === "number" ? String(Number(value.toFixed(3))) : value);
     }
@@ -45,19 +45,19 @@ export class SvgPen {
    * @param {Record<string, string | number>} attributes
    * @returns {SVGElement}
    */
-  add(name, attributes, into = this.place) {
-    return into.appendChild(this.set(document.createElementNS(SVG, name), attributes));
+  add(name, attributes, into = this.parent) {
+    return into.appendChild(this.setAttributes(document.createElementNS(SVG, name), attributes));
   }
 
   /**
    * @param {SVGElement} element
    * @param {() => void} draw
    */
-  within(element, draw) {
-    const outside = this.place;
-    this.place = element;
+  drawInto(element, draw) {
+    const outerParent = this.parent;
+    this.parent = element;
     draw();
-    this.place = outside;
+    this.parent = outerParent;
   }
 
   /** @type {Pen["rect"]} */
@@ -117,21 +117,21 @@ export class SvgPen {
     const { rows, cols } = panel;
     const viewBox = [view.x * cols, view.y * rows, view.width * cols, view.height * rows].join(" ");
     const window = this.add("svg", { x, y, width, height, viewBox, preserveAspectRatio: "none" });
-    const picture = onPage(strongest(panel, table, { x: 0, y: 0, width: 1, height: 1 }, cols, rows)).toDataURL();
+    const picture = toCanvas(renderMatrix(panel, table, { x: 0, y: 0, width: 1, height: 1 }, cols, rows)).toDataURL();
     const style = "image-rendering:pixelated";
     this.add("image", { width: cols, height: rows, href: picture, style, preserveAspectRatio: "none" }, window);
   }
 
-  /** @type {Pen["at"]} */
-  at(x, y, draw) {
-    this.within(this.add("g", { transform: `translate(${x} ${y})` }), draw);
+  /** @type {Pen["translate"]} */
+  translate(x, y, draw) {
+    this.drawInto(this.add("g", { transform: `translate(${x} ${y})` }), draw);
   }
 
   /** @type {Pen["clip"]} */
   clip(x, y, width, height, draw) {
     const id = `clip-${this.count++}`;
     this.add("rect", { x, y, width, height }, this.add("clipPath", { id }));
-    this.within(this.add("g", { "clip-path": `url(#${id})` }), draw);
+    this.drawInto(this.add("g", { "clip-path": `url(#${id})` }), draw);
   }
 }
 
@@ -149,36 +149,36 @@ const LINK_LINES = 8; // the most lines of a link; a link with a long text would
  * @param {string} text the text, if any
  */
 export function originLines(pen, width, text) {
-  const head = document.querySelector(".st-key-question");
-  const said = (/** @type {string} */ tag) => head?.querySelector(tag)?.textContent?.trim() ?? "";
-  const letters = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
-  const inApp = Symbol.for("attention-lab.page") in globalThis; // set by app/page_script/entry.js
-  const link = inApp ? (location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? []) : [];
+  const question = document.querySelector(".st-key-question");
+  const readText = (/** @type {string} */ tag) => question?.querySelector(tag)?.textContent?.trim() ?? "";
+  const letterCount = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
+  const isInApp = Symbol.for("attention-lab.page") in globalThis; // set by app/page_script/entry.js
+  const link = isInApp ? (location.href.match(new RegExp(`.{1,${letterCount}}`, "gu")) ?? []) : [];
   return [
-    fitted(pen, ["Attention Lab", said("h1"), said("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
-    ...(text ? [fitted(pen, text, width, FINE_PRINT)] : []),
+    truncate(pen, ["Attention Lab", readText("h1"), readText("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
+    ...(text ? [truncate(pen, text, width, FINE_PRINT)] : []),
     ...(link.length > LINK_LINES ? [...link.slice(0, LINK_LINES - 1), "…"] : link),
   ];
 }
 
 /** Return the height of the titles and captions of panels. */
-const headOf = (/** @type {{ caption: string }[]} */ panels) => 30 + 16 * Math.max(2, ...panels.map(({ caption }) => caption.split("\n").length));
+const headHeight = (/** @type {{ caption: string }[]} */ panels) => 30 + 16 * Math.max(2, ...panels.map(({ caption }) => caption.split("\n").length));
 
 /** Return a pen that only measures text. */
-const rulerOf = (/** @type {string} */ font) => new CanvasPen(brushOf(document.createElement("canvas")), 1, font);
+const makeRuler = (/** @type {string} */ font) => new CanvasPen(contextOf(document.createElement("canvas")), 1, font);
 
 /**
  * Return the sizes of the whole board as a picture and of its legend and origin lines, in CSS pixels.
  * @param {Board} board
  */
 function boardSize(board) {
-  const { panels, columns, side, look } = board;
+  const { panels, columns, side, appearance } = board;
   const lines = Math.ceil(panels.length / columns);
   const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
-  const ruler = rulerOf(look.theme.font);
+  const ruler = makeRuler(appearance.theme.font);
   const legend = board.legendHeight(ruler, width - 2 * MARGIN);
   const origin = originLines(ruler, width - 2 * MARGIN, board.panels[0].rowLabels?.join(" ") ?? "");
-  const drawn = 2 * MARGIN + legend + lines * (headOf(panels) + panelHeight(side, look.ownScale) + MARGIN) + 8;
+  const drawn = 2 * MARGIN + legend + lines * (headHeight(panels) + panelHeight(side, appearance.ownScale) + MARGIN) + 8;
   return { width, legend, origin, drawn, height: drawn + origin.length * FINE_LINE };
 }
 
@@ -188,30 +188,30 @@ function boardSize(board) {
  * @param {Board} board
  */
 function drawBoard(pen, board) {
-  const { panels, columns, side, look, pinned } = board;
-  const { theme } = look;
+  const { panels, columns, side, appearance, pinned } = board;
+  const { theme } = appearance;
   const { width, height, legend, origin, drawn } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
-  const head = headOf(panels);
+  const head = headHeight(panels);
   let pooled = 1;
   panels.forEach((panel, i) => {
     const left = MARGIN + (i % columns) * (side + MARGIN);
-    const top = MARGIN + legend + Math.floor(i / columns) * (head + panelHeight(side, look.ownScale) + MARGIN);
+    const top = MARGIN + legend + Math.floor(i / columns) * (head + panelHeight(side, appearance.ownScale) + MARGIN);
     const title = [panel.title, panel.knob && knobText(panel.knob)].filter(Boolean).join(" · ");
-    pen.text(fitted(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
+    pen.text(truncate(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
     panel.caption.split("\n").forEach((line, k) => {
-      pen.text(fitted(pen, line, side, 12), left, top + 33 + 16 * k, { size: 12, colour: theme.muted });
+      pen.text(truncate(pen, line, side, 12), left, top + 33 + 16 * k, { size: 12, colour: theme.muted });
     });
-    pen.at(left, top + head, () => {
-      const geometry = panelGeometry(pen, panel, side, board.views.of(panel));
-      drawPanel(pen, panel, geometry, look);
-      drawMarks(pen, geometry, { pinned: board.pins(panel) ? pinned : null, cell: null }, theme);
+    pen.translate(left, top + head, () => {
+      const geometry = panelGeometry(pen, panel, side, board.views.viewOf(panel));
+      drawPanel(pen, panel, geometry, appearance);
+      drawMarks(pen, geometry, { pinned: board.hasPinnedRow(panel) ? pinned : null, cell: null }, theme);
       pooled = Math.max(pooled, geometry.pooled);
     });
   });
-  const notes = notesOf(pooled, look);
-  if (notes) pen.text(fitted(pen, notes, width - 2 * MARGIN), MARGIN, drawn - MARGIN, { colour: theme.muted });
+  const notes = noteText(pooled, appearance);
+  if (notes) pen.text(truncate(pen, notes, width - 2 * MARGIN), MARGIN, drawn - MARGIN, { colour: theme.muted });
   origin.forEach((line, i) => pen.text(line, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 
@@ -223,7 +223,7 @@ function drawBoard(pen, board) {
 export function boardPng(board) {
   const { width, height } = boardSize(board);
   const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-  drawBoard(new CanvasPen(brushOf(canvas), 2, board.look.theme.font), board);
+  drawBoard(new CanvasPen(contextOf(canvas), 2, board.appearance.theme.font), board);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
@@ -233,7 +233,7 @@ export function boardPng(board) {
  */
 export async function boardSvg(board) {
   const { width, height } = boardSize(board);
-  const pen = new SvgPen(width, height, board.look.theme.font);
+  const pen = new SvgPen(width, height, board.appearance.theme.font);
   drawBoard(pen, board);
   return new Blob([new XMLSerializer().serializeToString(pen.root)], { type: "image/svg+xml" });
 }

@@ -1,7 +1,7 @@
 // The moving marks of a panel: the pinned row and the crosshair.
 /** @import { Axis, Band, Cell, Geometry, Pen, Theme } from "../messages" */
 
-import { cellRect, labelOf, midOf, ticks } from "./panel.js";
+import { cellRect, labelOf, middleOf, ticks } from "./panel.js";
 
 const HALOED = 5; // height in pixels from which a row has room for the halo of its outline
 
@@ -14,28 +14,28 @@ const HALOED = 5; // height in pixels from which a row has room for the halo of 
  */
 export function drawMarks(pen, geometry, { pinned, cell }, theme) {
   const { plot, rows, cols } = geometry;
-  const within = (/** @type {() => void} */ draw) => pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, draw);
-  const haloed = (/** @type {(colour: string, thickness: number) => void} */ draw) => {
+  const drawClipped = (/** @type {() => void} */ draw) => pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, draw);
+  const drawWithHalo = (/** @type {(colour: string, thickness: number) => void} */ draw) => {
     draw(theme.halo, 3);
     draw(theme.muted, 1);
   };
   if (pinned !== null) {
-    const band = cellRect(geometry, pinned, 0, 1, cols.count);
-    within(() => {
+    const rowBox = cellRect(geometry, pinned, 0, 1, cols.count);
+    drawClipped(() => {
       // The halo would cover the weights of a thin row.
-      if (band.height >= HALOED) pen.frame(plot.x - 1, band.y - 1, plot.width + 2, band.height + 2, theme.halo, 3);
-      pen.frame(plot.x - 1, band.y - 1, plot.width + 2, band.height + 2, theme.mark, 1);
+      if (rowBox.height >= HALOED) pen.frame(plot.x - 1, rowBox.y - 1, plot.width + 2, rowBox.height + 2, theme.halo, 3);
+      pen.frame(plot.x - 1, rowBox.y - 1, plot.width + 2, rowBox.height + 2, theme.mark, 1);
     });
-    if (inside(band.y + band.height / 2, rows)) rowChip(pen, geometry, pinned, theme, theme.mark, theme.onMark);
+    if (isInside(rowBox.y + rowBox.height / 2, rows)) drawRowChip(pen, geometry, pinned, theme, theme.mark, theme.onMark);
   }
   if (cell) {
-    const spot = cellRect(geometry, cell.row, cell.col);
-    const [midX, midY] = [spot.x + spot.width / 2, spot.y + spot.height / 2].map(
+    const cellBox = cellRect(geometry, cell.row, cell.col);
+    const [midX, midY] = [cellBox.x + cellBox.width / 2, cellBox.y + cellBox.height / 2].map(
       (v) => (Math.floor(v * pen.ratio) + 0.5) / pen.ratio, // aligned to a pixel, as the line would blur otherwise
     );
-    const gap = { x: Math.max(4, spot.width / 2 + 1), y: Math.max(4, spot.height / 2 + 1) };
-    within(() => {
-      haloed((colour, thickness) => {
+    const gap = { x: Math.max(4, cellBox.width / 2 + 1), y: Math.max(4, cellBox.height / 2 + 1) };
+    drawClipped(() => {
+      drawWithHalo((colour, thickness) => {
         pen.line(plot.x, midY, midX - gap.x, midY, colour, thickness);
         pen.line(midX + gap.x, midY, plot.x + plot.width, midY, colour, thickness);
         pen.line(midX, plot.y, midX, midY - gap.y, colour, thickness);
@@ -43,8 +43,8 @@ export function drawMarks(pen, geometry, { pinned, cell }, theme) {
         pen.frame(midX - gap.x, midY - gap.y, 2 * gap.x, 2 * gap.y, colour, thickness);
       });
     });
-    if (cell.row !== pinned && inside(midY, rows)) rowChip(pen, geometry, cell.row, theme, theme.text, theme.background);
-    if (inside(midX, cols)) colChip(pen, geometry, cell.col, theme);
+    if (cell.row !== pinned && isInside(midY, rows)) drawRowChip(pen, geometry, cell.row, theme, theme.text, theme.background);
+    if (isInside(midX, cols)) drawColChip(pen, geometry, cell.col, theme);
   }
 }
 
@@ -57,18 +57,18 @@ export function drawMarks(pen, geometry, { pinned, cell }, theme) {
  */
 export function drawBand(pen, geometry, { row, col }, theme) {
   const { plot, rows, cols } = geometry;
-  const lit = cellRect(geometry, row ?? 0, col ?? 0, row === null ? rows.count : 1, col === null ? cols.count : 1);
-  const [wide, high] = [Math.max(0, (5 - lit.width) / 2), Math.max(0, (5 - lit.height) / 2)];
+  const box = cellRect(geometry, row ?? 0, col ?? 0, row === null ? rows.count : 1, col === null ? cols.count : 1);
+  const [extraX, extraY] = [Math.max(0, (5 - box.width) / 2), Math.max(0, (5 - box.height) / 2)];
   pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, () => {
     for (const [colour, thickness] of /** @type {[string, number][]} */ ([[theme.halo, 3], [theme.text, 1]])) {
-      pen.frame(lit.x - wide, lit.y - high, lit.width + 2 * wide, lit.height + 2 * high, colour, thickness);
+      pen.frame(box.x - extraX, box.y - extraY, box.width + 2 * extraX, box.height + 2 * extraY, colour, thickness);
     }
   });
-  if (row !== null && inside(lit.y + lit.height / 2, rows)) rowChip(pen, geometry, row, theme, theme.text, theme.background);
-  if (col !== null && inside(lit.x + lit.width / 2, cols)) colChip(pen, geometry, col, theme);
+  if (row !== null && isInside(box.y + box.height / 2, rows)) drawRowChip(pen, geometry, row, theme, theme.text, theme.background);
+  if (col !== null && isInside(box.x + box.width / 2, cols)) drawColChip(pen, geometry, col, theme);
 }
 
-const inside = (/** @type {number} */ spot, /** @type {Axis} */ { start, length }) => spot > start && spot < start + length;
+const isInside = (/** @type {number} */ position, /** @type {Axis} */ { start, length }) => position > start && position < start + length;
 
 /**
  * Draw the row's token or index on the axis, in place of its label.
@@ -79,16 +79,16 @@ const inside = (/** @type {number} */ spot, /** @type {Axis} */ { start, length 
  * @param {string} ground
  * @param {string} ink
  */
-function rowChip(pen, { plot, rows }, row, theme, ground, ink) {
-  const y = midOf(rows, row);
+function drawRowChip(pen, { plot, rows }, row, theme, ground, ink) {
+  const y = middleOf(rows, row);
   const label = labelOf(pen, rows, row, rows.room, 11, 600);
-  const wide = pen.measure(label, 11, 600) + 8;
-  const high = rows.labels ? Math.min(16, Math.max(12, rows.cell)) : 16;
+  const width = pen.measure(label, 11, 600) + 8;
+  const height = rows.labels ? Math.min(16, Math.max(12, rows.cell)) : 16;
   for (const i of rows.labels ? [] : ticks(rows)) {
-    const near = midOf(rows, i);
-    if (Math.abs(near - y) < 15) pen.rect(plot.x - 5 - rows.room, near - 7, rows.room + 2, 14, theme.background);
+    const tickY = middleOf(rows, i);
+    if (Math.abs(tickY - y) < 15) pen.rect(plot.x - 5 - rows.room, tickY - 7, rows.room + 2, 14, theme.background);
   }
-  pen.rect(plot.x - 3 - wide, y - high / 2, wide, high, ground);
+  pen.rect(plot.x - 3 - width, y - height / 2, width, height, ground);
   pen.text(label, plot.x - 7, y, { colour: ink, align: "right", weight: 600 });
 }
 
@@ -98,23 +98,23 @@ function rowChip(pen, { plot, rows }, row, theme, ground, ink) {
  * @param {number} col
  * @param {Theme} theme
  */
-function colChip(pen, { plot, cols }, col, theme) {
-  const x = midOf(cols, col);
+function drawColChip(pen, { plot, cols }, col, theme) {
+  const x = middleOf(cols, col);
   const turned = cols.labels && !cols.flat;
   const label = labelOf(pen, cols, col, turned ? cols.room : 96, 11, 600);
-  const wide = pen.measure(label, 11, 600) + 8;
+  const width = pen.measure(label, 11, 600) + 8;
   const style = { colour: theme.background, weight: 600 };
   if (turned) {
-    const high = Math.min(16, Math.max(12, cols.cell));
-    pen.rect(x - high / 2, plot.y - 3 - wide, high, wide, theme.text);
+    const height = Math.min(16, Math.max(12, cols.cell));
+    pen.rect(x - height / 2, plot.y - 3 - width, height, width, theme.text);
     pen.text(label, x, plot.y - 7, { ...style, turn: -90 });
     return;
   }
-  const left = Math.min(x - wide / 2, plot.x + plot.width + 1 - wide);
+  const left = Math.min(x - width / 2, plot.x + plot.width + 1 - width);
   for (const j of cols.labels ? [] : ticks(cols)) {
-    const near = midOf(cols, j);
-    if (Math.abs(near - x) < wide / 2 + 16) pen.rect(near - 15, plot.y - 18, 30, 14, theme.background);
+    const tickX = middleOf(cols, j);
+    if (Math.abs(tickX - x) < width / 2 + 16) pen.rect(tickX - 15, plot.y - 18, 30, 14, theme.background);
   }
-  pen.rect(left, plot.y - 18, wide, 15, theme.text);
+  pen.rect(left, plot.y - 18, width, 15, theme.text);
   pen.text(label, left + 4, plot.y - 10, style);
 }

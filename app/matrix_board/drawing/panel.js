@@ -1,9 +1,9 @@
 // One panel: its geometry, axes, matrix and legend.
-/** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "../messages" */
+/** @import { Axis, Geometry, Appearance, Panel, Pen, Scale, View } from "../messages" */
 
 import { fill } from "../../page_script/templates.js";
-import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
-import { fitted, inLines, widestOf } from "./pen.js";
+import { css, LOG_START, rampColours, tickMagnitudes, formatTick } from "./color.js";
+import { truncate, wrapItems, widestLabel } from "./pen.js";
 
 const NARROW = { left: 46, top: 32 }; // pixels for index ticks and the axis title
 const TITLE_ROOM = 17; // the part of these pixels for the axis title
@@ -11,7 +11,7 @@ const LABEL_CELL = 9; // smallest pixels of a cell with a token label
 const NUMBER_SIZE = 11; // the font size of an axis with numbers
 const LEGEND_HEIGHT = 44;
 export const NAME_HEIGHT = 13; // the height of a legend that only names the quantity
-const LEAST_BAR = 160; // the shortest bar with enough numbers to read it
+const MIN_BAR = 160; // the shortest bar with enough numbers to read it
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
 
@@ -35,36 +35,36 @@ export function panelGeometry(pen, panel, width, view) {
   const side = width - NARROW.left - 1;
   const height = panelHeight(width, false);
   const fontOf = (/** @type {number} */ cell) => Math.min(13, Math.max(9, cell * 0.8));
-  const most = Math.min(96, Math.max(40, 0.24 * width));
+  const maxRoom = Math.min(96, Math.max(40, 0.24 * width));
   const roomFor = (/** @type {string[] | undefined} */ labels, /** @type {number} */ cell) =>
-    (labels ? Math.min(most, widestOf(pen, labels, fontOf(cell))) : 0);
+    (labels ? Math.min(maxRoom, widestLabel(pen, labels, fontOf(cell))) : 0);
   const colRoom = roomFor(colLabels, side / cols / view.width);
   const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels are not rotated
-  const wide = {
+  const wideMargins = {
     left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
     top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
   };
-  const fit = (/** @type {number} */ left, /** @type {number} */ top) => {
+  const plotSize = (/** @type {number} */ left, /** @type {number} */ top) => {
     const [across, down] = [Math.floor(width - left - 1), Math.floor(height - top - 1)];
     return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells if possible
   };
-  const [leastAcross, leastDown] = fit(wide.left, wide.top);
+  const [leastAcross, leastDown] = plotSize(wideMargins.left, wideMargins.top);
   const rowNames = leastDown / (rows * view.height) >= LABEL_CELL ? rowLabels : undefined;
   const colNames = leastAcross / (cols * view.width) >= LABEL_CELL ? colLabels : undefined;
-  const [across, down] = fit((rowNames ? wide : NARROW).left, (colNames ? wide : NARROW).top);
+  const [across, down] = plotSize((rowNames ? wideMargins : NARROW).left, (colNames ? wideMargins : NARROW).top);
   const plot = { x: width - 1 - across, y: height - 1 - down, width: across, height: down };
   /**
    * @param {Pick<Axis, "start" | "length" | "count" | "from" | "share" | "labels">} axis
-   * @param {number} outside pixels next to the plot for the axis
+   * @param {number} margin pixels next to the plot for the axis
    */
-  const sized = (axis, outside) => {
+  const addSizes = (axis, margin) => {
     const cell = axis.length / (axis.count * axis.share);
-    return { ...axis, cell, room: outside - TITLE_ROOM - 5, size: axis.labels ? fontOf(cell) : NUMBER_SIZE };
+    return { ...axis, cell, room: margin - TITLE_ROOM - 5, size: axis.labels ? fontOf(cell) : NUMBER_SIZE };
   };
-  const rowAxis = sized({ start: plot.y, length: down, count: rows, from: view.y, share: view.height, labels: rowNames }, plot.x);
-  const colAxis = sized({ start: plot.x, length: across, count: cols, from: view.x, share: view.width, labels: colNames }, plot.y);
-  const perPixel = (/** @type {Axis} */ { cell }) => Math.ceil(1 / (cell * pen.ratio) - 1e-6);
-  return { view, plot, rows: rowAxis, cols: { ...colAxis, flat }, pooled: perPixel(rowAxis) * perPixel(colAxis) };
+  const rowAxis = addSizes({ start: plot.y, length: down, count: rows, from: view.y, share: view.height, labels: rowNames }, plot.x);
+  const colAxis = addSizes({ start: plot.x, length: across, count: cols, from: view.x, share: view.width, labels: colNames }, plot.y);
+  const cellsPerPixel = (/** @type {Axis} */ { cell }) => Math.ceil(1 / (cell * pen.ratio) - 1e-6);
+  return { view, plot, rows: rowAxis, cols: { ...colAxis, flat }, pooled: cellsPerPixel(rowAxis) * cellsPerPixel(colAxis) };
 }
 
 /**
@@ -79,7 +79,7 @@ const edgeOf = ({ start, length, count, from, share }, index) => start + ((index
  * @param {Axis} axis
  * @param {number} index
  */
-export const midOf = (axis, index) => edgeOf(axis, index + 0.5);
+export const middleOf = (axis, index) => edgeOf(axis, index + 0.5);
 
 /**
  * Return the rectangle of a block of cells on the plot, before clipping.
@@ -101,12 +101,12 @@ export function cellRect({ rows, cols }, row, col, down = 1, across = 1) {
  * @param {number} [weight]
  */
 export const labelOf = (pen, { labels }, index, width, size, weight) =>
-  labels ? fitted(pen, labels[index] ?? "", width, size, weight) : String(index);
+  labels ? truncate(pen, labels[index] ?? "", width, size, weight) : String(index);
 
 const PIECE = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su; // a character, the number of its token, and the number of a repeat
 
 /** @param {string} label */
-function pieceOf(label) {
+function parseLabel(label) {
   const [, character = label, digits = ""] = PIECE.exec(label) ?? [];
   return { character, number: digits ? [...digits].reduce((sum, digit) => 10 * sum + "₀₁₂₃₄₅₆₇₈₉".indexOf(digit), 0) : 1 };
 }
@@ -118,14 +118,14 @@ function pieceOf(label) {
  * @param {number} index
  */
 export function lastPiece(labels, index) {
-  const own = pieceOf(labels[index] ?? "");
-  const isPiece = (/** @type {number} */ at, /** @type {number} */ number) => {
-    const other = pieceOf(labels[at] ?? "");
-    return other.character === own.character && other.number === number;
+  const piece = parseLabel(labels[index] ?? "");
+  const isPiece = (/** @type {number} */ otherIndex, /** @type {number} */ number) => {
+    const other = parseLabel(labels[otherIndex] ?? "");
+    return other.character === piece.character && other.number === number;
   };
-  if (own.number > 1 && isPiece(index - own.number + 1, 1) && isPiece(index - 1, own.number - 1)) return -1;
+  if (piece.number > 1 && isPiece(index - piece.number + 1, 1) && isPiece(index - 1, piece.number - 1)) return -1;
   let last = index;
-  while (own.number === 1 && isPiece(last + 1, last - index + 2)) last++;
+  while (piece.number === 1 && isPiece(last + 1, last - index + 2)) last++;
   return last;
 }
 
@@ -136,12 +136,12 @@ export function lastPiece(labels, index) {
 export function ticks({ count, from, share, cell, labels }) {
   const first = Math.max(0, Math.ceil(from * count - 0.5));
   const last = Math.min(count - 1, Math.floor((from + share) * count - 0.5));
-  const least = labels ? 1 : 34 / cell;
+  const minStep = labels ? 1 : 34 / cell;
   let step = 1;
-  for (let k = 0; step < least; k++) step = [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3);
-  const shown = [];
-  for (let i = Math.ceil(first / step) * step; i <= last; i += step) shown.push(i);
-  return shown;
+  for (let k = 0; step < minStep; k++) step = [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3);
+  const indices = [];
+  for (let i = Math.ceil(first / step) * step; i <= last; i += step) indices.push(i);
+  return indices;
 }
 
 /**
@@ -155,8 +155,8 @@ export function ticks({ count, from, share, cell, labels }) {
 function drawRowTitle(pen, title, x, y, colour) {
   const upright = /^\p{Script=Han}+$/u.test(title) ? [...title] : [];
   upright.forEach((each, i) => pen.text(each, x, y + 6 + 12 * i, { colour, weight: 600, align: "center" }));
-  const rest = upright.length ? "→" : `${title} →`;
-  pen.text(rest, x, y + 12 * upright.length + (upright.length && 3), { colour, weight: 600, turn: 90 });
+  const turnedText = upright.length ? "→" : `${title} →`;
+  pen.text(turnedText, x, y + 12 * upright.length + (upright.length && 3), { colour, weight: 600, turn: 90 });
 }
 
 /**
@@ -164,13 +164,13 @@ function drawRowTitle(pen, title, x, y, colour) {
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
- * @param {Look} look
+ * @param {Appearance} appearance
  */
-export function drawPanel(pen, panel, geometry, look) {
+export function drawPanel(pen, panel, geometry, appearance) {
   const { plot, rows, cols } = geometry;
-  const { theme, palette, texts } = look;
+  const { theme, palette, texts } = appearance;
   pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
-  pen.matrix(panel, look.table(panel), geometry.view, plot);
+  pen.matrix(panel, appearance.table(panel), geometry.view, plot);
   drawBorders(pen, panel, geometry, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
   pen.text(`${panel.col_title ?? texts.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
@@ -178,8 +178,8 @@ export function drawPanel(pen, panel, geometry, look) {
   for (const i of ticks(rows)) {
     const last = rows.labels ? lastPiece(rows.labels, i) : i;
     if (last < i) continue;
-    const y = midOf(rows, i); // the pinned row's label covers exactly one row
-    if (last > i) pen.line(plot.x - 3, y, plot.x - 3, midOf(rows, last), theme.muted);
+    const y = middleOf(rows, i); // the pinned row's label covers exactly one row
+    if (last > i) pen.line(plot.x - 3, y, plot.x - 3, middleOf(rows, last), theme.muted);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(labelOf(pen, rows, i, rows.room, rows.size), plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.size });
   }
@@ -187,8 +187,8 @@ export function drawPanel(pen, panel, geometry, look) {
   for (const j of ticks(cols)) {
     const last = cols.labels ? lastPiece(cols.labels, j) : j;
     if (last < j) continue;
-    const x = midOf(cols, j);
-    if (last > j) pen.line(x, plot.y - 3, midOf(cols, last), plot.y - 3, theme.muted);
+    const x = middleOf(cols, j);
+    if (last > j) pen.line(x, plot.y - 3, middleOf(cols, last), plot.y - 3, theme.muted);
     pen.line(x, plot.y - 4, x, plot.y - 1, theme.border);
     const label = labelOf(pen, cols, j, turned ? cols.room : cols.cell, cols.size);
     const style = { colour: theme.muted, size: cols.size };
@@ -198,11 +198,11 @@ export function drawPanel(pen, panel, geometry, look) {
       pen.text(label, x - beyond, plot.y - 11, { ...style, align: "center" });
     }
   }
-  if (look.ownScale && panel.scale_panel) {
-    pen.text(fitted(pen, fill(texts.same_scale, { panel: panel.scale_panel }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
-  } else if (look.ownScale) {
+  if (appearance.ownScale && panel.scale_panel) {
+    pen.text(truncate(pen, fill(texts.same_scale, { panel: panel.scale_panel }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
+  } else if (appearance.ownScale) {
     const masked = panel.masked ? texts.masked : null;
-    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, look.scale(panel), look, { masked, bare: true });
+    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, appearance.scale(panel), appearance, { masked, bare: true });
   }
 }
 
@@ -228,14 +228,14 @@ function drawBorders(pen, panel, geometry, colour) {
 /**
  * Return texts and colours for values beyond the ends of a scale; null for an end without such values.
  * @param {Scale} scale
- * @param {Look} look
+ * @param {Appearance} appearance
  */
-export function beyondEnds({ top, over, under }, { texts, palette }) {
-  const filled = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ most) =>
-    fill(template, { end: tickNumeral(end), most: tickNumeral(most) });
+export function beyondItems({ top, over, under }, { texts, palette }) {
+  const fillTemplate = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ largest) =>
+    fill(template, { end: formatTick(end), most: formatTick(largest) });
   return [
-    over ? { text: filled(texts.over, top, over), colour: css(palette.over) } : null,
-    under ? { text: filled(texts.under, -top, under), colour: css(palette.under) } : null,
+    over ? { text: fillTemplate(texts.over, top, over), colour: css(palette.over) } : null,
+    under ? { text: fillTemplate(texts.under, -top, under), colour: css(palette.under) } : null,
   ].filter((each) => each !== null);
 }
 
@@ -244,21 +244,21 @@ export function beyondEnds({ top, over, under }, { texts, palette }) {
  * @param {Pen} pen
  * @param {number} width
  * @param {Scale} scale
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {LegendOptions} options
  */
-export function legendLayout(pen, width, scale, look, { masked, bare = false }) {
-  const names = [...beyondEnds(scale, look).map(({ text }) => text), ...(masked ? [masked] : [])];
+export function legendLayout(pen, width, scale, appearance, { masked, bare = false }) {
+  const names = [...beyondItems(scale, appearance).map(({ text }) => text), ...(masked ? [masked] : [])];
   const longest = bare ? Infinity : scale.signed ? 360 : 280;
   const swatches = names.map((name) => ({ long: 19 + pen.measure(name), gap: 16 }));
-  const beside = inLines(swatches, Infinity);
-  if (bare || width - beside.width >= LEAST_BAR) {
+  const beside = wrapItems(swatches, Infinity);
+  if (bare || width - beside.width >= MIN_BAR) {
     const bar = Math.min(longest, width - beside.width);
-    return { bar, places: beside.places.map(({ x, y }) => ({ x: x + bar + 16, y })), height: LEGEND_HEIGHT };
+    return { bar, positions: beside.positions.map(({ x, y }) => ({ x: x + bar + 16, y })), height: LEGEND_HEIGHT };
   }
-  const below = inLines(swatches, width);
-  const places = below.places.map(({ x, y }) => ({ x, y: y + LEGEND_HEIGHT - 13 }));
-  return { bar: Math.min(longest, width), places, height: LEGEND_HEIGHT + 4 + below.height };
+  const below = wrapItems(swatches, width);
+  const positions = below.positions.map(({ x, y }) => ({ x, y: y + LEGEND_HEIGHT - 13 }));
+  return { bar: Math.min(longest, width), positions, height: LEGEND_HEIGHT + 4 + below.height };
 }
 
 /**
@@ -268,19 +268,19 @@ export function legendLayout(pen, width, scale, look, { masked, bare = false }) 
  * @param {number} y
  * @param {number} width
  * @param {Scale} scale
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {LegendOptions} options
  */
-export function drawLegend(pen, x, y, width, scale, look, options) {
-  const { theme, palette } = look;
+export function drawLegend(pen, x, y, width, scale, appearance, options) {
+  const { theme, palette } = appearance;
   const { masked, bare = false } = options;
-  const { bar, places } = legendLayout(pen, width, scale, look, options);
+  const { bar, positions } = legendLayout(pen, width, scale, appearance, options);
   const top = bare ? y + 4 : y + 17;
-  if (!bare) pen.text(fitted(pen, legendName(scale, look), width, 11, 600), x, y + 6, { colour: theme.muted, weight: 600 });
-  drawBar(pen, x, top, bar, scale, look);
-  const beyond = beyondEnds(scale, look);
-  places.forEach((place, i) => {
-    const [left, high] = [x + place.x, top + place.y];
+  if (!bare) pen.text(truncate(pen, legendName(scale, appearance), width, 11, 600), x, y + 6, { colour: theme.muted, weight: 600 });
+  drawBar(pen, x, top, bar, scale, appearance);
+  const beyond = beyondItems(scale, appearance);
+  positions.forEach((position, i) => {
+    const [left, high] = [x + position.x, top + position.y];
     if (i < beyond.length) pen.rect(left, high, 14, 10, beyond[i].colour);
     else pen.hatch(left, high, 14, 10, palette.hatch);
     pen.frame(left + 0.5, high + 0.5, 13, 9, theme.border);
@@ -290,16 +290,16 @@ export function drawLegend(pen, x, y, width, scale, look, options) {
 
 /**
  * @param {Pick<Scale, "transform">} scale
- * @param {Look} look
+ * @param {Appearance} appearance
  */
 export const legendName = ({ transform }, { texts }) => [texts.unit, texts.transforms[transform]].filter(Boolean).join(" · ");
 
 /**
  * Return the notes under the panels, of which the drawing pools at most `pooled` cells in a pixel.
  * @param {number} pooled
- * @param {Look} look
+ * @param {Appearance} appearance
  */
-export const notesOf = (pooled, { texts }) =>
+export const noteText = (pooled, { texts }) =>
   [texts.note, pooled > 1 && fill(texts.pooled, { count: String(pooled) })].filter(Boolean).join(" ");
 
 /**
@@ -308,38 +308,38 @@ export const notesOf = (pooled, { texts }) =>
  * @param {number} y
  * @param {number} width
  * @param {Scale} scale
- * @param {Look} look
+ * @param {Appearance} appearance
  */
 function drawBar(pen, x, y, width, scale, { theme, palette }) {
-  const apart = scale.transform === "log" && !scale.signed; // zero is not on a logarithmic axis and gets a box of its own
-  const start = x + (apart ? 20 : 0);
-  const length = width - (apart ? 20 : 0);
+  const hasZeroBox = scale.transform === "log" && !scale.signed; // zero is not on a logarithmic axis and gets a box of its own
+  const start = x + (hasZeroBox ? 20 : 0);
+  const length = width - (hasZeroBox ? 20 : 0);
   const colours = rampColours(scale, palette);
-  pen.gradient(start, y, length, 10, apart ? colours.slice(Math.round(255 * LOG_START)) : colours);
+  pen.gradient(start, y, length, 10, hasZeroBox ? colours.slice(Math.round(255 * LOG_START)) : colours);
   pen.frame(start + 0.5, y + 0.5, length - 1, 9, theme.border);
-  if (apart) {
+  if (hasZeroBox) {
     pen.rect(x, y, 14, 10, css(colours[0]));
     pen.frame(x + 0.5, y + 0.5, 13, 9, theme.border);
   }
-  const at = (/** @type {number} */ place, /** @type {1 | -1} */ sign) => {
-    if (scale.signed) return start + (length * (1 + sign * place)) / 2;
-    return start + (apart ? length * Math.max(0, (place - LOG_START) / (1 - LOG_START)) : length * place);
+  const xOf = (/** @type {number} */ position, /** @type {1 | -1} */ sign) => {
+    if (scale.signed) return start + (length * (1 + sign * position)) / 2;
+    return start + (hasZeroBox ? length * Math.max(0, (position - LOG_START) / (1 - LOG_START)) : length * position);
   };
-  const marks = [{ spot: scale.signed ? at(0, 1) : apart ? x + 7 : start, label: "0" }];
+  const barTicks = [{ tickX: scale.signed ? xOf(0, 1) : hasZeroBox ? x + 7 : start, label: "0" }];
   for (const magnitude of tickMagnitudes(scale)) {
-    const under = apart && magnitude === scale.floor && scale.smallest < scale.floor ? "≤" : "";
-    const place = scale.place(magnitude);
-    marks.push({ spot: at(place, 1), label: under + tickNumeral(magnitude) });
-    if (scale.signed) marks.push({ spot: at(place, -1), label: tickNumeral(-magnitude) });
+    const under = hasZeroBox && magnitude === scale.floor && scale.smallest < scale.floor ? "≤" : "";
+    const position = scale.position(magnitude);
+    barTicks.push({ tickX: xOf(position, 1), label: under + formatTick(magnitude) });
+    if (scale.signed) barTicks.push({ tickX: xOf(position, -1), label: formatTick(-magnitude) });
   }
   /** @type {[number, number][]} */
-  const taken = [];
-  for (const { spot, label } of marks) {
-    const wide = pen.measure(label);
-    const left = Math.min(x + width - wide, Math.max(label === "0" ? x : start, spot - wide / 2));
-    if (taken.some(([from, to]) => left < to + 7 && left + wide > from - 7)) continue;
-    taken.push([left, left + wide]);
-    pen.line(spot, y + 10, spot, y + 13, theme.border);
+  const usedSpans = [];
+  for (const { tickX, label } of barTicks) {
+    const labelWidth = pen.measure(label);
+    const left = Math.min(x + width - labelWidth, Math.max(label === "0" ? x : start, tickX - labelWidth / 2));
+    if (usedSpans.some(([from, to]) => left < to + 7 && left + labelWidth > from - 7)) continue;
+    usedSpans.push([left, left + labelWidth]);
+    pen.line(tickX, y + 10, tickX, y + 13, theme.border);
     pen.text(label, left, y + 20, { colour: theme.text });
   }
 }

@@ -71,14 +71,14 @@ export class CanvasPen {
   /** @type {Pen["hatch"]} */
   hatch(x, y, width, height, [ground, stripe]) {
     const tile = Object.assign(document.createElement("canvas"), { width: 6, height: 6 });
-    const brush = brushOf(tile);
-    brush.fillStyle = ground;
-    brush.fillRect(0, 0, 6, 6);
-    brush.fillStyle = stripe;
-    for (let i = 0; i < 6; i++) for (const k of [0, 1]) brush.fillRect(i, (11 - i + k) % 6, 1, 1);
+    const context = contextOf(tile);
+    context.fillStyle = ground;
+    context.fillRect(0, 0, 6, 6);
+    context.fillStyle = stripe;
+    for (let i = 0; i < 6; i++) for (const k of [0, 1]) context.fillRect(i, (11 - i + k) % 6, 1, 1);
     const fill = /** @type {CanvasPattern} */ (this.context.createPattern(tile, "repeat"));
-    const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, as the stripes would blur otherwise
-    fill.setTransform(new DOMMatrix([grain, 0, 0, grain, x, y]));
+    const pixelSize = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, as the stripes would blur otherwise
+    fill.setTransform(new DOMMatrix([pixelSize, 0, 0, pixelSize, x, y]));
     this.context.fillStyle = fill;
     this.context.fillRect(x, y, width, height);
   }
@@ -89,15 +89,15 @@ export class CanvasPen {
     const [left, top] = [Math.round(e + plot.x * this.ratio), Math.round(f + plot.y * this.ratio)];
     const right = Math.round(e + (plot.x + plot.width) * this.ratio);
     const bottom = Math.round(f + (plot.y + plot.height) * this.ratio);
-    const picture = strongest(panel, table, view, right - left, bottom - top);
+    const picture = renderMatrix(panel, table, view, right - left, bottom - top);
     this.context.save();
     this.context.resetTransform();
-    this.context.drawImage(onPage(picture), left, top);
+    this.context.drawImage(toCanvas(picture), left, top);
     this.context.restore();
   }
 
-  /** @type {Pen["at"]} */
-  at(x, y, draw) {
+  /** @type {Pen["translate"]} */
+  translate(x, y, draw) {
     this.context.save();
     this.context.translate(x, y);
     draw();
@@ -120,19 +120,19 @@ export class CanvasPen {
  * @param {HTMLCanvasElement} canvas
  * @param {CanvasRenderingContext2DSettings} [options]
  */
-export const brushOf = (canvas, options) =>
+export const contextOf = (canvas, options) =>
   /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", options));
 
-const page = document.createElement("canvas");
+const pictureCanvas = document.createElement("canvas");
 
 /**
  * Return a hidden canvas with the picture, valid until the next call. Unlike putImageData, drawing it keeps the background.
  * @param {ImageData} picture
  */
-export function onPage(picture) {
-  Object.assign(page, { width: picture.width, height: picture.height });
-  brushOf(page).putImageData(picture, 0, 0);
-  return page;
+export function toCanvas(picture) {
+  Object.assign(pictureCanvas, { width: picture.width, height: picture.height });
+  contextOf(pictureCanvas).putImageData(picture, 0, 0);
+  return pictureCanvas;
 }
 
 /**
@@ -142,7 +142,7 @@ export function onPage(picture) {
  * @param {number} share
  * @param {number} pixels
  */
-export function spans(cells, start, share, pixels) {
+export function cellSpans(cells, start, share, pixels) {
   const step = (cells * share) / pixels;
   const first = new Int32Array(pixels);
   const end = new Int32Array(pixels);
@@ -162,10 +162,10 @@ export function spans(cells, start, share, pixels) {
  * @param {number} width
  * @param {number} height
  */
-export function strongest(panel, table, view, width, height) {
+export function renderMatrix(panel, table, view, width, height) {
   const { codes, rows, cols } = panel;
-  const [left, right] = spans(cols, view.x, view.width, width);
-  const [top, bottom] = spans(rows, view.y, view.height, height);
+  const [left, right] = cellSpans(cols, view.x, view.width, width);
+  const [top, bottom] = cellSpans(rows, view.y, view.height, height);
   const picture = new ImageData(width, height);
   const pixels = new Uint32Array(picture.data.buffer);
   for (let y = 0; y < height; y++) {
@@ -175,7 +175,7 @@ export function strongest(panel, table, view, width, height) {
       continue;
     }
     for (let x = 0; x < width; x++) {
-      pixels[line + x] = table[codes[strongestAt(codes, cols, top[y], bottom[y], left[x], right[x])]];
+      pixels[line + x] = table[codes[findStrongest(codes, cols, top[y], bottom[y], left[x], right[x])]];
     }
   }
   return picture;
@@ -190,19 +190,19 @@ export function strongest(panel, table, view, width, height) {
  * @param {number} left
  * @param {number} right
  */
-export function strongestAt(codes, cols, top, bottom, left, right) {
-  let winner = top * cols + left;
-  let most = -1;
+export function findStrongest(codes, cols, top, bottom, left, right) {
+  let strongest = top * cols + left;
+  let largest = -1;
   for (let row = top; row < bottom; row++) {
-    for (let at = row * cols + left, end = row * cols + right; at < end; at++) {
-      const size = codes[at] & 0x7fff; // half floats without their sign have the order of their values
-      if (size > most && size !== MASKED) {
-        most = size;
-        winner = at;
+    for (let index = row * cols + left, end = row * cols + right; index < end; index++) {
+      const size = codes[index] & 0x7fff; // half floats without their sign have the order of their values
+      if (size > largest && size !== MASKED) {
+        largest = size;
+        strongest = index;
       }
     }
   }
-  return winner;
+  return strongest;
 }
 
 /**
@@ -213,7 +213,7 @@ export function strongestAt(codes, cols, top, bottom, left, right) {
  * @param {number} [size]
  * @param {number} [weight]
  */
-export function fitted(pen, text, width, size, weight) {
+export function truncate(pen, text, width, size, weight) {
   if (pen.measure(text, size, weight) <= width) return text;
   const letters = [...text];
   let low = 0;
@@ -231,17 +231,17 @@ const LINE = 18;
 /**
  * Return the position of each item of a legend, with line breaks, and the total size.
  * @param {{ long: number, gap: number }[]} items the length of each item, and the space after it
- * @param {number} room the longest line
+ * @param {number} maxWidth the longest line
  */
-export function inLines(items, room) {
+export function wrapItems(items, maxWidth) {
   let [x, line] = [0, 0];
-  const places = items.map(({ long, gap }) => {
-    if (x && x + long > room) [x, line] = [0, line + 1];
-    const place = { x, y: line * LINE };
+  const positions = items.map(({ long, gap }) => {
+    if (x && x + long > maxWidth) [x, line] = [0, line + 1];
+    const position = { x, y: line * LINE };
     x += long + gap;
-    return place;
+    return position;
   });
-  return { places, width: x, height: LINE * (line + 1) };
+  return { positions, width: x, height: LINE * (line + 1) };
 }
 
 /** @type {WeakMap<string[], { font: string, width: number }>} */
@@ -253,11 +253,11 @@ const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of 
  * @param {string[]} labels
  * @param {number} size
  */
-export function widestOf(pen, labels, size) {
-  let known = widths.get(labels);
-  if (!known || known.font !== pen.font) {
-    known = { font: pen.font, width: Math.max(...labels.map((label) => pen.measure(label, 100))) };
-    widths.set(labels, known);
+export function widestLabel(pen, labels, size) {
+  let entry = widths.get(labels);
+  if (!entry || entry.font !== pen.font) {
+    entry = { font: pen.font, width: Math.max(...labels.map((label) => pen.measure(label, 100))) };
+    widths.set(labels, entry);
   }
-  return 1 + (known.width * size) / 100;
+  return 1 + (entry.width * size) / 100;
 }

@@ -1,23 +1,23 @@
 // The board of a comparison: its data, its layout and its painting.
-/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Appearance, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
 import { PAINTED } from "../channels/boards.js";
-import { categoryTable, drawCategories, legendItems, legendPlaces, legendText, groupColours } from "../drawing/categories.js";
-import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
-import { Hands } from "./hands.js";
+import { categoryTable, drawCategories, legendItems, layoutCategories, legendText, groupColours } from "../drawing/categories.js";
+import { colourTable, makeScale, PALETTES, formatTick } from "../drawing/color.js";
+import { PointerInput } from "./input.js";
 import { Knobs } from "./knobs.js";
-import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
+import { bandsOf, bandsOfToken, POINTED, describeAxes } from "./links.js";
 import { drawBand, drawMarks } from "../drawing/marks.js";
-import { clamp, make, penFor, printable, readTheme, settingsIcon } from "../drawing/elements.js";
-import { beyondEnds, drawLegend, drawPanel, legendLayout, legendName, NAME_HEIGHT, notesOf, panelGeometry, panelHeight } from "../drawing/panel.js";
-import { brushOf, CanvasPen } from "../drawing/pen.js";
+import { clamp, make, preparePen, toPrintable, readTheme, settingsIcon } from "../drawing/elements.js";
+import { beyondItems, drawLegend, drawPanel, legendLayout, legendName, NAME_HEIGHT, noteText, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { contextOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
 
 const GAP = 20;
 const LINE_SIDE = 196; // smallest side at which four or five panels stay in one line, where they are easier to compare
-const HIGH = 0.45; // largest share of the window's height for a panel, so that the text above it stays in view
-const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
+const MAX_SHARE = 0.45; // largest share of the window's height for a panel, so that the text above it stays in view
+const MIN_SIDE = 224; // below this a panel is too small to read, so fewer share a line
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
 const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
 
@@ -32,28 +32,28 @@ export class Board {
   send;
   /** @type {Theme} */
   theme;
-  /** @type {Look} */
-  look;
+  /** @type {Appearance} */
+  appearance;
   /** @type {number} */
   columns;
   /** @type {number} */
   side;
   /** @type {Scale | null} */
-  shared; // the scale of all panels; null if each panel has its own, or numbers are categories
+  sharedScale; // the scale of all panels; null if each panel has its own, or numbers are categories
   /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
-  received; // the latest message
-  /** @type {{ count: number, at: number } | null | undefined} */
+  latest; // the latest message
+  /** @type {{ count: number, index: number } | null | undefined} */
   token; // the token pointed at in a text
   /** @type {number | undefined} */
   frame;
   /** @type {number | undefined} */
-  reporting;
+  reportTimer;
   /** @type {number | null} */
-  reported = null;
+  reportedPin = null;
   /** @type {string | null} */
-  shape = null; // the shape of the panel with the cell
+  activeShape = null; // the shape of the panel with the cell
   /** @type {number | undefined} */
-  playing;
+  playTimer;
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -68,7 +68,7 @@ export class Board {
     this.pinned = null;
     this.paints = 0;
     /** @type {{ layout?: boolean, paint?: boolean, marks?: boolean }} */
-    this.due = {};
+    this.pendingWork = {};
     this.legend = make("canvas", { class: "legend", role: "img" });
     this.buttons = make("div", { class: "buttons" });
     this.player = make("button", { class: "play", type: "button", "data-act": "play" }); // next to the knob of the animated panel
@@ -86,10 +86,10 @@ export class Board {
     );
     this.root.style.cssText = "visibility: hidden; height: 0"; // until the panels are arranged
     host.append(this.root);
-    this.hands = new Hands(this);
+    this.input = new PointerInput(this);
     this.listeners = new AbortController();
-    this.watch = new ResizeObserver(() => this.schedule("layout"));
-    this.watch.observe(this.root);
+    this.resizeObserver = new ResizeObserver(() => this.schedule("layout"));
+    this.resizeObserver.observe(this.root);
     this.watchDensity();
     const onPointed = (/** @type {Event} */ event) => this.highlightToken(/** @type {CustomEvent} */ (event).detail.token);
     addEventListener(POINTED, onPointed, { signal: this.listeners.signal });
@@ -105,20 +105,20 @@ export class Board {
    */
   receive(received, parts) {
     this.knobs.markOutdated();
-    this.take(received, parts);
+    this.setPanels(received, parts);
   }
 
   /**
    * @param {Received<BoardHeader>} received
    * @param {Received<SentPanel>[]} parts
    */
-  take(received, parts) {
+  setPanels(received, parts) {
     const { row_labels: rowLabels, col_labels: colLabels, last_turn: lastTurn } = received.header;
-    this.received = { received, parts };
-    this.hands.cancelGesture();
+    this.latest = { received, parts };
+    this.input.cancelGesture();
     this.build(parts.length);
-    const shown = (/** @type {string[] | null} */ labels) => labels?.map(printable);
-    const [ownRows, ownCols] = [shown(rowLabels), shown(colLabels)];
+    const toLabels = (/** @type {string[] | null} */ labels) => labels?.map(toPrintable);
+    const [boardRows, boardCols] = [toLabels(rowLabels), toLabels(colLabels)];
     this.panels = parts.map(({ header: panel, payload }, i) => {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
@@ -126,17 +126,17 @@ export class Board {
       const elements = figure.querySelectorAll(".title, .value, .caption, .knob");
       const [title, value, caption, knob] = elements;
       figure.dataset.panel = panel.key;
-      title.textContent = printable(panel.title);
-      title.title = printable(panel.tooltip || panel.title);
+      title.textContent = toPrintable(panel.title);
+      title.title = toPrintable(panel.tooltip || panel.title);
       const opener = /** @type {HTMLElement} */ (figure.querySelector(".open"));
       opener.hidden = !panel.settings_label;
-      opener.title = opener.ariaLabel = printable(panel.settings_label);
+      opener.title = opener.ariaLabel = toPrintable(panel.settings_label);
       title.toggleAttribute("data-opens", panel.settings_label !== "");
-      caption.textContent = panel.caption.split("\n").map(printable).join("\n");
-      caption.title = printable(panel.details || panel.caption);
+      caption.textContent = panel.caption.split("\n").map(toPrintable).join("\n");
+      caption.title = toPrintable(panel.details || panel.caption);
       title.classList.toggle("marked", panel.mark !== "");
       title.style.setProperty("--mark", panel.mark);
-      const described = {
+      const newPanel = {
         ...panel,
         title: title.textContent,
         caption: caption.textContent,
@@ -147,18 +147,18 @@ export class Board {
         unit: 2 ** panel.exponent,
         shape: `${panel.rows} × ${panel.cols}`,
         sharesRows: !panel.row_labels && panel.rows === (rowLabels?.length ?? parts[0].header.rows),
-        rowLabels: shown(panel.row_labels) ?? (ownRows?.length === panel.rows ? ownRows : undefined),
-        colLabels: shown(panel.col_labels) ?? (ownCols?.length === panel.cols ? ownCols : undefined),
+        rowLabels: toLabels(panel.row_labels) ?? (boardRows?.length === panel.rows ? boardRows : undefined),
+        colLabels: toLabels(panel.col_labels) ?? (boardCols?.length === panel.cols ? boardCols : undefined),
       };
-      const one = /** @type {Panel} */ (described); // its geometry is set when it is painted
-      this.knobs.fit(knob, one);
+      const fullPanel = /** @type {Panel} */ (newPanel); // its geometry is set when it is painted
+      this.knobs.update(knob, fullPanel);
       if (panel.frames.length) knob.append(this.player);
-      return one;
+      return fullPanel;
     });
     this.knobs.acknowledge(lastTurn);
-    this.views.keep(this.panels);
+    this.views.removeUnused(this.panels);
     const active = this.cell && this.panels[this.cell.panel];
-    if (!active || active.shape !== this.shape) this.cell = null;
+    if (!active || active.shape !== this.activeShape) this.cell = null;
     this.schedule("layout");
   }
 
@@ -168,10 +168,10 @@ export class Board {
    * @param {number} lastTurn
    */
   redraw(part, lastTurn) {
-    if (!this.received) return;
-    const { received, parts } = this.received;
-    const others = parts.map((each) => (each.header.key === part.header.key ? part : each));
-    this.take({ ...received, header: { ...received.header, last_turn: lastTurn } }, others);
+    if (!this.latest) return;
+    const { received, parts } = this.latest;
+    const newParts = parts.map((each) => (each.header.key === part.header.key ? part : each));
+    this.setPanels({ ...received, header: { ...received.header, last_turn: lastTurn } }, newParts);
   }
 
   /**
@@ -180,9 +180,9 @@ export class Board {
    */
   show(settings) {
     this.settings = settings;
-    this.reported = settings.pinned;
-    if (this.reporting === undefined) this.pinned = settings.pinned;
-    this.halt();
+    this.reportedPin = settings.pinned;
+    if (this.reportTimer === undefined) this.pinned = settings.pinned;
+    this.stopAnimation();
     const { texts } = settings;
     this.grid.setAttribute("aria-label", texts.help);
     this.grid.classList.toggle("turns", settings.turns);
@@ -193,9 +193,9 @@ export class Board {
         ["in", texts.zoom_in, texts.zoom_in],
         ["png", "PNG", texts.download],
         ["svg", "SVG", texts.download],
-      ].map(([act, face, title]) => {
-        const name = face === face.toUpperCase() && /[A-Z]/.test(face) ? `${title} ${face}` : title;
-        return make("button", { type: "button", "data-act": act, title: name, "aria-label": name }, face);
+      ].map(([action, label, title]) => {
+        const name = label === label.toUpperCase() && /[A-Z]/.test(label) ? `${title} ${label}` : title;
+        return make("button", { type: "button", "data-act": action, title: name, "aria-label": name }, label);
       }),
     );
     this.player.hidden = settings.last_frame <= 1;
@@ -213,11 +213,11 @@ export class Board {
   /** Repaint when the window moves to a screen with another pixel density. */
   watchDensity() {
     const { signal } = this.listeners;
-    const again = () => {
+    const repaint = () => {
       this.schedule("paint");
       this.watchDensity();
     };
-    matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", again, { once: true, signal });
+    matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", repaint, { once: true, signal });
   }
 
   // -- layout and painting ----------------------------------------------------------------------------------------
@@ -239,56 +239,56 @@ export class Board {
 
   /**
    * Request work before the next frame: "layout" includes "paint", which includes "marks".
-   * @param {"layout" | "paint" | "marks"} what
+   * @param {"layout" | "paint" | "marks"} work
    */
-  schedule(what) {
-    this.due[what] = true;
+  schedule(work) {
+    this.pendingWork[work] = true;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
       if (!this.panels || !this.settings || !this.theme || !this.root.clientWidth) return;
-      const { due } = this;
-      this.due = {};
-      if (due.layout) this.layout();
-      if (due.layout || due.paint) this.paint();
-      this.mark();
+      const { pendingWork } = this;
+      this.pendingWork = {};
+      if (pendingWork.layout) this.layout();
+      if (pendingWork.layout || pendingWork.paint) this.paint();
+      this.paintMarks();
     });
   }
 
   layout() {
     const count = this.panels.length;
-    const room = this.root.clientWidth;
-    const fitting = (/** @type {number} */ side) => Math.floor((room + GAP) / (side + GAP));
-    const most = Math.min(count, count > 8 ? 6 : count === 5 ? 5 : 4);
-    this.columns = most >= 4 && fitting(LINE_SIDE) >= most ? most : clamp(fitting(LEAST_SIDE), 1, most);
-    const high = Math.min(this.settings.panel_size, Math.max(innerHeight * HIGH, LEAST_SIDE));
-    this.side = Math.floor(Math.min(high, (room - GAP * (this.columns - 1)) / this.columns));
-    const swiped = this.columns === 1 && count > 1;
-    if (swiped) this.side = Math.min(this.settings.panel_size, room - PEEK);
-    this.grid.classList.toggle("swiped", swiped);
-    this.grid.style.gridTemplateColumns = `repeat(${swiped ? count : this.columns}, ${this.side}px)`;
+    const width = this.root.clientWidth;
+    const countThatFit = (/** @type {number} */ side) => Math.floor((width + GAP) / (side + GAP));
+    const maxColumns = Math.min(count, count > 8 ? 6 : count === 5 ? 5 : 4);
+    this.columns = maxColumns >= 4 && countThatFit(LINE_SIDE) >= maxColumns ? maxColumns : clamp(countThatFit(MIN_SIDE), 1, maxColumns);
+    const maxSide = Math.min(this.settings.panel_size, Math.max(innerHeight * MAX_SHARE, MIN_SIDE));
+    this.side = Math.floor(Math.min(maxSide, (width - GAP * (this.columns - 1)) / this.columns));
+    const isSwiped = this.columns === 1 && count > 1;
+    if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);
+    this.grid.classList.toggle("swiped", isSwiped);
+    this.grid.style.gridTemplateColumns = `repeat(${isSwiped ? count : this.columns}, ${this.side}px)`;
     this.root.style.cssText = "";
   }
 
   paint() {
-    const started = performance.now();
+    const startTime = performance.now();
     const { settings, theme, panels } = this;
     const { categories } = settings;
     const ownScale = settings.scale === "panel" && !categories;
-    const scaleOf = (/** @type {Panel[]} */ some, ceiling = 0) =>
+    const scaleOf = (/** @type {Panel[]} */ scaledPanels, ceiling = 0) =>
       makeScale({
-        highest: Math.max(...some.map((panel) => panel.highest)),
-        lowest: Math.min(...some.map((panel) => panel.lowest)),
-        smallest: Math.min(...some.map((panel) => panel.smallest || Infinity)),
-        signed: some.some((panel) => panel.signed),
+        highest: Math.max(...scaledPanels.map((panel) => panel.highest)),
+        lowest: Math.min(...scaledPanels.map((panel) => panel.lowest)),
+        smallest: Math.min(...scaledPanels.map((panel) => panel.smallest || Infinity)),
+        signed: scaledPanels.some((panel) => panel.signed),
         transform: settings.transform,
         ceiling,
       });
-    this.shared = ownScale || categories ? null : scaleOf(panels, settings.ceiling);
-    const scales = new Map(panels.map((panel) => [panel, this.shared ?? scaleOf([panel])]));
+    this.sharedScale = ownScale || categories ? null : scaleOf(panels, settings.ceiling);
+    const scales = new Map(panels.map((panel) => [panel, this.sharedScale ?? scaleOf([panel])]));
     const scale = (/** @type {Panel} */ panel) => /** @type {Scale} */ (scales.get(panel));
-    const kept = this.tables;
+    const oldTables = this.tables;
     this.tables = new Map();
-    this.look = {
+    this.appearance = {
       theme,
       palette: PALETTES[theme.mode],
       texts: settings.texts,
@@ -297,29 +297,29 @@ export class Board {
       scale,
       table: (panel) => {
         const name = [categories ? JSON.stringify([categories, settings.frame]) : scale(panel).name, panel.unit, theme.mode].join();
-        const fresh = () =>
+        const makeTable = () =>
           categories
             ? categoryTable(categories, panel.unit, theme.mode, settings.frame)
-            : colourTable(scale(panel), panel.unit, this.look.palette);
-        const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
+            : colourTable(scale(panel), panel.unit, this.appearance.palette);
+        const table = this.tables.get(name) ?? oldTables.get(name) ?? makeTable();
         this.tables.set(name, table);
         return table;
       },
     };
     let pooled = 1;
     for (const [i, panel] of panels.entries()) {
-      const before = i % this.columns ? panels[i - 1] : null;
-      panel.repeats = before !== null && (before.row_title ?? settings.texts.rows) === (panel.row_title ?? settings.texts.rows);
-      const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
-      panel.geometry = this.geometryOf(panel, this.views.of(panel));
-      drawPanel(pen, panel, panel.geometry, this.look);
+      const left = i % this.columns ? panels[i - 1] : null;
+      panel.repeats = left !== null && (left.row_title ?? settings.texts.rows) === (panel.row_title ?? settings.texts.rows);
+      const pen = preparePen(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
+      panel.geometry = this.geometryOf(panel, this.views.viewOf(panel));
+      drawPanel(pen, panel, panel.geometry, this.appearance);
       pooled = Math.max(pooled, panel.geometry.pooled);
     }
     panels.forEach(({ group }, i) => this.paintKey(/** @type {HTMLElement} */ (this.grid.children[i].querySelector(".key")), group));
     this.paintLegend();
-    this.grid.classList.toggle("zoomed", this.views.zoomed);
-    this.note.textContent = notesOf(pooled, this.look);
-    this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
+    this.grid.classList.toggle("zoomed", this.views.isZoomed);
+    this.note.textContent = noteText(pooled, this.appearance);
+    this.root.dataset.paintMs = (performance.now() - startTime).toFixed(1);
     this.root.dataset.paints = String(++this.paints);
   }
 
@@ -329,7 +329,7 @@ export class Board {
    * @returns {Geometry}
    */
   geometryOf(panel, view) {
-    const pen = new CanvasPen(brushOf(panel.picture), devicePixelRatio, this.theme.font);
+    const pen = new CanvasPen(contextOf(panel.picture), devicePixelRatio, this.theme.font);
     return panelGeometry(pen, panel, this.side, view);
   }
 
@@ -341,37 +341,37 @@ export class Board {
   paintKey(line, group) {
     line.replaceChildren();
     if (!group) return;
-    const { names, colours } = groupColours(this.look, group);
+    const { names, colours } = groupColours(this.appearance, group);
     const swatches = colours.map((colour) => {
       const swatch = make("i");
       swatch.style.background = colour;
       return swatch;
     });
     const [first, last] = names.map((name) => make("span", {}, name));
-    const few = names.length === colours.length; // else a ramp between the names of its ends
-    const ramp = make("span", { class: "ramp" }, ...(few ? [] : [first, make("span", {}, ...swatches), last]));
-    if (few) swatches.forEach((swatch, i) => ramp.append(swatch, i ? last : first));
+    const isList = names.length === colours.length; // else a ramp between the names of its ends
+    const ramp = make("span", { class: "ramp" }, ...(isList ? [] : [first, make("span", {}, ...swatches), last]));
+    if (isList) swatches.forEach((swatch, i) => ramp.append(swatch, i ? last : first));
     line.append(make("b", {}, group), ramp);
   }
 
   paintLegend() {
-    const room = this.root.clientWidth;
-    const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
-    const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
+    const boardWidth = this.root.clientWidth;
+    const width = boardWidth > 560 ? boardWidth - this.buttons.offsetWidth - GAP : boardWidth; // next to the buttons, or above them
+    const ruler = new CanvasPen(contextOf(this.legend), devicePixelRatio, this.theme.font);
     const omitted = this.panels.map(({ group }) => group).filter(Boolean);
-    const high = this.legendHeight(ruler, width - 2, omitted);
-    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2, omitted);
-    const { shared, look } = this;
-    const name = look.categories
-      ? legendText(legendItems(look, this.maskedWord))
-      : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
-    const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
-    this.legend.setAttribute("aria-label", [name ?? look.texts.own_scale, ...beyond].join("; "));
+    const height = this.legendHeight(ruler, width - 2, omitted);
+    this.drawLegend(preparePen(this.legend, width, height, this.theme.font), 1, 0, width - 2, omitted);
+    const { sharedScale, appearance } = this;
+    const name = appearance.categories
+      ? legendText(legendItems(appearance, this.maskedLabel))
+      : sharedScale && `${legendName(sharedScale, appearance)}: ${sharedScale.signed ? formatTick(-sharedScale.top) : 0} … ${formatTick(sharedScale.top)}`;
+    const beyondTexts = sharedScale ? beyondItems(sharedScale, appearance).map(({ text }) => text) : [];
+    this.legend.setAttribute("aria-label", [name ?? appearance.texts.own_scale, ...beyondTexts].join("; "));
   }
 
   /** The label of masked cells for the common legend; null if the legend does not need it. */
-  get maskedWord() {
-    return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.texts.masked : null;
+  get maskedLabel() {
+    return !this.appearance.ownScale && this.panels.some((panel) => panel.masked) ? this.appearance.texts.masked : null;
   }
 
   /**
@@ -380,9 +380,9 @@ export class Board {
    * @param {string[]} [omitted] the groups of categories that panels explain
    */
   legendHeight(pen, width, omitted) {
-    const { look, shared, maskedWord: masked } = this;
-    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked, omitted)).height;
-    return shared ? legendLayout(pen, width, shared, look, { masked }).height : NAME_HEIGHT;
+    const { appearance, sharedScale, maskedLabel: masked } = this;
+    if (appearance.categories) return layoutCategories(pen, width, legendItems(appearance, masked, omitted)).height;
+    return sharedScale ? legendLayout(pen, width, sharedScale, appearance, { masked }).height : NAME_HEIGHT;
   }
 
   /**
@@ -394,25 +394,25 @@ export class Board {
    * @param {string[]} [omitted] the groups of categories that panels explain
    */
   drawLegend(pen, x, y, width, omitted) {
-    const { look, shared, maskedWord: masked } = this;
-    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked, omitted));
-    else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
+    const { appearance, sharedScale, maskedLabel: masked } = this;
+    if (appearance.categories) drawCategories(pen, x, y, width, appearance, legendItems(appearance, masked, omitted));
+    else if (sharedScale) drawLegend(pen, x, y, width, sharedScale, appearance, { masked });
     else {
-      pen.text(legendName(this.settings, look), x, y + 6, { colour: look.theme.muted, weight: 600 });
+      pen.text(legendName(this.settings, appearance), x, y + 6, { colour: appearance.theme.muted, weight: 600 });
     }
   }
 
   /** Draw the crosshair, the pin and the numbers; this is fast enough for every pointer move. */
-  mark() {
+  paintMarks() {
     const { cell, settings, theme } = this;
     const active = cell && this.panels[cell.panel];
     for (const panel of this.panels) {
-      const pen = penFor(panel.marks, this.side, panelHeight(this.side, this.look.ownScale), theme.font);
+      const pen = preparePen(panel.marks, this.side, panelHeight(this.side, this.appearance.ownScale), theme.font);
       const linked = panel.shape === active?.shape ? cell : null;
-      drawMarks(pen, panel.geometry, { pinned: this.pins(panel) ? this.pinned : null, cell: linked }, theme);
-      const bands = this.bands(panel);
-      for (const band of bands) drawBand(pen, panel.geometry, band, theme);
-      panel.marks.dataset.lit = bands.map(({ row, col }) => (row === null ? `column ${col}` : `row ${row}`)).join(", ");
+      drawMarks(pen, panel.geometry, { pinned: this.hasPinnedRow(panel) ? this.pinned : null, cell: linked }, theme);
+      const highlightedBands = this.bands(panel);
+      for (const band of highlightedBands) drawBand(pen, panel.geometry, band, theme);
+      panel.marks.dataset.lit = highlightedBands.map(({ row, col }) => (row === null ? `column ${col}` : `row ${row}`)).join(", ");
       panel.value.textContent = linked ? cellText(panel, linked.row, linked.col, settings) : "";
     }
     this.root.dataset.pinned = String(this.pinned ?? "");
@@ -424,8 +424,8 @@ export class Board {
   /** Show the frames of the animation one after another, or stop at the current one. */
   play() {
     const { settings } = this;
-    if (this.playing) {
-      this.halt();
+    if (this.playTimer) {
+      this.stopAnimation();
       this.send("stop", settings.frame);
       return;
     }
@@ -433,7 +433,7 @@ export class Board {
       this.drawFrame(frame);
       if (frame === settings.last_frame) this.play();
     };
-    this.playing = setInterval(() => show(settings.frame + 1), FRAME_TIME);
+    this.playTimer = setInterval(() => show(settings.frame + 1), FRAME_TIME);
     this.player.textContent = `■ ${settings.texts.stop}`;
     show(1);
   }
@@ -443,7 +443,7 @@ export class Board {
    * @param {number} frame
    */
   showFrame(frame) {
-    this.halt();
+    this.stopAnimation();
     this.drawFrame(frame);
   }
 
@@ -461,24 +461,24 @@ export class Board {
       const figure = this.grid.children[i];
       const [line, row] = [figure.querySelector(".caption"), figure.querySelector(".knob")];
       if (line) this.readout.live.textContent = line.textContent = caption;
-      if (knob && row instanceof HTMLElement && this.playing) this.knobs.follow(row, knob, settings.frame);
+      if (knob && row instanceof HTMLElement && this.playTimer) this.knobs.setFrame(row, knob, settings.frame);
     }
     this.schedule("paint");
   }
 
   /** Stop the animation. */
-  halt() {
-    clearInterval(this.playing);
+  stopAnimation() {
+    clearInterval(this.playTimer);
     this.player.textContent = `▶\ufe0e ${this.settings.texts.play}`;
-    this.playing = undefined;
+    this.playTimer = undefined;
   }
 
   /**
    * Report that the visitor wants to change a panel's settings.
-   * @param {HTMLElement} pressed the title or the button next to it
+   * @param {HTMLElement} button the title or the button next to it
    */
-  open(pressed) {
-    const figure = /** @type {HTMLElement} */ (pressed.closest("figure"));
+  open(button) {
+    const figure = /** @type {HTMLElement} */ (button.closest("figure"));
     const panel = this.panels.find(({ key }) => key === figure.dataset.panel);
     if (panel?.settings_label) this.send("open", panel.key);
   }
@@ -489,7 +489,7 @@ export class Board {
    * Return whether the pinned query is also a row of this panel.
    * @param {Panel} panel
    */
-  pins(panel) {
+  hasPinnedRow(panel) {
     return panel.sharesRows && this.pinned !== null && this.pinned < panel.rows;
   }
 
@@ -506,23 +506,23 @@ export class Board {
 
   /**
    * Highlight a token that a text points at: null removes the highlight, and undefined changes nothing.
-   * @param {{ count: number, at: number } | null | undefined} token
+   * @param {{ count: number, index: number } | null | undefined} token
    */
   highlightToken(token) {
-    if (token === undefined || (token?.at === this.token?.at && token?.count === this.token?.count)) return;
+    if (token === undefined || (token?.index === this.token?.index && token?.count === this.token?.count)) return;
     this.token = token;
     this.schedule("marks");
   }
 
   /** @param {Cell | null} cell */
   setCell(cell) {
-    const now = this.cell;
-    if (now?.panel === cell?.panel && now?.row === cell?.row && now?.col === cell?.col) return;
+    const previous = this.cell;
+    if (previous?.panel === cell?.panel && previous?.row === cell?.row && previous?.col === cell?.col) return;
     this.cell = cell;
-    this.shape = cell && this.panels[cell.panel].shape;
-    const of = cell && this.panels[cell.panel];
-    const places = cell ? [cell.row, cell.col] : [];
-    const axes = of ? thingsOf(of, this.settings.texts).map((things, i) => ({ things, at: places[i] })) : [];
+    this.activeShape = cell && this.panels[cell.panel].shape;
+    const panel = cell && this.panels[cell.panel];
+    const indices = cell ? [cell.row, cell.col] : [];
+    const axes = panel ? describeAxes(panel, this.settings.texts).map((axis, i) => ({ axis, index: indices[i] })) : [];
     dispatchEvent(new CustomEvent(POINTED, { detail: { axes } }));
     this.schedule("marks");
   }
@@ -532,36 +532,36 @@ export class Board {
    * @param {Panel} panel
    * @param {number} row
    */
-  pin(panel, row, wait = 0) {
+  pin(panel, row, delay = 0) {
     if (!panel.sharesRows || !this.settings.pins) return;
-    this.setPin(this.pinned === row ? null : row, wait);
+    this.setPin(this.pinned === row ? null : row, delay);
   }
 
   /**
    * @param {number | null} row
-   * @param {number} wait
+   * @param {number} delay
    */
-  setPin(row, wait) {
+  setPin(row, delay) {
     this.pinned = row;
-    clearTimeout(this.reporting);
-    this.reporting = setTimeout(() => {
-      this.reporting = undefined;
-      if (this.pinned === this.reported) return;
-      this.reported = this.pinned;
+    clearTimeout(this.reportTimer);
+    this.reportTimer = setTimeout(() => {
+      this.reportTimer = undefined;
+      if (this.pinned === this.reportedPin) return;
+      this.reportedPin = this.pinned;
       this.send("pin", { row: this.pinned });
-    }, wait);
+    }, delay);
     this.schedule("marks");
   }
 
   destroy() {
-    this.hands.destroy();
+    this.input.destroy();
     this.listeners.abort();
-    this.watch.disconnect();
+    this.resizeObserver.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.readout.destroy();
     this.knobs.destroy();
-    clearTimeout(this.reporting);
-    clearInterval(this.playing);
+    clearTimeout(this.reportTimer);
+    clearInterval(this.playTimer);
     this.root.remove();
   }
 }

@@ -3,16 +3,16 @@
 // only. The knob of an animated panel selects a frame, which the browser already has, so only its last value is sent.
 /** @import { SentKnob, Turnable } from "../messages" */
 
-import { holders } from "../channels/boards.js";
+import { dragSenders } from "../channels/boards.js";
 import { make } from "../drawing/elements.js";
 
-const PATIENCE = 5000; // milliseconds without an answer of the server after which the next value is sent
+const ANSWER_TIMEOUT = 5000; // milliseconds without an answer of the server after which the next value is sent
 
 /**
  * Return a knob's name and value as text.
  * @param {SentKnob} knob
  */
-export const knobText = (knob, at = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[at]}`;
+export const knobText = (knob, index = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[index]}`;
 
 export class Knobs {
   turns = 0; // the number of values sent to Python; a turn is one of them, identified by this number
@@ -37,14 +37,14 @@ export class Knobs {
     const slider = make("input", { type: "range", min: "0", step: "1" });
     const [low, high] = ["low", "high"].map((end) => make("span", { class: "end", "data-end": end, "aria-hidden": "true" }));
     const row = make("div", { class: "knob" }, make("span", { class: "name" }), make("output", { class: "at" }), low, slider, high);
-    slider.addEventListener("input", () => this.turn(row));
+    slider.addEventListener("input", () => this.handleMove(row));
     slider.addEventListener("pointerdown", () => {
       this.dragging = true;
       const listeners = new AbortController();
       const release = () => {
         listeners.abort();
         this.dragging = false;
-        if (this.pageOutdated) this.turn(row);
+        if (this.pageOutdated) this.handleMove(row);
       };
       for (const end of ["pointerup", "pointercancel"]) addEventListener(end, release, { capture: true, signal: listeners.signal });
     });
@@ -56,12 +56,12 @@ export class Knobs {
    * @param {HTMLElement} row
    * @param {Turnable["panels"][number]} panel
    */
-  fit(row, { key, title, knob }) {
+  update(row, { key, title, knob }) {
     row.hidden = !knob;
     row.dataset.of = key;
     if (!knob) return;
     row.dataset.shown = String(knob.value);
-    const { name, slider, at, low, high } = partsOf(row);
+    const { name, slider, at, low, high } = elementsOf(row);
     name.textContent = knob.name;
     at.style.minWidth = `${Math.max(...knob.stops.map((stop) => String(stop).length))}ch`; // no value moves the slider
     low.textContent = String(knob.stops[0]);
@@ -78,7 +78,7 @@ export class Knobs {
    * @param {SentKnob} knob
    */
   showValue(row, knob) {
-    const { slider, at } = partsOf(row);
+    const { slider, at } = elementsOf(row);
     at.textContent = String(knob.stops[slider.valueAsNumber]);
     slider.setAttribute("aria-valuetext", at.textContent);
   }
@@ -87,16 +87,16 @@ export class Knobs {
    * Handle a slider move of the visitor.
    * @param {HTMLElement} row
    */
-  turn(row) {
+  handleMove(row) {
     const { key, knob, frames } = this.board.panels.find((panel) => panel.key === row.dataset.of) ?? {};
     if (!key || !knob) return;
     this.showValue(row, knob);
-    const value = knob.stops[partsOf(row).slider.valueAsNumber];
-    const animated = frames?.length && this.board.showFrame;
-    if (animated) this.board.showFrame?.(value);
+    const value = knob.stops[elementsOf(row).slider.valueAsNumber];
+    const isAnimated = frames?.length && this.board.showFrame;
+    if (isAnimated) this.board.showFrame?.(value);
     this.unsent.set(key, value);
     this.pageOutdated = true;
-    if (this.pendingTurn === null && !(animated && this.dragging)) this.sendNext();
+    if (this.pendingTurn === null && !(isAnimated && this.dragging)) this.sendNext();
   }
 
   /**
@@ -105,8 +105,8 @@ export class Knobs {
    * @param {SentKnob} knob
    * @param {number} frame
    */
-  follow(row, knob, frame) {
-    partsOf(row).slider.value = String(knob.stops.indexOf(frame));
+  setFrame(row, knob, frame) {
+    elementsOf(row).slider.value = String(knob.stops.indexOf(frame));
     this.showValue(row, knob);
   }
 
@@ -119,10 +119,10 @@ export class Knobs {
     this.unsent.delete(panel);
     this.pendingTurn = ++this.turns;
     this.pageOutdated = this.dragging;
-    const holder = this.dragging ? holders.get(this.board.root.dataset.board ?? "") : undefined;
-    if (holder) this.markOutdated(panel);
-    (holder ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn, held: this.dragging });
-    this.timeout = setTimeout(() => this.sendNext(), PATIENCE);
+    const sendDragged = this.dragging ? dragSenders.get(this.board.root.dataset.board ?? "") : undefined;
+    if (sendDragged) this.markOutdated(panel);
+    (sendDragged ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn, held: this.dragging });
+    this.timeout = setTimeout(() => this.sendNext(), ANSWER_TIMEOUT);
   }
 
   /**
@@ -150,7 +150,7 @@ export class Knobs {
 }
 
 /** @param {HTMLElement} row */
-const partsOf = (row) => {
+const elementsOf = (row) => {
   const [name, at, low, slider, high] = row.children;
   return { name, slider: /** @type {HTMLInputElement} */ (slider), at: /** @type {HTMLElement} */ (at), low, high };
 };

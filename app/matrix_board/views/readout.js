@@ -3,7 +3,7 @@
 /** @import { Board } from "./board.js" */
 
 import { categoryName } from "../drawing/categories.js";
-import { HALF, MASKED, numeral } from "../drawing/color.js";
+import { HALF, MASKED, formatNumber } from "../drawing/color.js";
 import { clamp, make } from "../drawing/elements.js";
 import { cellRect } from "../drawing/panel.js";
 
@@ -19,12 +19,12 @@ export function cellText(panel, row, col, settings) {
   if (code === MASKED) return settings.texts.masked;
   if (settings.categories) return categoryName(code, panel.unit, settings);
   const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
-  return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
+  return formatNumber(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
 }
 
 export class Readout {
   /** @type {number | undefined} */
-  announcing;
+  announceTimer;
 
   /** @param {Board} board */
   constructor(board) {
@@ -36,7 +36,7 @@ export class Readout {
   /** Show the board's cell, or nothing without a cell. */
   show() {
     const { cell, panels, settings } = this.board;
-    clearTimeout(this.announcing);
+    clearTimeout(this.announceTimer);
     this.tip.hidden = !cell;
     if (!cell) return;
     const { texts } = settings;
@@ -46,18 +46,18 @@ export class Readout {
      * @param {number} index
      * @param {string | undefined} label
      */
-    const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
-    const row = end(panel.row_title ?? texts.row, cell.row, panel.rowLabels?.[cell.row]);
-    const where = make("div", { class: "where" }, ...row, " → ", ...end(panel.col_title ?? texts.col, cell.col, panel.colLabels?.[cell.col]));
+    const describe = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
+    const row = describe(panel.row_title ?? texts.row, cell.row, panel.rowLabels?.[cell.row]);
+    const position = make("div", { class: "where" }, ...row, " → ", ...describe(panel.col_title ?? texts.col, cell.col, panel.colLabels?.[cell.col]));
     const text = cellText(panel, cell.row, cell.col, settings);
-    const plain = settings.categories || text === texts.masked;
-    const what = make("div", { class: "what" }, plain ? text : `${texts.unit} ${text}`);
-    this.tip.replaceChildren(where, what);
-    this.place(panel, cell);
-    this.announcing = setTimeout(() => {
+    const isPlain = settings.categories || text === texts.masked;
+    const value = make("div", { class: "what" }, isPlain ? text : `${texts.unit} ${text}`);
+    this.tip.replaceChildren(position, value);
+    this.positionTip(panel, cell);
+    this.announceTimer = setTimeout(() => {
       const linked = panels.filter((other) => other.shape === panel.shape);
       const values = linked.map((other) => `${other.title} ${cellText(other, cell.row, cell.col, settings)}`);
-      this.live.textContent = `${where.textContent}: ${values.join(", ")}`;
+      this.live.textContent = `${position.textContent}: ${values.join(", ")}`;
     }, 200);
   }
 
@@ -65,22 +65,22 @@ export class Readout {
    * @param {Panel} panel
    * @param {Cell} cell
    */
-  place(panel, { row, col }) {
+  positionTip(panel, { row, col }) {
     const { tip, board } = this;
     const { root } = board;
     const { plot } = panel.geometry;
-    const spot = cellRect(panel.geometry, row, col);
+    const box = cellRect(panel.geometry, row, col);
     const [frame, picture] = [root.getBoundingClientRect(), panel.picture.getBoundingClientRect()];
-    const x = picture.x - frame.x + clamp(spot.x + spot.width / 2, plot.x, plot.x + plot.width);
-    const y = picture.y - frame.y + clamp(spot.y + spot.height / 2, plot.y, plot.y + plot.height);
-    const [wide, high] = [tip.offsetWidth, tip.offsetHeight];
-    const left = x + 16 + wide > root.clientWidth ? x - 16 - wide : x + 16;
-    const above = board.hands.touched || y + 16 + high > root.clientHeight; // above the finger, which hides what is below it
-    tip.style.left = `${clamp(left, 0, Math.max(0, root.clientWidth - wide))}px`;
-    tip.style.top = `${above ? y - 16 - high : y + 16}px`;
+    const x = picture.x - frame.x + clamp(box.x + box.width / 2, plot.x, plot.x + plot.width);
+    const y = picture.y - frame.y + clamp(box.y + box.height / 2, plot.y, plot.y + plot.height);
+    const [width, height] = [tip.offsetWidth, tip.offsetHeight];
+    const left = x + 16 + width > root.clientWidth ? x - 16 - width : x + 16;
+    const above = board.input.isTouch || y + 16 + height > root.clientHeight; // above the finger, which hides what is below it
+    tip.style.left = `${clamp(left, 0, Math.max(0, root.clientWidth - width))}px`;
+    tip.style.top = `${above ? y - 16 - height : y + 16}px`;
   }
 
   destroy() {
-    clearTimeout(this.announcing);
+    clearTimeout(this.announceTimer);
   }
 }

@@ -5,8 +5,8 @@
 import { fill, isolated } from "../../page_script/templates.js";
 import { boards, PAINTED } from "../channels/boards.js";
 import { HALF, MASKED } from "../drawing/color.js";
-import { clamp, indexAt, listenTo, make, perform, printable, readTheme } from "../drawing/elements.js";
-import { brushOf } from "../drawing/pen.js";
+import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../drawing/elements.js";
+import { contextOf } from "../drawing/pen.js";
 import { cellText } from "./readout.js";
 
 const WORD_SIZE = 13;
@@ -53,7 +53,7 @@ export class Strips {
     this.listeners = new AbortController();
     const { signal } = this.listeners;
     const on = listenTo(this.list, signal);
-    on("pointermove", (event) => this.setWord(indexAt(event.target, "j")));
+    on("pointermove", (event) => this.setWord(readIndex(event.target, "j")));
     on("pointerleave", () => this.setWord(null));
     on("click", (event) => this.click(event));
     this.root.addEventListener("keydown", (event) => this.press(event), { signal });
@@ -78,8 +78,8 @@ export class Strips {
 
   /** @param {Received<StripsHeader>} received */
   receive({ header: { board, tokens, joined, queries } }) {
-    const shown = queries?.map(printable) ?? null;
-    Object.assign(this, { key: board, tokens: tokens.map(printable), joined, queries: shown, at: null, built: "" });
+    const shown = queries?.map(toPrintable) ?? null;
+    Object.assign(this, { key: board, tokens: tokens.map(toPrintable), joined, queries: shown, at: null, built: "" });
     this.measure();
   }
 
@@ -98,7 +98,7 @@ export class Strips {
 
   measure() {
     if (!this.theme) return;
-    const brush = brushOf(document.createElement("canvas"));
+    const brush = contextOf(document.createElement("canvas"));
     brush.font = `${WORD_SIZE}px ${this.theme.font}`;
     this.widths = this.tokens.map((token, j) => (this.joined[j] ? JOINED_WIDTH : brush.measureText(token).width + WORD_ROOM));
     this.schedule();
@@ -108,9 +108,9 @@ export class Strips {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
       const { board, tokens } = this;
-      const ready = this.settings && this.theme && this.root.clientWidth && board?.look;
+      const ready = this.settings && this.theme && this.root.clientWidth && board?.appearance;
       // New panels have no colours until the board is painted. The board reports that, and this runs again.
-      if (ready && board.panels.every((panel) => panel.cols === tokens.length && board.look.scale(panel))) this.paint();
+      if (ready && board.panels.every((panel) => panel.cols === tokens.length && board.appearance.scale(panel))) this.paint();
     });
   }
 
@@ -142,7 +142,7 @@ export class Strips {
       title.textContent = pinned === null ? "" : panel.title;
       const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.outdatedPanels.has(panel.key);
       note.textContent = note.title = holds ? (line?.note ?? "") : "";
-      const table = board.look.table(panel);
+      const table = board.appearance.table(panel);
       const spans = /** @type {HTMLCollectionOf<HTMLElement>} */ (strip.lastElementChild?.children);
       for (let j = 0; j < this.tokens.length; j++) {
         const code = pinned === null ? MASKED : panel.codes[pinned * panel.cols + j];
@@ -235,7 +235,7 @@ export class Strips {
 
   /** @param {MouseEvent} event */
   click({ target }) {
-    const at = indexAt(target, "j");
+    const at = readIndex(target, "j");
     const key = target instanceof Element && target.closest("[data-whole]")?.getAttribute("data-whole");
     if (key) {
       this.whole = this.whole === key ? null : key;
@@ -255,7 +255,7 @@ export class Strips {
     const last = this.tokens.length - 1;
     const at = this.at ?? (this.queries ? 0 : (this.rows.pinned ?? 0));
     const go = (/** @type {number} */ to) => this.setWord(clamp(to, 0, last));
-    perform(event, {
+    runKeyAction(event, {
       ArrowLeft: () => go(at - 1),
       ArrowRight: () => go(at + 1),
       ArrowUp: () => go(at - 10),

@@ -3,9 +3,9 @@
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
 import { fill } from "../../page_script/templates.js";
-import { fromHex, packed, PALETTES } from "../drawing/color.js";
-import { clamp, listenTo, make, penFor, perform, readTheme } from "../drawing/elements.js";
-import { brushOf } from "../drawing/pen.js";
+import { fromHex, packColour, PALETTES } from "../drawing/color.js";
+import { clamp, listenTo, make, preparePen, runKeyAction, readTheme } from "../drawing/elements.js";
+import { contextOf } from "../drawing/pen.js";
 
 const EDGE = { left: 26, top: 18 };
 const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254
@@ -110,13 +110,13 @@ export class Thumbnails {
     const picture = new ImageData(size, size);
     const pixels = new Uint32Array(picture.data.buffer);
     const start = index * size * size;
-    const colours = PALETTES[theme.mode].positive.map(packed);
-    const masked = packed(fromHex(PALETTES[theme.mode].hatch[1]));
+    const colours = PALETTES[theme.mode].positive.map(packColour);
+    const masked = packColour(fromHex(PALETTES[theme.mode].hatch[1]));
     for (let i = 0; i < pixels.length; i++) {
       const place = this.payload[start + i];
       pixels[i] = place === NO_VALUE ? masked : colours[place];
     }
-    brushOf(page).putImageData(picture, 0, 0);
+    contextOf(page).putImageData(picture, 0, 0);
     return page;
   }
 
@@ -143,7 +143,7 @@ export class Thumbnails {
     const lines = Math.ceil(places.length / this.columns);
     const edge = this.edge;
     const [width, height] = [edge.left + this.columns * this.pitch + 2, edge.top + lines * this.drop + 2];
-    const pen = penFor(canvas, width, height, theme.font);
+    const pen = preparePen(canvas, width, height, theme.font);
     const side = this.side;
     const every = this.pitch >= 22 ? 1 : this.pitch >= 15 ? 2 : 5;
     pen.context.imageSmoothingEnabled = this.size > side * pen.ratio;
@@ -223,7 +223,7 @@ export class Thumbnails {
     const { texts, heads } = this.settings;
     const description = heads.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
     this.name.textContent = this.live.textContent = description || fill(texts.place, { layer: String(place[0]), head: String(place[1]) });
-    const brush = brushOf(this.preview);
+    const brush = contextOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });
     brush.imageSmoothingEnabled = false;
@@ -258,7 +258,7 @@ export class Thumbnails {
       const [toLine, toColumn] = [clamp(line + down, 0, Math.ceil(places.length / columns) - 1), clamp(column + right, 0, columns - 1)];
       this.setFocus(places[Math.min(places.length - 1, toLine * columns + toColumn)]);
     };
-    perform(event, {
+    runKeyAction(event, {
       ArrowUp: () => go(-1, 0),
       ArrowDown: () => go(1, 0),
       ArrowLeft: () => go(0, -1),

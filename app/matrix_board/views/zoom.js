@@ -3,10 +3,10 @@
 /** @import { Board } from "./board.js" */
 
 import { clamp } from "../drawing/elements.js";
-import { spans, strongestAt } from "../drawing/pen.js";
+import { cellSpans, findStrongest } from "../drawing/pen.js";
 
 /** @type {View} */
-export const CLEAR = { x: 0, y: 0, width: 1, height: 1 }; // the whole matrix
+export const WHOLE_VIEW = { x: 0, y: 0, width: 1, height: 1 }; // the whole matrix
 
 export class Views {
   /** @param {Board} board */
@@ -17,19 +17,19 @@ export class Views {
   }
 
   /** @param {Panel} panel */
-  of(panel) {
-    return this.byShape.get(panel.shape) ?? CLEAR;
+  viewOf(panel) {
+    return this.byShape.get(panel.shape) ?? WHOLE_VIEW;
   }
 
-  get zoomed() {
-    return [...this.byShape.values()].some((view) => view !== CLEAR);
+  get isZoomed() {
+    return [...this.byShape.values()].some((view) => view !== WHOLE_VIEW);
   }
 
   /**
    * Delete the views of shapes that no longer exist.
    * @param {Panel[]} panels
    */
-  keep(panels) {
+  removeUnused(panels) {
     for (const shape of this.byShape.keys()) {
       if (!panels.some((panel) => panel.shape === shape)) this.byShape.delete(shape);
     }
@@ -39,10 +39,10 @@ export class Views {
    * @param {Panel} panel
    * @param {View} view
    */
-  lookAt(panel, { x, y, width, height }) {
-    const whole = width >= 0.999 && height >= 0.999;
+  setView(panel, { x, y, width, height }) {
+    const isWhole = width >= 0.999 && height >= 0.999;
     const view = { x: clamp(x, 0, 1 - width), y: clamp(y, 0, 1 - height), width, height };
-    this.byShape.set(panel.shape, whole ? CLEAR : view);
+    this.byShape.set(panel.shape, isWhole ? WHOLE_VIEW : view);
     this.board.schedule("paint");
   }
 
@@ -56,8 +56,8 @@ export class Views {
    * @param {Panel} panel
    * @param {number} factor
    */
-  resized(panel, factor) {
-    const { width, height } = this.of(panel);
+  resize(panel, factor) {
+    const { width, height } = this.viewOf(panel);
     return {
       width: clamp(width / factor, Math.min(1, 4 / panel.cols), 1),
       height: clamp(height / factor, Math.min(1, 4 / panel.rows), 1),
@@ -72,12 +72,12 @@ export class Views {
    * @param {number} clientY
    */
   zoomAt(panel, factor, clientX, clientY) {
-    const view = this.of(panel);
-    const before = this.onPlot(panel, panel.geometry, clientX, clientY);
-    const [x, y] = [view.x + before.across * view.width, view.y + before.down * view.height];
-    const size = this.resized(panel, factor);
-    const { across, down } = this.onPlot(panel, this.board.geometryOf(panel, { x: 0, y: 0, ...size }), clientX, clientY);
-    this.lookAt(panel, { x: x - across * size.width, y: y - down * size.height, ...size });
+    const view = this.viewOf(panel);
+    const pointer = this.plotPosition(panel, panel.geometry, clientX, clientY);
+    const [x, y] = [view.x + pointer.across * view.width, view.y + pointer.down * view.height];
+    const size = this.resize(panel, factor);
+    const { across, down } = this.plotPosition(panel, this.board.geometryOf(panel, { x: 0, y: 0, ...size }), clientX, clientY);
+    this.setView(panel, { x: x - across * size.width, y: y - down * size.height, ...size });
   }
 
   /**
@@ -85,15 +85,15 @@ export class Views {
    * @param {number} factor
    */
   zoomAll(factor) {
-    const { panels, cell, shape } = this.board;
-    for (const panel of new Map(panels.map((one) => [one.shape, one])).values()) {
-      const view = this.of(panel);
-      const here = shape === panel.shape ? cell : null;
-      const x = here ? (here.col + 0.5) / panel.cols : view.x + view.width / 2;
-      const y = here ? (here.row + 0.5) / panel.rows : view.y + view.height / 2;
-      const { width, height } = this.resized(panel, factor);
+    const { panels, cell, activeShape } = this.board;
+    for (const panel of new Map(panels.map((other) => [other.shape, other])).values()) {
+      const view = this.viewOf(panel);
+      const activeCell = activeShape === panel.shape ? cell : null;
+      const x = activeCell ? (activeCell.col + 0.5) / panel.cols : view.x + view.width / 2;
+      const y = activeCell ? (activeCell.row + 0.5) / panel.rows : view.y + view.height / 2;
+      const { width, height } = this.resize(panel, factor);
       const [across, down] = [(x - view.x) / view.width, (y - view.y) / view.height];
-      this.lookAt(panel, { x: x - across * width, y: y - down * height, width, height });
+      this.setView(panel, { x: x - across * width, y: y - down * height, width, height });
     }
   }
 
@@ -103,18 +103,18 @@ export class Views {
    * @param {number} row
    * @param {number} col
    */
-  follow(panel, row, col) {
-    const view = this.of(panel);
+  scrollTo(panel, row, col) {
+    const view = this.viewOf(panel);
     /**
      * @param {number} start
      * @param {number} share
      * @param {number} index
      * @param {number} count
      */
-    const near = (start, share, index, count) => clamp(start, (index + 1) / count - share, index / count);
-    const x = near(view.x, view.width, col, panel.cols);
-    const y = near(view.y, view.height, row, panel.rows);
-    if (x !== view.x || y !== view.y) this.lookAt(panel, { ...view, x, y });
+    const nearestStart = (start, share, index, count) => clamp(start, (index + 1) / count - share, index / count);
+    const x = nearestStart(view.x, view.width, col, panel.cols);
+    const y = nearestStart(view.y, view.height, row, panel.rows);
+    if (x !== view.x || y !== view.y) this.setView(panel, { ...view, x, y });
   }
 
   /**
@@ -124,7 +124,7 @@ export class Views {
    * @param {number} clientX
    * @param {number} clientY
    */
-  onPlot(panel, { plot }, clientX, clientY) {
+  plotPosition(panel, { plot }, clientX, clientY) {
     const frame = panel.picture.getBoundingClientRect();
     return { across: (clientX - frame.x - plot.x) / plot.width, down: (clientY - frame.y - plot.y) / plot.height };
   }
@@ -136,14 +136,14 @@ export class Views {
    * @param {number} clientY
    */
   cellAt(panel, clientX, clientY) {
-    const { across, down } = this.onPlot(panel, panel.geometry, clientX, clientY);
+    const { across, down } = this.plotPosition(panel, panel.geometry, clientX, clientY);
     if (across < 0 || across >= 1 || down < 0 || down >= 1) return null;
-    const view = this.of(panel);
+    const view = this.viewOf(panel);
     const pixels = Math.round(panel.geometry.plot.width * devicePixelRatio);
-    const [left, right] = spans(panel.cols, view.x, view.width, pixels);
-    const [top, bottom] = spans(panel.rows, view.y, view.height, pixels);
+    const [left, right] = cellSpans(panel.cols, view.x, view.width, pixels);
+    const [top, bottom] = cellSpans(panel.rows, view.y, view.height, pixels);
     const [x, y] = [Math.floor(across * pixels), Math.floor(down * pixels)];
-    const at = strongestAt(panel.codes, panel.cols, top[y], bottom[y], left[x], right[x]);
-    return { panel: this.board.panels.indexOf(panel), row: Math.floor(at / panel.cols), col: at % panel.cols };
+    const index = findStrongest(panel.codes, panel.cols, top[y], bottom[y], left[x], right[x]);
+    return { panel: this.board.panels.indexOf(panel), row: Math.floor(index / panel.cols), col: index % panel.cols };
   }
 }

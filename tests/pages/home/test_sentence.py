@@ -214,7 +214,7 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         knob="",
         note="",
         settings=[None],
-        words=["softmax"],
+        variant_keys=["softmax"],
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
         costs=[1.0],
