@@ -15,12 +15,12 @@ const REACH = 4 / 3;
  * @param {WordBox} from
  * @param {WordBox} to
  */
-export function path(from, to) {
+export function arcPath(from, to) {
   const [x, y] = [from.middle, from.top];
   if (from === to) return `M${x - 5} ${y}C${x - LOOP} ${y - 2 * FLAT} ${x + LOOP} ${y - 2 * FLAT} ${x + 5} ${y}`;
   if (from.top === to.top) {
-    const up = REACH * Math.min(BAND - THICK / 2, FLAT + STEEP * Math.abs(to.middle - x));
-    return `M${x} ${y}C${x} ${y - up} ${to.middle} ${y - up} ${to.middle} ${y}`;
+    const rise = REACH * Math.min(BAND - THICK / 2, FLAT + STEEP * Math.abs(to.middle - x));
+    return `M${x} ${y}C${x} ${y - rise} ${to.middle} ${y - rise} ${to.middle} ${y}`;
   }
   const [start, end] = from.top > to.top ? [y, to.bottom] : [from.bottom, to.top];
   const bend = (end - start) / 2;
@@ -31,7 +31,7 @@ export function path(from, to) {
  * Return the width and opacity of a weight's arc, the same for every row, word and sentence.
  * @param {number} weight
  */
-export function stroke(weight) {
+export function arcStroke(weight) {
   const size = Math.min(1.2, Math.abs(weight)); // signed weights can exceed one
   if (!(size >= 0.005)) return { width: 0, opacity: 0, shade: 0 };
   return { width: 0.6 + (THICK - 0.6) * size, opacity: Math.min(1, 0.25 + 0.75 * Math.sqrt(size)), shade: Math.min(1, size) };

@@ -1,55 +1,55 @@
 // The sentence under one variant: its words, the arcs above them, its slider, and its cost.
-/** @import { Looks, SentenceTexts, SentRow, WordBox } from "./sentence_messages" */
+/** @import { RowSummary, SentenceTexts, SentRow, WordBox } from "./sentence_messages" */
 
 import { clamp, make } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
-import { path, stroke } from "./arcs.js";
+import { arcPath, arcStroke } from "./arcs.js";
 import { percent } from "./story.js";
 
-const DRAWN_IN = "http://www.w3.org/2000/svg";
-const WRITTEN = 0.03; // the smallest weights with a number below the word
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+const MIN_WRITTEN = 0.03; // the smallest weights with a number below the word
 
 export class Row {
   step = 0; // the slider's position
 
   /**
-   * @param {SentRow} sent
+   * @param {SentRow} message
    * @param {Float64Array} matrices
    * @param {string[]} tokens
    * @param {string[]} labels the tokens, with numbered repeats
-   * @param {boolean} first whether it is the reference, in whose row the keyboard chooses the query word
+   * @param {boolean} isReference whether it is the reference, in whose row the keyboard chooses the query word
    */
-  constructor(sent, matrices, tokens, labels, first) {
-    this.sent = sent;
+  constructor(message, matrices, tokens, labels, isReference) {
+    this.message = message;
     this.matrices = matrices;
-    this.first = first;
+    this.isReference = isReference;
     this.size = tokens.length;
     this.numbers = tokens.map(() => make("span", { class: "number", "aria-hidden": "true" }));
     this.words = tokens.map((token, place) => {
       /** @type {Record<string, string>} */
-      const role = first ? { role: "radio", "aria-label": labels[place] } : { "aria-hidden": "true" };
+      const role = isReference ? { role: "radio", "aria-label": labels[place] } : { "aria-hidden": "true" };
       return make("span", { class: "word", "data-word": String(place), ...role }, token, this.numbers[place]);
     });
-    this.arcs = tokens.map(() => document.createElementNS(DRAWN_IN, "path"));
-    const drawing = document.createElementNS(DRAWN_IN, "svg");
+    this.arcs = tokens.map(() => document.createElementNS(SVG_NAMESPACE, "path"));
+    const drawing = document.createElementNS(SVG_NAMESPACE, "svg");
     drawing.setAttribute("aria-hidden", "true");
     drawing.append(...this.arcs);
-    const text = make("div", { class: "text", dir: "auto", ...(first ? { role: "radiogroup" } : {}) }, ...this.words);
+    const text = make("div", { class: "text", dir: "auto", ...(isReference ? { role: "radiogroup" } : {}) }, ...this.words);
     this.text = make("div", { class: "place" }, drawing, text);
     text.style.setProperty("--tokens", String(tokens.length));
     text.style.setProperty("--letters", String(tokens.join("").length));
     this.setting = make("output");
-    this.slider = make("input", { type: "range", min: "0", max: String(sent.settings.length - 1), "data-row": sent.key });
-    this.slider.setAttribute("aria-label", `${sent.title}: ${sent.knob}`);
-    const ends = [sent.settings[0], sent.settings.at(-1)].map((end) => make("small", { "aria-hidden": "true" }, String(end)));
-    const knob = sent.knob
-      ? make("div", { class: "knob" }, make("span", {}, `${sent.knob} `, this.setting), make("div", { class: "range" }, ends[0], this.slider, ends[1]))
-      : make("div", { class: "note" }, sent.note);
+    this.slider = make("input", { type: "range", min: "0", max: String(message.settings.length - 1), "data-row": message.key });
+    this.slider.setAttribute("aria-label", `${message.title}: ${message.knob}`);
+    const ends = [message.settings[0], message.settings.at(-1)].map((end) => make("small", { "aria-hidden": "true" }, String(end)));
+    const knob = message.knob
+      ? make("div", { class: "knob" }, make("span", {}, `${message.knob} `, this.setting), make("div", { class: "range" }, ends[0], this.slider, ends[1]))
+      : make("div", { class: "note" }, message.note);
     this.counts = make("div", { class: "counts" });
     this.root = make(
       "div",
-      { class: "row", role: "group", "aria-label": sent.title, "data-variant": sent.key },
-      make("div", { class: "name" }, make("div", { class: "title" }, sent.title), knob),
+      { class: "row", role: "group", "aria-label": message.title, "data-variant": message.key },
+      make("div", { class: "name" }, make("div", { class: "title" }, message.title), knob),
       this.text,
       this.counts,
     );
@@ -59,10 +59,10 @@ export class Row {
    * Update the row for a query word and new texts.
    * @param {number} word
    * @param {SentenceTexts} texts
-   * @returns {Looks}
+   * @returns {RowSummary}
    */
-  looks(word, texts) {
-    const { title, knob, settings, why } = this.sent;
+  summarise(word, texts) {
+    const { title, knob, settings, why } = this.message;
     const setting = String(settings[this.step]);
     const name = knob ? fill(texts.named, { title, knob, setting }) : title;
     return { name, title, setting, why, weights: this.weights(word) };
@@ -81,8 +81,8 @@ export class Row {
    * Set the slider to a step within its range.
    * @param {number} step
    */
-  turn(step) {
-    this.step = clamp(step, 0, this.sent.settings.length - 1);
+  setStep(step) {
+    this.step = clamp(step, 0, this.message.settings.length - 1);
     this.slider.value = String(this.step);
   }
 
@@ -90,8 +90,8 @@ export class Row {
    * Write the setting, the error and the costs.
    * @param {SentenceTexts} texts
    */
-  write(texts) {
-    const { settings, errors, costs, long_costs: longCosts } = this.sent;
+  showNumbers(texts) {
+    const { settings, errors, costs, long_costs: longCosts } = this.message;
     const numbers = [errors, costs, longCosts].map((steps) => percent(steps[this.step], 2));
     this.setting.textContent = String(settings[this.step]);
     this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${texts.columns[0]} ${numbers[0]}`);
@@ -117,11 +117,11 @@ export class Row {
    * @param {WordBox[]} boxes
    */
   shapeArcs(word, boxes) {
-    this.arcs.forEach((arc, target) => arc.setAttribute("d", path(boxes[word], boxes[target])));
+    this.arcs.forEach((arc, target) => arc.setAttribute("d", arcPath(boxes[word], boxes[target])));
     this.words.forEach((each, place) => {
       each.classList.toggle("looking", place === word);
-      if (this.first) each.setAttribute("aria-checked", String(place === word));
-      if (this.first) each.tabIndex = place === word ? 0 : -1;
+      if (this.isReference) each.setAttribute("aria-checked", String(place === word));
+      if (this.isReference) each.tabIndex = place === word ? 0 : -1;
     });
   }
 
@@ -131,7 +131,7 @@ export class Row {
    */
   paint(word) {
     this.weights(word).forEach((weight, target) => {
-      const { width, opacity, shade } = stroke(weight);
+      const { width, opacity, shade } = arcStroke(weight);
       const arc = this.arcs[target];
       arc.style.strokeWidth = String(width);
       arc.style.opacity = String(opacity);
@@ -139,7 +139,7 @@ export class Row {
       for (const each of [arc, chip]) each.classList.toggle("negative", weight < 0);
       chip.classList.toggle("masked", Number.isNaN(weight));
       chip.style.setProperty("--shade", `${Math.round(60 * shade)}%`);
-      number.textContent = Math.abs(weight) >= WRITTEN ? percent(weight) : "";
+      number.textContent = Math.abs(weight) >= MIN_WRITTEN ? percent(weight) : "";
     });
   }
 }

@@ -6,10 +6,10 @@
 import { HALF } from "../matrix_board/drawing/color.js";
 import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
-import { spoken, story } from "./story.js";
+import { spokenText, story } from "./story.js";
 import { Tour } from "./tour.js";
 
-const REST = 400; // milliseconds without input before changes are reported to the server and to screen readers
+const PAUSE = 400; // milliseconds without input before changes are reported to the server and to screen readers
 
 export class Sentence {
   /** @type {string[]} */
@@ -26,7 +26,7 @@ export class Sentence {
   /** @type {Send} */
   send;
   /** @type {number | undefined} */
-  due;
+  reportTimer;
   /** @type {string | undefined} */
   pending; // the change that was sent to the server and has no answer yet
 
@@ -37,40 +37,40 @@ export class Sentence {
     this.columns = make("div", { class: "counts", "aria-hidden": "true" });
     this.headings = make("div", { class: "row headings" }, this.finding, this.columns);
     this.story = make("p", { class: "story" });
-    this.way = make("a", { class: "way", target: "_self" });
+    this.link = make("a", { class: "way", target: "_self" });
     this.caption = make("span");
     this.notes = make("p", { class: "notes", hidden: "" });
-    this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" });
-    this.info.addEventListener("click", () => {
+    this.notesButton = make("button", { class: "info", type: "button", "aria-expanded": "false" });
+    this.notesButton.addEventListener("click", () => {
       this.notes.hidden = !this.notes.hidden;
-      this.info.setAttribute("aria-expanded", String(!this.notes.hidden));
+      this.notesButton.setAttribute("aria-expanded", String(!this.notes.hidden));
     });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
-    const summary = make("div", { class: "summary" }, this.story, this.way);
-    const caption = make("p", { class: "caption" }, this.caption, " ", this.info);
+    const summary = make("div", { class: "summary" }, this.story, this.link);
+    const caption = make("p", { class: "caption" }, this.caption, " ", this.notesButton);
     this.root = make("div", { class: "sentence" }, this.table, summary, caption, this.notes, this.live);
     host.append(this.root);
-    this.watch = new ResizeObserver(() => this.place());
-    this.watch.observe(this.table);
-    document.fonts.ready.then(() => this.place());
+    this.resizeObserver = new ResizeObserver(() => this.measureWords());
+    this.resizeObserver.observe(this.table);
+    document.fonts.ready.then(() => this.measureWords());
     this.listeners = new AbortController();
     const on = listenTo(this.table, this.listeners.signal);
     on("pointerover", (event) => event.pointerType === "mouse" && this.point(readIndex(event.target, "word")));
     on("pointerleave", () => this.point(null));
     on("click", (event) => this.choose(readIndex(event.target, "word")));
-    on("keydown", (event) => this.key(event));
-    on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
+    on("keydown", (event) => this.handleKey(event));
+    on("input", (event) => this.handleSlider(/** @type {HTMLInputElement} */ (event.target)));
     on("change", () => this.reportAfterPause()); // a slider released, or moved by a key
     this.tour = new Tour((word) => this.showWord(word));
   }
 
   /** @param {Received<SentenceHeader>} received */
   receive({ header: { tokens, labels, rows }, payload }) {
-    clearTimeout(this.due);
+    clearTimeout(this.reportTimer);
     if (this.rows.length) this.tour.stop();
     this.labels = labels.map(toPrintable);
     this.pointed = null;
-    this.pending = this.due = undefined;
+    this.pending = this.reportTimer = undefined;
     let start = 0;
     this.rows = rows.map((row, place) => {
       const codes = new Uint16Array(payload, start, row.settings.length * tokens.length ** 2);
@@ -78,26 +78,26 @@ export class Sentence {
       return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(toPrintable), this.labels, place === 0);
     });
     this.table.replaceChildren(this.headings, ...this.rows.map((row) => row.root));
-    if (this.settings) this.take();
+    if (this.settings) this.applySettings();
   }
 
   /** @param {SentenceSettings} settings */
   show(settings) {
     const { texts, word, steps } = (this.settings = settings);
-    this.way.textContent = `${texts.way} \u2192`;
-    this.info.textContent = texts.about;
+    this.link.textContent = `${texts.way} \u2192`;
+    this.notesButton.textContent = texts.about;
     this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
     this.caption.textContent = texts.caption;
     this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));
-    if (this.due === undefined && this.pending === undefined) this.take(); // otherwise the visitor's input is newer than these settings
+    if (this.reportTimer === undefined && this.pending === undefined) this.applySettings(); // otherwise the visitor's input is newer than these settings
     if (JSON.stringify({ word, steps }) === this.pending) this.pending = undefined;
   }
 
   /** Apply the settings. */
-  take() {
+  applySettings() {
     this.word = clamp(this.settings.word, 0, this.labels.length - 1);
-    for (const row of this.rows) row.turn(this.settings.steps[row.sent.key] ?? 0);
-    this.place();
+    for (const row of this.rows) row.setStep(this.settings.steps[row.message.key] ?? 0);
+    this.measureWords();
     this.paint();
     this.tour.start(this.word);
   }
@@ -107,36 +107,36 @@ export class Sentence {
   }
 
   /** Measure the words' positions. */
-  place() {
+  measureWords() {
     if (!this.rows.length || !this.root.clientWidth) return;
     this.boxes = this.rows[0].boxes;
     this.shapeArcs();
   }
 
-  get looking() {
+  get queryWord() {
     return this.pointed ?? this.word;
   }
 
   shapeArcs() {
     if (this.boxes.length !== this.labels.length) return;
-    for (const row of this.rows) row.shapeArcs(this.looking, this.boxes);
+    for (const row of this.rows) row.shapeArcs(this.queryWord, this.boxes);
   }
 
   /** Draw the weights of all rows or of one, and the text about them. */
   paint(rows = this.rows) {
-    const { texts, way, pinned } = this.settings;
+    const { texts, link, row_parameter: rowParameter } = this.settings;
     for (const row of rows) {
-      row.paint(this.looking);
-      row.write(texts);
+      row.paint(this.queryWord);
+      row.showNumbers(texts);
     }
-    const looks = this.rows.map((row) => row.looks(this.looking, texts));
-    if (!this.tour.moving) {
-      [this.finding.textContent, this.story.textContent] = story(texts, this.labels, this.looking, looks);
+    const summaries = this.rows.map((row) => row.summarise(this.queryWord, texts));
+    if (!this.tour.isMoving) {
+      [this.finding.textContent, this.story.textContent] = story(texts, this.labels, this.queryWord, summaries);
     }
-    const address = new URL(way, document.baseURI);
-    for (const row of this.rows) address.searchParams.append("variants", row.sent.variant_keys[row.step]);
-    address.searchParams.set(pinned, String(this.word));
-    this.way.href = address.href;
+    const url = new URL(link, document.baseURI);
+    for (const row of this.rows) url.searchParams.append("variants", row.message.variant_keys[row.step]);
+    url.searchParams.set(rowParameter, String(this.word));
+    this.link.href = url.href;
   }
 
   /**
@@ -167,50 +167,50 @@ export class Sentence {
   }
 
   /** @param {HTMLInputElement} slider */
-  turn(slider) {
+  handleSlider(slider) {
     const row = this.rows.find((each) => each.slider === slider);
     if (!row) return;
-    row.turn(Number(slider.value));
+    row.setStep(Number(slider.value));
     this.paint([row]);
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  handleKey(event) {
     if (readIndex(event.target, "word") === null) return;
     const count = this.labels.length;
-    const go = (/** @type {number} */ word) => {
+    const move = (/** @type {number} */ word) => {
       this.choose((word + count) % count);
       this.rows[0].words[this.word].focus();
     };
     runKeyAction(event, {
-      ArrowLeft: () => go(this.word - 1),
-      ArrowUp: () => go(this.word - 1),
-      ArrowRight: () => go(this.word + 1),
-      ArrowDown: () => go(this.word + 1),
-      Home: () => go(0),
-      End: () => go(count - 1),
+      ArrowLeft: () => move(this.word - 1),
+      ArrowUp: () => move(this.word - 1),
+      ArrowRight: () => move(this.word + 1),
+      ArrowDown: () => move(this.word + 1),
+      Home: () => move(0),
+      End: () => move(count - 1),
     });
   }
 
   /** Report to the server and to screen readers, once input has paused. */
   reportAfterPause() {
-    clearTimeout(this.due);
-    this.due = setTimeout(() => {
-      this.due = undefined;
+    clearTimeout(this.reportTimer);
+    this.reportTimer = setTimeout(() => {
+      this.reportTimer = undefined;
       const { texts } = this.settings;
-      const looks = this.rows.map((row) => row.looks(this.word, texts));
-      this.live.textContent = spoken(texts, this.labels, this.word, looks);
-      const turn = { word: this.word, steps: Object.fromEntries(this.rows.map((row) => [row.sent.key, row.step])) };
-      this.pending = JSON.stringify(turn);
-      this.send("turn", turn);
-    }, REST);
+      const summaries = this.rows.map((row) => row.summarise(this.word, texts));
+      this.live.textContent = spokenText(texts, this.labels, this.word, summaries);
+      const state = { word: this.word, steps: Object.fromEntries(this.rows.map((row) => [row.message.key, row.step])) };
+      this.pending = JSON.stringify(state);
+      this.send("turn", state);
+    }, PAUSE);
   }
 
   destroy() {
-    clearTimeout(this.due);
+    clearTimeout(this.reportTimer);
     this.tour.stop();
     this.listeners.abort();
-    this.watch.disconnect();
+    this.resizeObserver.disconnect();
     this.root.remove();
   }
 }

@@ -68,12 +68,12 @@ class SentenceState:
 def live_sentence(
     tokens: Sequence[str],
     rows: Sequence[Row],
-    turn: SentenceState,
+    choices: SentenceState,
     *,
     key: str,
     on_turn: Callable[[SentenceState], None],
-    way: str,
-    pinned: str,
+    link: str,
+    row_parameter: str,
     columns: Sequence[str],
     headings: Sequence[str],
     caption: str,
@@ -84,18 +84,24 @@ def live_sentence(
     Args:
         tokens: the words of the sentence.
         rows: the variants; the first is the reference.
-        turn: the word and slider positions to start with.
+        choices: the word and slider positions to start with.
         key: the element's key, unique in the app.
         on_turn: called before the script's next run, when the visitor pauses after changing the word or a slider.
-        way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
-        pinned: the name of the query parameter for the word's index there.
+        link: the address of the page with whole matrices, to which the variants of all rows and the word are added.
+        row_parameter: the name of the query parameter for the word's index there.
         columns: the names of the error and of both costs.
         headings: the headings of these columns, which also explain the names.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """
     texts = _texts() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
-    settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "texts": texts}
+    settings = {
+        "word": choices.word,
+        "steps": dict(choices.steps),
+        "link": link,
+        "row_parameter": row_parameter,
+        "texts": texts,
+    }
 
     def report(event: object) -> None:
         if isinstance(event, dict):

@@ -55,13 +55,13 @@ export interface SentenceTexts extends StoryTexts {
 export interface SentenceSettings {
   word: number;
   steps: Record<string, number>;
-  way: string;
-  pinned: string;
+  link: string;
+  row_parameter: string;
   texts: SentenceTexts;
 }
 
 /** The weights of one query word under one variant: one per word, NaN where the query cannot attend. */
-export interface Looks {
+export interface RowSummary {
   name: string; // with the setting
   title: string; // without it
   setting: string;

@@ -1,13 +1,13 @@
 // From numbers to words: a text about one word under several variants. This module does not use the DOM.
-/** @import { Looks, StoryTexts } from "./sentence_messages" */
+/** @import { RowSummary, StoryTexts } from "./sentence_messages" */
 
 import { fill } from "../page_script/templates.js";
 
-const MOSTLY = 0.5; // a larger weight on one word exceeds the weights on all other words together
-const SAME = 0.05; // weights that differ by less count as equal
-const EVEN = 2; // weights of at most this multiple of equal weights count as similar
-const BELOW = -0.1; // weights below this are mentioned for any word
-const SPOKEN = 3; // the number of words mentioned to screen readers
+const MAJORITY = 0.5; // a larger weight on one word exceeds the weights on all other words together
+const SIMILAR = 0.05; // weights that differ by less count as equal
+const EVEN_RATIO = 2; // weights of at most this multiple of equal weights count as similar
+const NEGATIVE_LIMIT = -0.1; // weights below this are mentioned for any word
+const SPOKEN_WORDS = 3; // the number of words mentioned to screen readers
 
 /**
  * Return a fraction as a percentage.
@@ -27,36 +27,36 @@ export function percent(share, precision) {
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
- * @param {Looks[]} rows
+ * @param {RowSummary[]} rows
  */
 export function story(texts, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
-  const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : "most";
-  const on = (/** @type {Looks} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
-  const shares = [...others.map((row) => ({ share: on(row), row: row.title })), { share: 1 / labels.length, row: texts.equal }]
+  const kind = target === word ? "itself" : weight >= MAJORITY ? "mostly" : "most";
+  const weightOnTarget = (/** @type {RowSummary} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
+  const shares = [...others.map((row) => ({ share: weightOnTarget(row), row: row.title })), { share: 1 / labels.length, row: texts.equal }]
     .sort((a, b) => b.share - a.share)
     .map(({ share, row }) => fill(texts.share, { weight: percent(share), row }));
-  const list = listed(texts, shares);
-  const same = others.every((row) => Math.abs(on(row) - weight) <= SAME);
+  const list = joinList(texts, shares);
+  const areSimilar = others.every((row) => Math.abs(weightOnTarget(row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
   const finding = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight), list });
-  return [finding, joined(texts.sentences, [...(same ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
+  return [finding, joinParts(texts.sentences, [...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
 }
 
 /**
  * Return why a row gives the word with the reference's largest weight another weight, and why weights are negative.
  * @param {string[]} labels
  * @param {number} word
- * @param {Looks} row
+ * @param {RowSummary} row
  * @param {number} target
  * @param {number} reference
  */
 function reasonsOf(labels, word, { title, setting, why, weights }, target, reference) {
-  const more = (weights[target] || 0) - reference;
-  const least = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
+  const difference = (weights[target] || 0) - reference;
+  const lowestIndex = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
   const [low, high] = [Math.min(...weights), Math.max(...weights)];
-  const less = (high * weights.length <= EVEN && why.even) || why.less;
+  const lessReason = (high * weights.length <= EVEN_RATIO && why.even) || why.less;
   const values = {
     row: title,
     setting,
@@ -65,10 +65,10 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
     low: percent(low),
     high: percent(high),
   };
-  const negative = { row: title, other: labels[least], least: percent(weights[least]) };
+  const negative = { row: title, other: labels[lowestIndex], least: percent(weights[lowestIndex]) };
   return [
-    fill((more < -SAME && less) || (more > SAME && why.more) || "", values),
-    fill((weights[least] <= BELOW && why.negative) || "", negative),
+    fill((difference < -SIMILAR && lessReason) || (difference > SIMILAR && why.more) || "", values),
+    fill((weights[lowestIndex] <= NEGATIVE_LIMIT && why.negative) || "", negative),
   ].filter(Boolean);
 }
 
@@ -77,20 +77,20 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
- * @param {Looks[]} rows
+ * @param {RowSummary[]} rows
  */
-export function spoken(texts, labels, word, rows) {
+export function spokenText(texts, labels, word, rows) {
   const sentences = rows.map(({ name, weights }) => {
-    const seen = weights
+    const targets = weights
       .map((weight, j) => ({ weight, target: labels[j] }))
       .filter(({ weight }) => Math.abs(weight) >= 0.005)
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
-      .slice(0, SPOKEN)
+      .slice(0, SPOKEN_WORDS)
       .map(({ weight, target }) => fill(texts.seen, { target, weight: percent(weight) }));
-    const list = listed(texts, seen);
+    const list = joinList(texts, targets);
     return fill(list ? texts.looks : texts.nowhere, { row: name, word: labels[word], list });
   });
-  return joined(texts.sentences, sentences);
+  return joinParts(texts.sentences, sentences);
 }
 
 /**
@@ -98,8 +98,8 @@ export function spoken(texts, labels, word, rows) {
  * @param {StoryTexts} texts
  * @param {string[]} items
  */
-function listed(texts, items) {
-  const [last, others] = [items.at(-1) ?? "", joined(texts.items, items.slice(0, -1))];
+function joinList(texts, items) {
+  const [last, others] = [items.at(-1) ?? "", joinParts(texts.items, items.slice(0, -1))];
   return others ? fill(texts.list, { others, last }) : last;
 }
 
@@ -108,6 +108,6 @@ function listed(texts, items) {
  * @param {string} pair the form for two parts, such as "{first}, {next}"
  * @param {string[]} parts
  */
-function joined(pair, parts) {
+function joinParts(pair, parts) {
   return parts.length ? parts.reduce((first, next) => fill(pair, { first, next })) : "";
 }

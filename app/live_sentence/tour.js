@@ -2,24 +2,24 @@
 
 const DELAY = 400; // milliseconds before the first word
 const PACE = 170; // milliseconds per word
-const LONGEST = 12; // the number of words before the chosen one
+const MAX_WORDS = 12; // the number of words before the chosen one
 const INPUT = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
 
 export class Tour {
-  moving = false;
-  done = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  isMoving = false;
+  isDone = matchMedia("(prefers-reduced-motion: reduce)").matches;
   /** @type {number | undefined} */
   timer;
 
   /** @param {(word: number | null) => void} show called with each word, and with null at the end */
   constructor(show) {
     this.show = show;
-    this.input = (/** @type {Event} */ event) => {
+    this.onInput = (/** @type {Event} */ event) => {
       // Browsers also report a move if the page under a resting pointer changes.
       if (event instanceof PointerEvent && event.type === "pointermove" && !event.movementX && !event.movementY) return;
       this.stop();
     };
-    if (!this.done) for (const type of INPUT) addEventListener(type, this.input, { capture: true, passive: true });
+    if (!this.isDone) for (const type of INPUT) addEventListener(type, this.onInput, { capture: true, passive: true });
   }
 
   /**
@@ -27,9 +27,9 @@ export class Tour {
    * @param {number} chosen the word at which it ends; it starts at the farther end of the sentence's first words
    */
   start(chosen) {
-    if (this.done || this.moving || !chosen) return;
-    this.moving = true;
-    let word = Math.max(0, chosen - LONGEST);
+    if (this.isDone || this.isMoving || !chosen) return;
+    this.isMoving = true;
+    let word = Math.max(0, chosen - MAX_WORDS);
     const step = () => {
       if (word === chosen) return this.stop();
       this.show(word++);
@@ -40,12 +40,12 @@ export class Tour {
 
   /** End the tour for good, at the chosen word. */
   stop() {
-    if (this.done) return;
-    this.done = true;
+    if (this.isDone) return;
+    this.isDone = true;
     clearTimeout(this.timer);
-    for (const type of INPUT) removeEventListener(type, this.input, { capture: true });
-    if (!this.moving) return;
-    this.moving = false;
+    for (const type of INPUT) removeEventListener(type, this.onInput, { capture: true });
+    if (!this.isMoving) return;
+    this.isMoving = false;
     this.show(null);
   }
 }

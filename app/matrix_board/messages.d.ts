@@ -235,10 +235,10 @@ export interface HeadsHeader extends Header<"heads"> {
 }
 
 /** A layer and a head; null is the whole layer. */
-export type Place = [layer: number, head: number | null];
+export type HeadOrLayer = [layer: number, head: number | null];
 
 export interface HeadsSettings {
-  selected: Place | null;
+  selected: HeadOrLayer | null;
   height: number;
   max_size: number;
   heads: [layer: number, head: number, note: string, text: string][];

@@ -1,5 +1,5 @@
 // An image as several variants return it, with error maps, and the attention of the pixel under the pointer.
-/** @import { PicturesHeader, PicturesSettings, SentTile, Tile } from "./pictures_messages" */
+/** @import { PicturesHeader, PicturesSettings, SentTile, ShownTile } from "./pictures_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { clamp, listenTo, make, runKeyAction, readTheme, settingsIcon } from "../matrix_board/drawing/elements.js";
@@ -13,7 +13,7 @@ const LEVELS = 127; // the number of levels of a weight on either side of zero
 const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
-const AROUND = 232; // pixels of the window that the rest of the page takes above the images
+const PAGE_HEIGHT = 232; // pixels of the window that the rest of the page takes above the images
 const CAPTION = 80; // pixels of a tile's height that its name, its note, its slider and its error map take
 const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
 const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
@@ -21,7 +21,7 @@ const TWO_COLUMNS = 560; // pixels of width below which two images are next to e
 const [SMALLEST_SIDE, LARGEST_SIDE] = [104, 420]; // the bounds of an image's side in CSS pixels
 
 export class PictureBoard {
-  /** @type {Tile[]} */
+  /** @type {ShownTile[]} */
   panels = [];
   /** @type {PicturesHeader} */
   header;
@@ -48,13 +48,13 @@ export class PictureBoard {
     on("pointermove", (event) => event.pointerType === "mouse" && this.setPixel(this.pixelAt(event)));
     on("pointerleave", () => this.setPixel(null));
     on("click", (event) => this.click(event));
-    on("keydown", (event) => this.key(event));
+    on("keydown", (event) => this.handleKey(event));
     listenTo(this.save, this.listeners.signal)("click", () => {
       picturesPng(this).then((blob) => download(blob, `${this.settings.file_name}.png`));
     });
     addEventListener("resize", () => this.layout(), { signal: this.listeners.signal });
-    this.watcher = new ResizeObserver(() => this.layout());
-    this.watcher.observe(this.root);
+    this.resizeObserver = new ResizeObserver(() => this.layout());
+    this.resizeObserver.observe(this.root);
   }
 
   /**
@@ -62,25 +62,25 @@ export class PictureBoard {
    * @param {Received<SentTile>[]} parts
    */
   receive({ header }, parts) {
-    const resized = this.header && this.header.side !== header.side;
+    const isResized = this.header && this.header.side !== header.side;
     this.header = header;
-    if (resized) this.pointed = null;
-    const before = new Map(this.panels.map(({ key, figure }) => [key, figure]));
-    this.panels = parts.map((part) => this.unpack(part, before.get(part.header.key) ?? this.build()));
+    if (isResized) this.pointed = null;
+    const figureByKey = new Map(this.panels.map(({ key, figure }) => [key, figure]));
+    this.panels = parts.map((part) => this.unpack(part, figureByKey.get(part.header.key) ?? this.build()));
     this.arrange();
     for (const tile of this.panels) this.fill(tile);
     this.rank();
     this.knobs.acknowledge(header.last_turn);
     this.knobs.markOutdated();
     this.layout();
-    if (this.settings) this.point();
+    if (this.settings) this.paintAttention();
   }
 
   /** Put the images into the order of the message, unless a slider is being dragged; a focused slider keeps the focus. */
   arrange() {
     if (this.knobs.dragging) {
-      const places = new Map([...this.grid.children].map((figure, i) => [figure, i]));
-      this.panels.sort((a, b) => (places.get(a.figure) ?? Infinity) - (places.get(b.figure) ?? Infinity));
+      const order = new Map([...this.grid.children].map((figure, i) => [figure, i]));
+      this.panels.sort((a, b) => (order.get(a.figure) ?? Infinity) - (order.get(b.figure) ?? Infinity));
     }
     const figures = this.panels.map(({ figure }) => figure);
     if (figures.length === this.grid.children.length && figures.every((figure, i) => figure === this.grid.children[i])) return;
@@ -96,12 +96,12 @@ export class PictureBoard {
    * @param {number} lastTurn
    */
   redraw(received, lastTurn) {
-    const at = this.panels.findIndex((tile) => tile.key === received.header.key);
-    if (at >= 0) {
-      this.panels[at] = this.unpack(received, this.panels[at].figure);
-      this.fill(this.panels[at]);
+    const index = this.panels.findIndex((tile) => tile.key === received.header.key);
+    if (index >= 0) {
+      this.panels[index] = this.unpack(received, this.panels[index].figure);
+      this.fill(this.panels[index]);
       this.rank();
-      this.point();
+      this.paintAttention();
     }
     this.knobs.acknowledge(lastTurn);
   }
@@ -112,9 +112,9 @@ export class PictureBoard {
     this.pinned = settings.pinned;
     this.grid.setAttribute("aria-label", settings.texts.help);
     for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.texts.download);
-    for (const { figure } of this.panels) part(figure, ".error").title = settings.texts.error;
+    for (const { figure } of this.panels) findElement(figure, ".error").title = settings.texts.error;
     if (this.header) this.rank();
-    this.point();
+    this.paintAttention();
   }
 
   retheme() {
@@ -134,22 +134,22 @@ export class PictureBoard {
   /**
    * @param {Received<SentTile>} part
    * @param {HTMLElement} figure
-   * @returns {Tile}
+   * @returns {ShownTile}
    */
-  unpack({ header: sent, payload }, figure) {
+  unpack({ header: message, payload }, figure) {
     const { side, channels, cell } = this.header;
     const cells = (side / cell) ** 2;
     let end = 0;
-    const take = (/** @type {number} */ bytes) => payload.slice(end, (end += bytes));
-    const peaks = sent.maps ? new Float32Array(take(4 * sent.maps)) : null;
-    const levels = sent.maps ? new Int8Array(take(sent.maps * cells)) : null;
-    const error = sent.has_error ? new Uint8Array(take(side * side)) : null;
-    return { ...sent, peaks, levels, error, pixels: new Uint8Array(take(side * side * channels)), figure };
+    const slice = (/** @type {number} */ bytes) => payload.slice(end, (end += bytes));
+    const peaks = message.maps ? new Float32Array(slice(4 * message.maps)) : null;
+    const levels = message.maps ? new Int8Array(slice(message.maps * cells)) : null;
+    const error = message.has_error ? new Uint8Array(slice(side * side)) : null;
+    return { ...message, peaks, levels, error, pixels: new Uint8Array(slice(side * side * channels)), figure };
   }
 
   /**
    * Draw an image and its error map.
-   * @param {Tile} tile
+   * @param {ShownTile} tile
    */
   fill(tile) {
     const { side, channels } = this.header;
@@ -157,71 +157,71 @@ export class PictureBoard {
     const [image, , errors] = figure.querySelectorAll("canvas");
     errors.hidden = !error;
     errors.title = this.settings?.texts.error ?? "";
-    const [title, opener] = [".title", ".open"].map((name) => part(figure, name));
+    const [title, opener] = [".title", ".open"].map((name) => findElement(figure, name));
     title.textContent = tile.title;
     title.title = tile.tooltip || tile.title;
     title.toggleAttribute("data-opens", tile.settings_label !== "");
     opener.hidden = !tile.settings_label;
     opener.title = opener.ariaLabel = tile.settings_label;
-    part(figure, ".number").dataset.tone = tile.tone;
-    part(figure, ".number").title = tile.details;
+    findElement(figure, ".number").dataset.tone = tile.tone;
+    findElement(figure, ".number").title = tile.details;
     paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
     if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
-    this.knobs.update(part(figure, ".knob"), tile);
-    part(figure, ".note").textContent = tile.note;
+    this.knobs.update(findElement(figure, ".knob"), tile);
+    findElement(figure, ".note").textContent = tile.note;
   }
 
   /** Give all images the largest size that fits. */
   layout() {
     const count = this.panels.length;
-    const room = this.root.clientWidth;
-    if (!count || !room) return;
-    const columns = room < TWO_COLUMNS ? 2 : count <= 6 ? count : Math.ceil(count / 2);
-    const wide = (room - TILE_GAP * (columns - 1)) / columns;
-    const high = (innerHeight - AROUND) / Math.ceil(count / columns) - CAPTION;
-    const sideWith = (/** @type {number} */ most) => clamp(Math.min(wide, room < TWO_COLUMNS ? wide : most), SMALLEST_SIDE, LARGEST_SIDE);
-    const narrow = sideWith(high) < NARROW_IMAGE;
+    const boardWidth = this.root.clientWidth;
+    if (!count || !boardWidth) return;
+    const columns = boardWidth < TWO_COLUMNS ? 2 : count <= 6 ? count : Math.ceil(count / 2);
+    const maxWidth = (boardWidth - TILE_GAP * (columns - 1)) / columns;
+    const maxHeight = (innerHeight - PAGE_HEIGHT) / Math.ceil(count / columns) - CAPTION;
+    const sideWith = (/** @type {number} */ limit) => clamp(Math.min(maxWidth, boardWidth < TWO_COLUMNS ? maxWidth : limit), SMALLEST_SIDE, LARGEST_SIDE);
+    const narrow = sideWith(maxHeight) < NARROW_IMAGE;
     this.grid.toggleAttribute("data-narrow", narrow);
     this.grid.style.setProperty("--columns", String(columns));
-    this.grid.style.setProperty("--side", `${Math.floor(sideWith(narrow ? high - NUMBER_LINE : high))}px`);
+    this.grid.style.setProperty("--side", `${Math.floor(sideWith(narrow ? maxHeight - NUMBER_LINE : maxHeight))}px`);
   }
 
   /** Number the images by their score, best first; equal ones have the same rank. */
   rank() {
-    const all = this.panels.flatMap(({ score }) => score ?? []);
+    const scores = this.panels.flatMap(({ score }) => score ?? []);
     for (const { figure, score } of this.panels) {
-      const rank = score === null ? "" : String(1 + all.filter((other) => other > score).length);
-      const place = part(figure, ".rank");
-      place.textContent = rank;
-      place.title = rank && this.settings ? fill(this.settings.texts.rank, { rank, count: String(all.length) }) : "";
+      const rank = score === null ? "" : String(1 + scores.filter((other) => other > score).length);
+      const label = findElement(figure, ".rank");
+      label.textContent = rank;
+      label.title = rank && this.settings ? fill(this.settings.texts.rank, { rank, count: String(scores.length) }) : "";
     }
   }
 
   /** Show the attention of the pixel under the pointer, else of the pinned pixel, else the mean if it was sent. */
-  point() {
+  paintAttention() {
     const { texts } = this.settings;
     const { side, cell } = this.header ?? { side: 1, cell: 1 };
     const shown = this.pointed ?? this.pinned;
-    const known = shown !== null && shown < side * side;
-    const [row, column] = known ? [Math.floor(shown / side), shown % side].map((at) => at - (at % cell)) : [0, 0];
+    const hasPixel = shown !== null && shown < side * side;
+    const [row, column] = hasPixel ? [Math.floor(shown / side), shown % side].map((at) => at - (at % cell)) : [0, 0];
     const cells = side / cell;
-    const at = known ? (row / cell) * cells + column / cell : cells * cells; // the mean follows all other maps
-    this.root.toggleAttribute("data-pointing", known);
+    const mapIndex = hasPixel ? (row / cell) * cells + column / cell : cells * cells; // the mean follows all other maps
+    this.root.toggleAttribute("data-pointing", hasPixel);
     const touch = matchMedia("(hover: none)").matches;
     this.legend.textContent = `${texts.legend} ${touch ? texts.touch_hint : texts.hint}`;
-    this.readout.textContent = known ? fill(texts.at, { row: String(row + 1), column: String(column + 1) }) : "";
+    this.readout.textContent = hasPixel ? fill(texts.at, { row: String(row + 1), column: String(column + 1) }) : "";
     for (const { figure, peaks, levels, number } of this.panels) {
-      const mark = part(figure, ".image i");
-      mark.hidden = !known;
-      figure.toggleAttribute("data-map", peaks !== null && at < peaks.length);
-      part(figure, ".number").textContent = number;
+      const mark = findElement(figure, ".image i");
+      mark.hidden = !hasPixel;
+      figure.toggleAttribute("data-map", peaks !== null && mapIndex < peaks.length);
+      findElement(figure, ".number").textContent = number;
       mark.style.left = `${(100 * column) / side}%`;
       mark.style.top = `${(100 * row) / side}%`;
       mark.style.width = mark.style.height = `${100 / side}%`;
-      if (!levels || !peaks || at >= peaks.length) continue;
-      if (known) part(figure, ".number").textContent = fill(texts.largest, { most: `${formatNumber(100 * peaks[at], 2)}%` });
-      const own = levels.subarray(at * cells * cells, (at + 1) * cells * cells);
-      paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(own[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(own[i]) / LEVELS)]);
+      if (!levels || !peaks || mapIndex >= peaks.length) continue;
+      if (hasPixel) findElement(figure, ".number").textContent = fill(texts.largest, { most: `${formatNumber(100 * peaks[mapIndex], 2)}%` });
+      const mapLevels = levels.subarray(mapIndex * cells * cells, (mapIndex + 1) * cells * cells);
+      paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(mapLevels[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(mapLevels[i]) / LEVELS)]);
     }
   }
 
@@ -234,22 +234,22 @@ export class PictureBoard {
     if (!image) return null;
     const { left, top, width, height } = image.getBoundingClientRect();
     const { side } = this.header;
-    const at = (/** @type {number} */ share) => clamp(Math.floor(share * side), 0, side - 1);
-    return at((clientY - top) / height) * side + at((clientX - left) / width);
+    const toPixel = (/** @type {number} */ share) => clamp(Math.floor(share * side), 0, side - 1);
+    return toPixel((clientY - top) / height) * side + toPixel((clientX - left) / width);
   }
 
   /** @param {number | null} pixel */
   setPixel(pixel) {
     if (pixel === this.pointed || !this.settings) return;
     this.pointed = pixel;
-    this.point();
+    this.paintAttention();
   }
 
   /** @param {MouseEvent} event */
   click(event) {
-    const opens = event.target instanceof Element && event.target.closest(".open, .title[data-opens]");
-    const opened = opens && this.panels.find(({ figure }) => figure.contains(opens));
-    if (opened) this.send("open", opened.key);
+    const opener = event.target instanceof Element && event.target.closest(".open, .title[data-opens]");
+    const tile = opener && this.panels.find(({ figure }) => figure.contains(opener));
+    if (tile) this.send("open", tile.key);
     const pixel = this.pixelAt(event);
     if (pixel !== null) this.pin(pixel === this.pinned ? null : pixel);
   }
@@ -258,33 +258,33 @@ export class PictureBoard {
   pin(pixel) {
     this.pinned = pixel;
     if (pixel === null) this.pointed = null;
-    this.point();
+    this.paintAttention();
     this.send("pin", { pixel });
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  handleKey(event) {
     if (event.target !== this.grid || !this.header) return;
     const { side, cell } = this.header;
-    const now = this.pointed ?? this.pinned ?? Math.floor(side / 2) * (side + 1);
-    const [row, column] = [Math.floor(now / side), now % side];
-    const go = (/** @type {number} */ down, /** @type {number} */ right) => {
-      const [y, x] = [row + down * cell, column + right * cell].map((place) => clamp(place, 0, side - 1));
+    const pixel = this.pointed ?? this.pinned ?? Math.floor(side / 2) * (side + 1);
+    const [row, column] = [Math.floor(pixel / side), pixel % side];
+    const move = (/** @type {number} */ down, /** @type {number} */ right) => {
+      const [y, x] = [row + down * cell, column + right * cell].map((coordinate) => clamp(coordinate, 0, side - 1));
       this.setPixel(y * side + x);
     };
     runKeyAction(event, {
-      ArrowUp: () => go(-1, 0),
-      ArrowDown: () => go(1, 0),
-      ArrowLeft: () => go(0, -1),
-      ArrowRight: () => go(0, 1),
-      Enter: () => this.pin(now),
+      ArrowUp: () => move(-1, 0),
+      ArrowDown: () => move(1, 0),
+      ArrowLeft: () => move(0, -1),
+      ArrowRight: () => move(0, 1),
+      Enter: () => this.pin(pixel),
       Escape: () => this.pin(null),
     });
   }
 
   destroy() {
     this.listeners.abort();
-    this.watcher.disconnect();
+    this.resizeObserver.disconnect();
     this.knobs.destroy();
     this.root.remove();
   }
@@ -295,7 +295,7 @@ export class PictureBoard {
  * @param {HTMLElement} element
  * @param {string} selector
  */
-const part = (element, selector) => /** @type {HTMLElement} */ (element.querySelector(selector));
+const findElement = (element, selector) => /** @type {HTMLElement} */ (element.querySelector(selector));
 
 /**
  * Draw a square picture, one canvas pixel for each of its pixels.

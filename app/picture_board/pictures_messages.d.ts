@@ -37,7 +37,7 @@ export interface PicturesSettings {
 }
 
 /** One image with its elements. */
-export interface Tile extends SentTile {
+export interface ShownTile extends SentTile {
   peaks: Float32Array | null;
   levels: Int8Array | null; // one row of cells per cell
   error: Uint8Array | null;

@@ -20,30 +20,30 @@ export function picturesPng({ root, grid, panels }) {
   const theme = readTheme(root);
   const columns = Number(grid.style.getPropertyValue("--columns")) || 2;
   const width = SAVED_GAP + columns * (SAVED_SIDE + SAVED_GAP);
-  const tall = NAME_LINE + SAVED_SIDE + UNDER_IMAGE + SAVED_GAP;
-  const drawn = SAVED_GAP + Math.ceil(panels.length / columns) * tall;
+  const tileHeight = NAME_LINE + SAVED_SIDE + UNDER_IMAGE + SAVED_GAP;
+  const imagesHeight = SAVED_GAP + Math.ceil(panels.length / columns) * tileHeight;
   const canvas = document.createElement("canvas");
-  const brush = contextOf(canvas);
-  const origin = originLines(new CanvasPen(brush, 1, theme.font), width - 2 * SAVED_GAP, "");
-  const height = drawn + (origin.length + 1) * FINE_LINE;
+  const context = contextOf(canvas);
+  const origin = originLines(new CanvasPen(context, 1, theme.font), width - 2 * SAVED_GAP, "");
+  const height = imagesHeight + (origin.length + 1) * FINE_LINE;
   Object.assign(canvas, { width: 2 * width, height: 2 * height });
-  const pen = new CanvasPen(brush, 2, theme.font);
+  const pen = new CanvasPen(context, 2, theme.font);
   pen.rect(0, 0, width, height, theme.background);
-  brush.imageSmoothingEnabled = false;
+  context.imageSmoothingEnabled = false;
   panels.forEach(({ figure, knob, note }, i) => {
-    const [left, top] = [SAVED_GAP + (i % columns) * (SAVED_SIDE + SAVED_GAP), SAVED_GAP + Math.floor(i / columns) * tall];
+    const [left, top] = [SAVED_GAP + (i % columns) * (SAVED_SIDE + SAVED_GAP), SAVED_GAP + Math.floor(i / columns) * tileHeight];
     const [rank, title, number] = [".rank", ".title", ".number"].map((name) => figure.querySelector(name)?.textContent ?? "");
     const room = SAVED_SIDE - pen.measure(number, 14, 600) - 8;
     pen.text(truncate(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
     pen.text(number, left + SAVED_SIDE, top + 10, { size: 14, weight: 600, colour: theme.text, align: "right" });
-    drawShown(pen, figure, left, top + NAME_LINE);
+    drawImage(pen, figure, left, top + NAME_LINE);
     const below = top + NAME_LINE + SAVED_SIDE + 6;
     pen.text(note, left, below + 8, { size: 13, colour: theme.muted });
     if (knob) pen.text(knobText(knob), left, below + 26, { size: 13, colour: theme.muted });
     const error = figure.querySelectorAll("canvas")[2];
     if (!error.hidden) pen.context.drawImage(error, left + SAVED_SIDE - ERROR_SIDE, below, ERROR_SIDE, ERROR_SIDE);
   });
-  origin.forEach((line, i) => pen.text(line, SAVED_GAP, drawn + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
+  origin.forEach((line, i) => pen.text(line, SAVED_GAP, imagesHeight + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
@@ -54,7 +54,7 @@ export function picturesPng({ root, grid, panels }) {
  * @param {number} left
  * @param {number} top
  */
-function drawShown(pen, figure, left, top) {
+function drawImage(pen, figure, left, top) {
   const [pixels, map] = figure.querySelectorAll("canvas");
   pen.context.drawImage(pixels, left, top, SAVED_SIDE, SAVED_SIDE);
   if (figure.hasAttribute("data-map")) {

@@ -5,7 +5,7 @@
 import { clamp, readIndex, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
-const WORSE = 6; // the increase in nats at which a token has the full colour
+const FULL_COLOUR_NATS = 6; // the increase in nats at which a token has the full colour
 const NAMED_CHANGES = 3; // tokens named above the text
 
 export class ReadingBoard {
@@ -20,13 +20,13 @@ export class ReadingBoard {
   /** @type {HTMLElement[]} */
   tokens = [];
   /** @type {HTMLElement[]} */
-  choices = [];
+  lines = [];
   /** @type {ReadingSettings} */
   settings;
   shown = 0;
-  against = 0; // the reading that the shown one is compared with, among all readings
+  baselineIndex = 0; // the reading that the shown one is compared with, among all readings
   token = -1; // the chosen token
-  at = 0; // the token with the keyboard focus
+  focusedToken = 0; // the token with the keyboard focus
   /** @type {Send} */
   send;
   /** @type {string | undefined} */
@@ -47,14 +47,14 @@ export class ReadingBoard {
     const side = make("div", {}, this.loss, this.legend, this.largest);
     this.root = make("div", { class: "reading" }, make("div", { class: "above" }, this.table, side), this.text);
     host.append(this.root);
-    this.text.addEventListener("pointerover", (event) => this.point(readIndex(event.target, "token")));
-    this.text.addEventListener("pointerleave", () => this.point(null));
-    this.text.addEventListener("focusin", (event) => this.point(readIndex(event.target, "token")));
-    this.text.addEventListener("click", (event) => this.choose(readIndex(event.target, "token")));
-    this.text.addEventListener("keydown", (event) => this.key(event));
-    this.table.addEventListener("keydown", (event) => this.turn(event));
+    this.text.addEventListener("pointerover", (event) => this.showLoss(readIndex(event.target, "token")));
+    this.text.addEventListener("pointerleave", () => this.showLoss(null));
+    this.text.addEventListener("focusin", (event) => this.showLoss(readIndex(event.target, "token")));
+    this.text.addEventListener("click", (event) => this.chooseToken(readIndex(event.target, "token")));
+    this.text.addEventListener("keydown", (event) => this.handleTokenKey(event));
+    this.table.addEventListener("keydown", (event) => this.handleReadingKey(event));
     this.baseline.addEventListener("change", () => {
-      this.against = Number(this.baseline.value);
+      this.baselineIndex = Number(this.baseline.value);
       this.paint();
       this.report();
     });
@@ -66,32 +66,32 @@ export class ReadingBoard {
     this.rows = rows;
     this.columns = columns;
     this.floor = floor;
-    const same = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
-    if (!same) {
-      this.at = 0;
+    const areSameTokens = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
+    if (!areSameTokens) {
+      this.focusedToken = 0;
       this.tokens = this.labels.map((token, place) =>
         make("span", { class: "token", role: "button", "data-token": String(place), "data-label": token }, token),
       );
       this.text.replaceChildren(...this.tokens);
     }
-    if (this.settings) this.take();
+    if (this.settings) this.applySettings();
   }
 
   /** @param {ReadingSettings} settings */
   show(settings) {
     this.settings = settings;
-    const state = JSON.stringify([settings.shown, settings.token, settings.against]);
+    const state = JSON.stringify([settings.shown, settings.token, settings.baseline]);
     if (this.pending === undefined || this.pending === state) {
       this.pending = undefined;
-      this.take();
+      this.applySettings();
     }
   }
 
   /** Apply the settings. */
-  take() {
+  applySettings() {
     this.shown = clamp(this.settings.shown, 0, Math.max(0, this.rows.length - 2));
     this.token = this.settings.token < this.labels.length ? this.settings.token : -1;
-    this.against = this.settings.against;
+    this.baselineIndex = this.settings.baseline;
     this.build();
     this.paint();
   }
@@ -103,45 +103,45 @@ export class ReadingBoard {
   /** Create the line of each reading. */
   build() {
     const { texts } = this.settings;
-    const focused = this.choices.some((each) => each.matches(":focus"));
+    const focused = this.lines.some((each) => each.matches(":focus"));
     this.table.setAttribute("aria-label", texts.rows);
     this.text.setAttribute("aria-label", texts.help);
     this.table.style.setProperty("--columns", String(this.columns.length));
     const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[texts.model, ...this.columns].map((word) => make("span", {}, word)));
-    this.choices = this.rows.slice(1).map(({ name, numbers }, place) => {
+    this.lines = this.rows.slice(1).map(({ name, numbers }, place) => {
       const text = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
       const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(place) });
       line.append(...[name, ...numbers].map((word) => make("span", {}, word)));
-      line.addEventListener("click", () => this.pick(place));
+      line.addEventListener("click", () => this.chooseReading(place));
       return line;
     });
     const [{ name, numbers }] = this.rows;
     const original = make("div", { class: "reader original" }, ...[name, ...numbers].map((word) => make("span", {}, word)));
     const floor = make("div", { class: "reader floor" }, ...this.floor.map((word) => make("span", {}, word)));
-    this.table.replaceChildren(head, original, ...this.choices, ...(this.floor.length ? [floor] : []));
-    if (focused) this.choices[this.shown]?.focus();
+    this.table.replaceChildren(head, original, ...this.lines, ...(this.floor.length ? [floor] : []));
+    if (focused) this.lines[this.shown]?.focus();
   }
 
   /** Draw the losses. */
   paint() {
-    this.choices.forEach((line, place) => {
+    this.lines.forEach((line, place) => {
       line.setAttribute("aria-checked", String(place === this.shown));
       line.tabIndex = place === this.shown ? 0 : -1;
     });
-    if (!this.rows[this.against]?.losses.length || this.against === this.shown + 1) this.against = 0;
-    const before = this.rows[this.against]?.losses ?? [];
+    if (!this.rows[this.baselineIndex]?.losses.length || this.baselineIndex === this.shown + 1) this.baselineIndex = 0;
+    const before = this.rows[this.baselineIndex]?.losses ?? [];
     const after = this.rows[this.shown + 1]?.losses ?? [];
     const changes = before.length ? after.map((loss, i) => loss - before[i]) : [];
     this.tokens.forEach((token, place) => {
-      const worse = clamp((changes[place - 1] ?? 0) / WORSE, -1, 1);
-      token.classList.toggle("better", worse < 0);
-      token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worse))}%`);
+      const worsening = clamp((changes[place - 1] ?? 0) / FULL_COLOUR_NATS, -1, 1);
+      token.classList.toggle("better", worsening < 0);
+      token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worsening))}%`);
       token.setAttribute("aria-label", this.sentence(place));
       token.setAttribute("aria-pressed", String(place === this.token));
-      token.tabIndex = place === this.at ? 0 : -1;
+      token.tabIndex = place === this.focusedToken ? 0 : -1;
     });
     this.paintLegend(changes);
-    this.point(null);
+    this.showLoss(null);
   }
 
   /**
@@ -153,19 +153,19 @@ export class ReadingBoard {
     const changed = this.rows[this.shown + 1];
     this.legend.hidden = !changed;
     if (!changed) return;
-    const [lower, higher] = [texts.lower, texts.higher].map((end) => fill(end, { nats: String(WORSE) }));
+    const [lower, higher] = [texts.lower, texts.higher].map((end) => fill(end, { nats: String(FULL_COLOUR_NATS) }));
     this.tint.textContent = texts.tint;
     const choices = [...this.rows.entries()].filter(([i]) => i !== this.shown + 1);
     this.baseline.replaceChildren(...choices.map(([i, { name }]) => make("option", { value: String(i) }, name)));
-    this.baseline.value = String(this.against);
+    this.baseline.value = String(this.baselineIndex);
     this.baseline.disabled = choices.length < 2;
     this.scale.replaceChildren(lower, make("i"), higher);
-    this.note.textContent = this.against === 0 ? changed.note : "";
+    this.note.textContent = this.baselineIndex === 0 ? changed.note : "";
     const size = (/** @type {number} */ i) => Math.abs(changes[i]);
-    const places = [...changes.keys()].sort((one, other) => size(other) - size(one)).slice(0, NAMED_CHANGES);
+    const indices = [...changes.keys()].sort((one, other) => size(other) - size(one)).slice(0, NAMED_CHANGES);
     const signed = (/** @type {number} */ i) => `${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
-    const named = places.filter((i) => size(i) >= 0.05).map((i) => `“${this.labels[i + 1]}” ${signed(i)}`);
-    this.largest.textContent = named.length ? `${texts.largest} ${named.join(" · ")}` : "";
+    const changeTexts = indices.filter((i) => size(i) >= 0.05).map((i) => `“${this.labels[i + 1]}” ${signed(i)}`);
+    this.largest.textContent = changeTexts.length ? `${texts.largest} ${changeTexts.join(" · ")}` : "";
   }
 
   /**
@@ -174,7 +174,7 @@ export class ReadingBoard {
    */
   sentence(place) {
     const { texts } = this.settings;
-    const [first, other] = [this.rows[this.against], this.rows[this.shown + 1]];
+    const [first, other] = [this.rows[this.baselineIndex], this.rows[this.shown + 1]];
     const [before, after] = [first?.losses[place - 1], other?.losses[place - 1]];
     const token = this.labels[place];
     if (place === 0 || before === undefined) return fill(texts.first, { token });
@@ -183,59 +183,59 @@ export class ReadingBoard {
   }
 
   /** @param {number | null} place */
-  point(place) {
+  showLoss(place) {
     const shown = place ?? (this.token >= 0 ? this.token : null);
-    this.loss.textContent = shown !== null ? this.sentence(shown) : this.choices.length ? this.settings.texts.hint : "";
+    this.loss.textContent = shown !== null ? this.sentence(shown) : this.lines.length ? this.settings.texts.hint : "";
   }
 
   /** @param {number} place */
-  pick(place) {
+  chooseReading(place) {
     this.shown = place;
     this.paint();
-    this.choices[place]?.focus();
+    this.lines[place]?.focus();
     this.report();
   }
 
   /** @param {number | null} place */
-  choose(place) {
+  chooseToken(place) {
     if (place === null || place === 0) return;
     this.token = place === this.token ? -1 : place;
-    this.at = place;
+    this.focusedToken = place;
     this.paint();
     this.report();
   }
 
   report() {
-    this.pending = JSON.stringify([this.shown, this.token, this.against]);
-    this.send("look", { shown: this.shown, token: this.token, against: this.against });
+    this.pending = JSON.stringify([this.shown, this.token, this.baselineIndex]);
+    this.send("choose", { shown: this.shown, token: this.token, baseline: this.baselineIndex });
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  handleTokenKey(event) {
     const place = readIndex(event.target, "token");
     if (place === null) return;
-    const go = (/** @type {number} */ to) => {
-      this.at = clamp(to, 0, this.tokens.length - 1);
-      this.tokens.forEach((each, i) => (each.tabIndex = i === this.at ? 0 : -1));
-      this.tokens[this.at].focus();
+    const move = (/** @type {number} */ index) => {
+      this.focusedToken = clamp(index, 0, this.tokens.length - 1);
+      this.tokens.forEach((each, i) => (each.tabIndex = i === this.focusedToken ? 0 : -1));
+      this.tokens[this.focusedToken].focus();
     };
     runKeyAction(event, {
-      ArrowLeft: () => go(place - 1),
-      ArrowUp: () => go(place - 1),
-      ArrowRight: () => go(place + 1),
-      ArrowDown: () => go(place + 1),
-      Home: () => go(0),
-      End: () => go(this.tokens.length - 1),
-      Enter: () => this.choose(place),
+      ArrowLeft: () => move(place - 1),
+      ArrowUp: () => move(place - 1),
+      ArrowRight: () => move(place + 1),
+      ArrowDown: () => move(place + 1),
+      Home: () => move(0),
+      End: () => move(this.tokens.length - 1),
+      Enter: () => this.chooseToken(place),
     });
   }
 
   /** @param {KeyboardEvent} event */
-  turn(event) {
-    const count = this.choices.length;
+  handleReadingKey(event) {
+    const count = this.lines.length;
     if (!count) return;
-    const go = (/** @type {number} */ by) => this.pick((this.shown + by + count) % count);
-    runKeyAction(event, { ArrowUp: () => go(-1), ArrowLeft: () => go(-1), ArrowDown: () => go(1), ArrowRight: () => go(1) });
+    const move = (/** @type {number} */ step) => this.chooseReading((this.shown + step + count) % count);
+    runKeyAction(event, { ArrowUp: () => move(-1), ArrowLeft: () => move(-1), ArrowDown: () => move(1), ArrowRight: () => move(1) });
   }
 
   destroy() {

@@ -38,12 +38,12 @@ class ReadingState:
     Attributes:
         shown: the index of the changed reading shown under the text, from 0.
         token: the index of the chosen token; negative for none.
-        against: the index of the reading that it is compared with: 0 for the unchanged model, then the changed ones.
+        baseline: the index of the reading that it is compared with: 0 for the unchanged model, then the changed ones.
     """
 
     shown: int
     token: int
-    against: int = 0
+    baseline: int = 0
 
 
 def reading_board(
@@ -51,7 +51,7 @@ def reading_board(
     original: Reading,
     changed: Sequence[Reading],
     columns: Sequence[str],
-    state: ReadingState,
+    choices: ReadingState,
     *,
     floor: Sequence[str] = (),
     key: str,
@@ -64,19 +64,19 @@ def reading_board(
         original: the reading of the unchanged model.
         changed: the readings of the changed models.
         columns: the titles of the readings' numbers.
-        state: the visitor's choices.
+        choices: the visitor's choices.
         floor: name and numbers of a line below the models that has no losses; empty for no such line.
         key: the element's key, unique in the app.
         on_change: called before the script's next run, once a visitor chose another reading or a token.
     """
-    settings = {**vars(state), "texts": _texts()}
+    settings = {**vars(choices), "texts": _texts()}
 
     def report(event: object) -> None:
         if isinstance(event, dict):
-            on_change(ReadingState(int(event["shown"]), int(event["token"]), int(event["against"])))
+            on_change(ReadingState(int(event["shown"]), int(event["token"]), int(event["baseline"])))
 
     message = pack(tokens, original, changed, columns, floor=floor, key=key)
-    mount(message, key=key, events={"look": report}, settings=settings, receiver=_READING)
+    mount(message, key=key, events={"choose": report}, settings=settings, receiver=_READING)
 
 
 def pack(

@@ -25,6 +25,6 @@ export type ReadingTexts = Record<
 export interface ReadingSettings {
   shown: number; // the index among the changed readings, from 0
   token: number; // the chosen token, or negative
-  against: number; // the index of the reading that the shown one is compared with, among all readings
+  baseline: number; // the index of the reading that the shown one is compared with, among all readings
   texts: ReadingTexts;
 }

@@ -265,7 +265,7 @@ def display_name(word: str) -> str:
 def select_reading(reported: ReadingState) -> None:
     """Select another variant's reading, another baseline of the colours, or another token."""
     ModelOptions.shown.set(reported.shown)
-    ModelOptions.against.set(reported.against)
+    ModelOptions.against.set(reported.baseline)
     ModelOptions.token.set(reported.token if reported.token >= 0 else None)
 
 

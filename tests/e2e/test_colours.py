@@ -29,7 +29,9 @@ def colour(evaluate):
         const palette = PALETTES.light;
         const code = HALF.findIndex((half, i) => i <= LARGEST && half === Math.abs(value) * 256);
         const table = colourTable(makeScale(facts), 1 / 256, palette);
-        const ends = { over: packColour(palette.over), under: packColour(palette.under), top: packColour(palette.positive[255]) };
+        const ends = {
+            over: packColour(palette.over), under: packColour(palette.under), top: packColour(palette.positive[255]),
+        };
         return { colour: table[value < 0 ? code | 0x8000 : code], ...Object.fromEntries(
             Object.entries(ends).map(([name, end]) => [name, end >>> 0])) };
     })()"""

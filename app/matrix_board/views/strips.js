@@ -12,10 +12,10 @@ import { cellText } from "./readout.js";
 const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
-const LEGIBLE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
-const LINES = 2; // strips in one column; more use two columns if those are wide enough
+const WORDS_SHARE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
+const MAX_COLUMN_STRIPS = 2; // strips in one column; more use two columns if those are wide enough
 const COLUMN_GAP = 24;
-const TIGHT = 460; // strips narrower than this many pixels show their note on separate lines
+const NARROW_STRIP = 460; // strips narrower than this many pixels show their note on separate lines
 
 export class Strips {
   /** @type {string} */
@@ -37,14 +37,14 @@ export class Strips {
   /** @type {number[]} */
   widths = [];
   /** @type {string | null} */
-  whole = null; // the strip that shows its whole text
+  unfolded = null; // the strip that shows its whole text
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     /** @type {number | null} */
-    this.at = null; // the word under the pointer or the keyboard
-    this.built = "";
-    this.drawn = "";
+    this.word = null; // the word under the pointer or the keyboard
+    this.builtLayout = "";
+    this.paintedStamp = "";
     this.heading = make("div", { class: "heading" });
     this.list = make("div", { class: "list" });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
@@ -56,14 +56,14 @@ export class Strips {
     on("pointermove", (event) => this.setWord(readIndex(event.target, "j")));
     on("pointerleave", () => this.setWord(null));
     on("click", (event) => this.click(event));
-    this.root.addEventListener("keydown", (event) => this.press(event), { signal });
+    this.root.addEventListener("keydown", (event) => this.handleKey(event), { signal });
     this.root.addEventListener("blur", () => this.setWord(null), { signal });
     const onPainted = (/** @type {Event} */ event) => {
-      if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.stamp !== this.drawn) this.schedule();
+      if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.stamp !== this.paintedStamp) this.schedule();
     };
     addEventListener(PAINTED, onPainted, { signal });
-    this.watch = new ResizeObserver(() => this.schedule());
-    this.watch.observe(this.root);
+    this.resizeObserver = new ResizeObserver(() => this.schedule());
+    this.resizeObserver.observe(this.root);
     document.fonts.ready.then(() => this.measure());
   }
 
@@ -79,14 +79,14 @@ export class Strips {
   /** @param {Received<StripsHeader>} received */
   receive({ header: { board, tokens, joined, queries } }) {
     const shown = queries?.map(toPrintable) ?? null;
-    Object.assign(this, { key: board, tokens: tokens.map(toPrintable), joined, queries: shown, at: null, built: "" });
+    Object.assign(this, { key: board, tokens: tokens.map(toPrintable), joined, queries: shown, word: null, builtLayout: "" });
     this.measure();
   }
 
   /** @param {StripsSettings} settings */
   show(settings) {
     this.settings = settings;
-    this.whole = settings.unfolded;
+    this.unfolded = settings.unfolded;
     this.root.setAttribute("aria-label", settings.texts.help);
     this.schedule();
   }
@@ -115,46 +115,46 @@ export class Strips {
   }
 
   /** The board, and its pinned row if the text has such a row. */
-  get rows() {
+  get boardAndPin() {
     const board = /** @type {import("./board.js").Board} */ (this.board);
     const { pinned } = board;
     return { board, pinned: pinned !== null && pinned < (this.queries ?? this.tokens).length ? pinned : null };
   }
 
   paint() {
-    const { board, pinned } = this.rows;
+    const { board, pinned } = this.boardAndPin;
     const { texts, strips } = this.settings;
     const panels = pinned === null ? board.panels.slice(0, 1) : board.panels;
-    const room = this.root.clientWidth;
-    const columns = panels.length > LINES && room >= 2 * TIGHT + COLUMN_GAP ? 2 : 1;
-    const width = (room - COLUMN_GAP * (columns - 1)) / columns - 2;
-    const shown = this.legible(panels, pinned, width);
-    const fits = shown.every(Boolean);
-    const built = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.whole, columns, texts]);
-    if (built !== this.built) this.build(panels, shown, fits, columns);
-    this.built = built;
-    this.drawn = this.stamp;
+    const listWidth = this.root.clientWidth;
+    const columns = panels.length > MAX_COLUMN_STRIPS && listWidth >= 2 * NARROW_STRIP + COLUMN_GAP ? 2 : 1;
+    const width = (listWidth - COLUMN_GAP * (columns - 1)) / columns - 2;
+    const shown = this.selectWords(panels, pinned, width);
+    const allShown = shown.every(Boolean);
+    const layout = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.unfolded, columns, texts]);
+    if (layout !== this.builtLayout) this.build(panels, shown, allShown, columns);
+    this.builtLayout = layout;
+    this.paintedStamp = this.stamp;
     this.heading.textContent = pinned === null ? texts.none : fill(texts.heading, { word: (this.queries ?? this.tokens)[pinned] });
     panels.forEach((panel, i) => {
       const strip = /** @type {HTMLElement} */ (this.list.children[i]);
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
       const line = strips.find((each) => each.key === panel.key);
       title.textContent = pinned === null ? "" : panel.title;
-      const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.outdatedPanels.has(panel.key);
-      note.textContent = note.title = holds ? (line?.note ?? "") : "";
+      const isCurrent = pinned !== null && pinned === this.settings.pinned && !board.knobs.outdatedPanels.has(panel.key);
+      note.textContent = note.title = isCurrent ? (line?.note ?? "") : "";
       const table = board.appearance.table(panel);
       const spans = /** @type {HTMLCollectionOf<HTMLElement>} */ (strip.lastElementChild?.children);
       for (let j = 0; j < this.tokens.length; j++) {
         const code = pinned === null ? MASKED : panel.codes[pinned * panel.cols + j];
         const { style, classList } = spans[j];
-        const colour = code === MASKED ? null : channels(table[code]);
+        const colour = code === MASKED ? null : rgbOf(table[code]);
         style.background = colour ? `rgb(${colour})` : "";
-        style.color = colour ? inkOn(colour) : "";
+        style.color = colour ? textColourOn(colour) : "";
         classList.toggle("masked", pinned !== null && code === MASKED);
         classList.toggle("pinned", !this.queries && j === pinned);
       }
     });
-    this.root.classList.toggle("narrow", width < TIGHT);
+    this.root.classList.toggle("narrow", width < NARROW_STRIP);
     this.root.style.setProperty("--mark", this.theme.mark);
     this.root.dataset.pinned = String(pinned ?? "");
     this.showWord();
@@ -166,19 +166,19 @@ export class Strips {
    * @param {number | null} pinned
    * @param {number} width
    */
-  legible(panels, pinned, width) {
+  selectWords(panels, pinned, width) {
     const { widths } = this;
     if (widths.reduce((sum, each) => sum + each, 0) <= width) return widths.map(() => true);
-    const weigh = (/** @type {number} */ j) =>
-      !this.queries && j === pinned ? Infinity : pinned === null ? -j : Math.max(...panels.map((panel) => size(panel, pinned * panel.cols + j)));
-    const order = widths.map((_width, j) => ({ j, weight: weigh(j) })).sort((a, b) => b.weight - a.weight);
+    const weightOf = (/** @type {number} */ j) =>
+      !this.queries && j === pinned ? Infinity : pinned === null ? -j : Math.max(...panels.map((panel) => magnitudeAt(panel, pinned * panel.cols + j)));
+    const order = widths.map((_width, j) => ({ j, weight: weightOf(j) })).sort((a, b) => b.weight - a.weight);
     const shown = widths.map(() => false);
-    let left = width * LEGIBLE;
+    let roomLeft = width * WORDS_SHARE;
     for (const { j } of order) {
-      if (widths[j] > left && pinned === null) break; // show the start of the text without gaps
-      if (widths[j] > left) continue;
+      if (widths[j] > roomLeft && pinned === null) break; // show the start of the text without gaps
+      if (widths[j] > roomLeft) continue;
       shown[j] = true;
-      left -= widths[j];
+      roomLeft -= widths[j];
     }
     return shown;
   }
@@ -186,20 +186,20 @@ export class Strips {
   /**
    * @param {Panel[]} panels
    * @param {boolean[]} shown
-   * @param {boolean} fits
+   * @param {boolean} allShown
    * @param {number} columns
    */
-  build(panels, shown, fits, columns) {
+  build(panels, shown, allShown, columns) {
     const { texts } = this.settings;
     this.list.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const strips = panels.map((panel) => {
-      const whole = !fits && this.whole === panel.key;
+      const whole = !allShown && this.unfolded === panel.key;
       const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(whole) }, whole ? texts.fold : texts.unfold);
       const line = make("div", { class: "line" }, make("b", { class: "title" }), make("span", { class: "note" }), make("span", { class: "at" }));
-      if (!fits) line.append(toggle);
+      if (!allShown) line.append(toggle);
       const text = make("div", { class: whole ? "text whole" : "text", dir: "auto", ...(whole && { tabindex: "0" }) });
-      const kindOf = (/** @type {number} */ j) => (!whole && !shown[j] ? "sliver" : this.joined[j] ? "word joined" : "word");
-      text.append(...this.tokens.map((token, j) => make("span", { class: kindOf(j), "data-j": String(j) }, this.joined[j] ? "" : token)));
+      const classOf = (/** @type {number} */ j) => (!whole && !shown[j] ? "sliver" : this.joined[j] ? "word joined" : "word");
+      text.append(...this.tokens.map((token, j) => make("span", { class: classOf(j), "data-j": String(j) }, this.joined[j] ? "" : token)));
       return make("div", { class: "strip", "data-strip": panel.key }, line, text);
     });
     const active = this.list.contains(deepFocus(this.root)) ? /** @type {HTMLElement} */ (deepFocus(this.root)).dataset.whole : undefined;
@@ -207,41 +207,41 @@ export class Strips {
     if (active) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-whole="${CSS.escape(active)}"]`))?.focus();
   }
 
-  /** @param {number | null} at */
-  setWord(at) {
-    if (at === this.at) return;
-    this.at = at;
+  /** @param {number | null} word */
+  setWord(word) {
+    if (word === this.word) return;
+    this.word = word;
     this.showWord();
   }
 
   /** Show the current word in every strip: on its line, and for screen readers. */
   showWord() {
-    const { at } = this;
-    for (const old of this.list.querySelectorAll("[data-j].here")) old.classList.remove("here");
-    for (const place of this.list.querySelectorAll(".at")) place.textContent = "";
-    if (at === null || !this.board) return;
-    const { board, pinned } = this.rows;
-    const quoted = `“${isolated(this.tokens[at])}”`;
-    const spoken = [quoted];
+    const { word } = this;
+    for (const element of this.list.querySelectorAll("[data-j].here")) element.classList.remove("here");
+    for (const label of this.list.querySelectorAll(".at")) label.textContent = "";
+    if (word === null || !this.board) return;
+    const { board, pinned } = this.boardAndPin;
+    const quoted = `“${isolated(this.tokens[word])}”`;
+    const spokenTexts = [quoted];
     [...this.list.children].forEach((strip, i) => {
       const panel = board.panels[i];
-      const value = pinned === null || !panel ? "" : cellText(panel, pinned, at, board.settings);
-      strip.lastElementChild?.children[at]?.classList.add("here");
+      const value = pinned === null || !panel ? "" : cellText(panel, pinned, word, board.settings);
+      strip.lastElementChild?.children[word]?.classList.add("here");
       /** @type {HTMLElement} */ (strip.querySelector(".at")).textContent = `${quoted} ${value}`;
-      if (value) spoken.push(`${panel.title} ${value}`);
+      if (value) spokenTexts.push(`${panel.title} ${value}`);
     });
-    if (this.live.textContent !== spoken.join(", ")) this.live.textContent = spoken.join(", ");
+    if (this.live.textContent !== spokenTexts.join(", ")) this.live.textContent = spokenTexts.join(", ");
   }
 
   /** @param {MouseEvent} event */
   click({ target }) {
-    const at = readIndex(target, "j");
+    const word = readIndex(target, "j");
     const key = target instanceof Element && target.closest("[data-whole]")?.getAttribute("data-whole");
     if (key) {
-      this.whole = this.whole === key ? null : key;
-      this.send("unfold", { strip: this.whole });
+      this.unfolded = this.unfolded === key ? null : key;
+      this.send("unfold", { strip: this.unfolded });
       this.schedule();
-    } else if (at !== null && !this.queries) this.pin(at);
+    } else if (word !== null && !this.queries) this.pin(word);
   }
 
   /** @param {number | null} row */
@@ -250,26 +250,26 @@ export class Strips {
   }
 
   /** @param {KeyboardEvent} event */
-  press(event) {
+  handleKey(event) {
     if (event.target !== this.root || !this.tokens.length) return;
     const last = this.tokens.length - 1;
-    const at = this.at ?? (this.queries ? 0 : (this.rows.pinned ?? 0));
-    const go = (/** @type {number} */ to) => this.setWord(clamp(to, 0, last));
+    const word = this.word ?? (this.queries ? 0 : (this.boardAndPin.pinned ?? 0));
+    const move = (/** @type {number} */ to) => this.setWord(clamp(to, 0, last));
     runKeyAction(event, {
-      ArrowLeft: () => go(at - 1),
-      ArrowRight: () => go(at + 1),
-      ArrowUp: () => go(at - 10),
-      ArrowDown: () => go(at + 10),
-      Home: () => go(0),
-      End: () => go(last),
-      Enter: () => !this.queries && this.pin(at),
-      Escape: () => (this.at === null ? this.pin(null) : this.setWord(null)),
+      ArrowLeft: () => move(word - 1),
+      ArrowRight: () => move(word + 1),
+      ArrowUp: () => move(word - 10),
+      ArrowDown: () => move(word + 10),
+      Home: () => move(0),
+      End: () => move(last),
+      Enter: () => !this.queries && this.pin(word),
+      Escape: () => (this.word === null ? this.pin(null) : this.setWord(null)),
     });
   }
 
   destroy() {
     this.listeners.abort();
-    this.watch.disconnect();
+    this.resizeObserver.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.root.remove();
   }
@@ -280,19 +280,19 @@ export class Strips {
  * @param {Panel} panel
  * @param {number} cell
  */
-function size(panel, cell) {
+function magnitudeAt(panel, cell) {
   const code = panel.codes[cell];
   return code === MASKED ? 0 : Math.abs(HALF[code]) * panel.unit;
 }
 
 /** Return red, green and blue of a colour in canvas order. */
-const channels = (/** @type {number} */ colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
+const rgbOf = (/** @type {number} */ colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
 
 /**
  * Return black or white for text on a colour: one of them always has a contrast of at least 4.5 to 1.
  * @param {number[]} colour
  */
-function inkOn(colour) {
+function textColourOn(colour) {
   const [red, green, blue] = colour.map((value) => {
     const share = value / 255;
     return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;

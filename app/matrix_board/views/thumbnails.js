@@ -1,5 +1,5 @@
 // Thumbnails of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
-/** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../messages" */
+/** @import { HeadsHeader, HeadsSettings, HeadOrLayer, Received, Send, Theme } from "../messages" */
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
 import { fill } from "../../page_script/templates.js";
@@ -10,16 +10,16 @@ import { contextOf } from "../drawing/pen.js";
 const EDGE = { left: 26, top: 18 };
 const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254
 const PREVIEW = 120;
-const ARRIVING = 500; // milliseconds after which the elements above usually have their final height
-const NOTE = 18; // pixels under a thumbnail for its note
-const BETWEEN = 8; // pixels between thumbnails that are shown in order
+const ARRIVAL_TIME = 500; // milliseconds after which the elements above usually have their final height
+const NOTE_HEIGHT = 18; // pixels under a thumbnail for its note
+const THUMBNAIL_GAP = 8; // pixels between thumbnails that are shown in order
 
 export class Thumbnails {
   layers = 0;
   heads = 0;
   size = 0; // cells per side of a thumbnail
   pitch = 0; // pixels from one thumbnail to the next, once painted
-  drop = 0; // the same vertically
+  linePitch = 0; // the same vertically
   columns = 1;
   /** @type {Map<number, HTMLCanvasElement>} */
   pictures = new Map();
@@ -27,7 +27,7 @@ export class Thumbnails {
   payload;
   /** @type {HeadsSettings} */
   settings;
-  /** @type {Place | null} */
+  /** @type {HeadOrLayer | null} */
   selected = null;
   /** @type {Send} */
   send;
@@ -50,13 +50,13 @@ export class Thumbnails {
     host.append(this.root);
     this.listeners = new AbortController();
     const on = listenTo(this.canvas, this.listeners.signal);
-    on("pointermove", (event) => this.setFocus(this.at(event)));
+    on("pointermove", (event) => this.setFocus(this.headAt(event)));
     on("pointerleave", () => this.setFocus(null));
     on("blur", () => this.setFocus(null));
-    on("click", (event) => this.choose(this.at(event)));
-    on("keydown", (event) => this.key(event));
-    this.watch = new ResizeObserver(() => this.schedule());
-    this.watch.observe(this.root);
+    on("click", (event) => this.choose(this.headAt(event)));
+    on("keydown", (event) => this.handleKey(event));
+    this.resizeObserver = new ResizeObserver(() => this.schedule());
+    this.resizeObserver.observe(this.root);
     document.fonts.ready.then(() => this.schedule());
   }
 
@@ -74,7 +74,7 @@ export class Thumbnails {
     this.settings = settings;
     this.selected = settings.selected;
     this.canvas.setAttribute("aria-label", settings.texts.help);
-    if (settings.reveal) setTimeout(() => this.root.scrollIntoView(), ARRIVING);
+    if (settings.reveal) setTimeout(() => this.root.scrollIntoView(), ARRIVAL_TIME);
     this.schedule();
   }
 
@@ -98,33 +98,33 @@ export class Thumbnails {
    */
   picture(layer, head) {
     const index = layer * this.heads + head;
-    const drawn = this.pictures.get(index) ?? this.drawPicture(index);
-    this.pictures.set(index, drawn);
-    return drawn;
+    const canvas = this.pictures.get(index) ?? this.drawPicture(index);
+    this.pictures.set(index, canvas);
+    return canvas;
   }
 
   /** @param {number} index */
   drawPicture(index) {
     const { size, theme } = this;
-    const page = make("canvas", { width: String(size), height: String(size) });
+    const canvas = make("canvas", { width: String(size), height: String(size) });
     const picture = new ImageData(size, size);
     const pixels = new Uint32Array(picture.data.buffer);
     const start = index * size * size;
     const colours = PALETTES[theme.mode].positive.map(packColour);
     const masked = packColour(fromHex(PALETTES[theme.mode].hatch[1]));
     for (let i = 0; i < pixels.length; i++) {
-      const place = this.payload[start + i];
-      pixels[i] = place === NO_VALUE ? masked : colours[place];
+      const position = this.payload[start + i];
+      pixels[i] = position === NO_VALUE ? masked : colours[position];
     }
-    contextOf(page).putImageData(picture, 0, 0);
-    return page;
+    contextOf(canvas).putImageData(picture, 0, 0);
+    return canvas;
   }
 
   /**
    * The heads in their order on screen, and the number per line.
    * @returns {[layer: number, head: number][]}
    */
-  get places() {
+  get shownHeads() {
     if (this.settings.in_order) return this.settings.heads.map(([layer, head]) => [layer, head]);
     return Array.from({ length: this.layers * this.heads }, (_, i) => [Math.floor(i / this.heads), i % this.heads]);
   }
@@ -132,32 +132,32 @@ export class Thumbnails {
   paint() {
     const { canvas, theme, layers, heads, settings } = this;
     const { in_order: inOrder, max_size: maxSize } = settings;
-    const room = this.root.clientWidth - (inOrder ? 0 : EDGE.left);
-    const tall = settings.height - EDGE.top;
-    this.columns = inOrder ? Math.max(1, Math.floor((room + BETWEEN) / (maxSize + BETWEEN))) : heads;
+    const maxWidth = this.root.clientWidth - (inOrder ? 0 : EDGE.left);
+    const maxHeight = settings.height - EDGE.top;
+    this.columns = inOrder ? Math.max(1, Math.floor((maxWidth + THUMBNAIL_GAP) / (maxSize + THUMBNAIL_GAP))) : heads;
     this.pitch = inOrder
-      ? Math.floor((room + BETWEEN) / this.columns)
-      : Math.max(12, Math.floor(Math.min(room / heads, tall / layers, maxSize)));
-    this.drop = this.pitch + (inOrder ? NOTE : 0);
-    const { places } = this;
-    const lines = Math.ceil(places.length / this.columns);
+      ? Math.floor((maxWidth + THUMBNAIL_GAP) / this.columns)
+      : Math.max(12, Math.floor(Math.min(maxWidth / heads, maxHeight / layers, maxSize)));
+    this.linePitch = this.pitch + (inOrder ? NOTE_HEIGHT : 0);
+    const { shownHeads } = this;
+    const lines = Math.ceil(shownHeads.length / this.columns);
     const edge = this.edge;
-    const [width, height] = [edge.left + this.columns * this.pitch + 2, edge.top + lines * this.drop + 2];
+    const [width, height] = [edge.left + this.columns * this.pitch + 2, edge.top + lines * this.linePitch + 2];
     const pen = preparePen(canvas, width, height, theme.font);
     const side = this.side;
-    const every = this.pitch >= 22 ? 1 : this.pitch >= 15 ? 2 : 5;
+    const labelStep = this.pitch >= 22 ? 1 : this.pitch >= 15 ? 2 : 5;
     pen.context.imageSmoothingEnabled = this.size > side * pen.ratio;
     pen.context.imageSmoothingQuality = "high";
-    places.forEach(([layer, head], i) => {
+    shownHeads.forEach(([layer, head], i) => {
       const [x, y] = this.corner(i);
       pen.context.drawImage(this.picture(layer, head), x, y, side, side);
-      if (inOrder) pen.text(settings.heads[i][2], x, y + side + NOTE / 2, { colour: theme.text, size: 11 });
+      if (inOrder) pen.text(settings.heads[i][2], x, y + side + NOTE_HEIGHT / 2, { colour: theme.text, size: 11 });
     });
-    for (let layer = 0; layer < layers && !inOrder; layer += every) {
+    for (let layer = 0; layer < layers && !inOrder; layer += labelStep) {
       const y = edge.top + (layer + 0.5) * this.pitch;
       pen.text(`${settings.texts.layer_mark}${layer}`, edge.left - 5, y, { colour: theme.muted, align: "right", size: 10 });
     }
-    for (let head = 0; head < heads && !inOrder; head += every) {
+    for (let head = 0; head < heads && !inOrder; head += labelStep) {
       const x = edge.left + (head + 0.5) * this.pitch;
       pen.text(`${settings.texts.head_mark}${head}`, x, 9, { colour: theme.muted, align: "center", size: 10 });
     }
@@ -172,7 +172,7 @@ export class Thumbnails {
   }
 
   get side() {
-    return this.settings.in_order ? this.pitch - BETWEEN : this.pitch - (this.pitch > 20 ? 3 : 2);
+    return this.settings.in_order ? this.pitch - THUMBNAIL_GAP : this.pitch - (this.pitch > 20 ? 3 : 2);
   }
 
   /**
@@ -180,25 +180,25 @@ export class Thumbnails {
    * @param {number} i
    */
   corner(i) {
-    return [this.edge.left + (i % this.columns) * this.pitch + 1, this.edge.top + Math.floor(i / this.columns) * this.drop + 1];
+    return [this.edge.left + (i % this.columns) * this.pitch + 1, this.edge.top + Math.floor(i / this.columns) * this.linePitch + 1];
   }
 
   /**
    * Outline one head, or a whole layer if the head is null (the average).
    * @param {CanvasPen} pen
-   * @param {Place | null} place
+   * @param {HeadOrLayer | null} place
    * @param {string} colour
    */
   outline(pen, place, colour) {
     if (!place) return;
-    const { side, places } = this;
-    const among = places.flatMap(([layer, head], i) => (layer === place[0] && (place[1] ?? head) === head ? [i] : []));
-    const spans = this.settings.in_order || among.length < 2 ? among.map((i) => [i, i]) : [[among[0], among[among.length - 1]]];
+    const { side, shownHeads } = this;
+    const indices = shownHeads.flatMap(([layer, head], i) => (layer === place[0] && (place[1] ?? head) === head ? [i] : []));
+    const spans = this.settings.in_order || indices.length < 2 ? indices.map((i) => [i, i]) : [[indices[0], indices[indices.length - 1]]];
     for (const [first, last] of spans) {
       const [x, y] = this.corner(first);
-      const wide = this.corner(last)[0] - x + side;
-      pen.frame(x - 0.5, y - 0.5, wide + 1, side + 1, this.theme.background, 4);
-      pen.frame(x - 0.5, y - 0.5, wide + 1, side + 1, colour, 2);
+      const width = this.corner(last)[0] - x + side;
+      pen.frame(x - 0.5, y - 0.5, width + 1, side + 1, this.theme.background, 4);
+      pen.frame(x - 0.5, y - 0.5, width + 1, side + 1, colour, 2);
     }
   }
 
@@ -206,11 +206,11 @@ export class Thumbnails {
    * @param {MouseEvent} event
    * @returns {[layer: number, head: number] | null}
    */
-  at(event) {
+  headAt(event) {
     const frame = this.canvas.getBoundingClientRect();
-    const line = Math.floor((event.clientY - frame.y - this.edge.top) / this.drop);
+    const line = Math.floor((event.clientY - frame.y - this.edge.top) / this.linePitch);
     const column = Math.floor((event.clientX - frame.x - this.edge.left) / this.pitch);
-    return line >= 0 && column >= 0 && column < this.columns ? (this.places[line * this.columns + column] ?? null) : null;
+    return line >= 0 && column >= 0 && column < this.columns ? (this.shownHeads[line * this.columns + column] ?? null) : null;
   }
 
   /** @param {[layer: number, head: number] | null} place */
@@ -223,24 +223,24 @@ export class Thumbnails {
     const { texts, heads } = this.settings;
     const description = heads.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
     this.name.textContent = this.live.textContent = description || fill(texts.place, { layer: String(place[0]), head: String(place[1]) });
-    const brush = contextOf(this.preview);
+    const context = contextOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });
-    brush.imageSmoothingEnabled = false;
-    brush.drawImage(this.picture(...place), 0, 0, side, side);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.picture(...place), 0, 0, side, side);
     const [x, y] = this.corner(this.indexOf(place));
     const right = x + this.pitch + 8;
     const left = right + PREVIEW + 18 > this.root.clientWidth ? Math.max(0, x - PREVIEW - 26) : right;
     this.tip.style.left = `${left}px`;
-    this.tip.style.top = `${y + this.drop + 8}px`;
+    this.tip.style.top = `${y + this.linePitch + 8}px`;
   }
 
   /** @param {[layer: number, head: number]} place */
   indexOf([layer, head]) {
-    return this.places.findIndex((each) => each[0] === layer && each[1] === head);
+    return this.shownHeads.findIndex((each) => each[0] === layer && each[1] === head);
   }
 
-  /** @param {Place | null} place */
+  /** @param {HeadOrLayer | null} place */
   choose(place) {
     if (!place) return;
     this.selected = place;
@@ -249,22 +249,22 @@ export class Thumbnails {
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  handleKey(event) {
     if (!this.pitch) return;
-    const { places, columns } = this;
+    const { shownHeads, columns } = this;
     const i = Math.max(0, this.indexOf(this.focus ?? [this.selected?.[0] ?? 0, this.selected?.[1] ?? 0]));
     const [line, column] = [Math.floor(i / columns), i % columns];
-    const go = (/** @type {number} */ down, /** @type {number} */ right) => {
-      const [toLine, toColumn] = [clamp(line + down, 0, Math.ceil(places.length / columns) - 1), clamp(column + right, 0, columns - 1)];
-      this.setFocus(places[Math.min(places.length - 1, toLine * columns + toColumn)]);
+    const move = (/** @type {number} */ down, /** @type {number} */ right) => {
+      const [toLine, toColumn] = [clamp(line + down, 0, Math.ceil(shownHeads.length / columns) - 1), clamp(column + right, 0, columns - 1)];
+      this.setFocus(shownHeads[Math.min(shownHeads.length - 1, toLine * columns + toColumn)]);
     };
     runKeyAction(event, {
-      ArrowUp: () => go(-1, 0),
-      ArrowDown: () => go(1, 0),
-      ArrowLeft: () => go(0, -1),
-      ArrowRight: () => go(0, 1),
-      Home: () => go(0, -columns),
-      End: () => go(0, columns),
+      ArrowUp: () => move(-1, 0),
+      ArrowDown: () => move(1, 0),
+      ArrowLeft: () => move(0, -1),
+      ArrowRight: () => move(0, 1),
+      Home: () => move(0, -columns),
+      End: () => move(0, columns),
       Enter: () => this.choose(this.focus),
       Escape: () => this.setFocus(null),
     });
@@ -272,7 +272,7 @@ export class Thumbnails {
 
   destroy() {
     this.listeners.abort();
-    this.watch.disconnect();
+    this.resizeObserver.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.root.remove();
   }

@@ -39,7 +39,7 @@ def sent(at):
 
 def way(settings):
     """Return the page and the query of the button's link, without the browser's additions."""
-    address = urlsplit(settings["way"])
+    address = urlsplit(settings["link"])
     return address.path, parse_qs(address.query)
 
 
@@ -135,7 +135,7 @@ def test_a_link_sets_sentence_word_and_budgets_for_the_button():
     }
     header, _matrices, settings = sent(visit("home", link))
     assert header["tokens"] == SHORT.split()
-    assert (settings["word"], settings["pinned"]) == (3, "row")
+    assert (settings["word"], settings["row_parameter"]) == (3, "row")
     steps = {row["key"]: row["variant_keys"][settings["steps"][row["key"]]] for row in header["rows"]}
     assert list(steps.values()) == ["softmax", "local~window~2", "linear", "nystrom~landmarks~5"]
     page, query = way(settings)

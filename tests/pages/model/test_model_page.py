@@ -54,7 +54,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
         ["24.6", "× 2.46", "5.5"],
     ]
     assert header["floor"] == ["Uniform guess over the vocabulary", "–", "–", "10.8"]
-    assert (settings["shown"], settings["against"]) == (0, 0)
+    assert (settings["shown"], settings["baseline"]) == (0, 0)
     said = spoken(at, "caption")
     assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in said
     assert (
