@@ -1,6 +1,6 @@
 // The script of every page, a file that the browser caches.
 
-import { showArrivals } from "./navigation/arrival.js";
+import { scrollToNewPanels } from "./navigation/arrival.js";
 import { Chart } from "./charts/chart.js";
 import { watchConnection } from "./navigation/connection.js";
 import { watchForms } from "./forms.js";
@@ -8,8 +8,8 @@ import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./navigation/history.js";
 import { showLanguage } from "./navigation/language.js";
 import { markMenu, watchHeader } from "./navigation/menu.js";
-import { leadToInput } from "./navigation/to_input.js";
-import { reachByKeys } from "./keyboard.js";
+import { watchInputLink } from "./navigation/to_input.js";
+import { makeFocusable } from "./keyboard.js";
 import { server } from "./server.js";
 import { stepByArrows } from "../lessons/arrows.js";
 import { showFigures } from "../lessons/figure.js";
@@ -19,7 +19,7 @@ import { linkTexts } from "../matrix_board/views/links.js";
 import { startDrawing } from "../matrix_board/channels/main.js";
 import { PictureBoard } from "../picture_board/pictures.js";
 import { ReadingBoard } from "../reading_board/reading.js";
-import { followWays } from "./navigation/ways.js";
+import { followLinks } from "./navigation/follow_links.js";
 
 const MOUNTED = Symbol.for("attention-lab.page");
 const VERSION = import.meta.url;
@@ -42,12 +42,12 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   watchForms();
   watchConnection();
   keepHistory();
-  followWays();
+  followLinks();
   stepByArrows();
   showFigures();
-  reachByKeys();
-  leadToInput();
-  showArrivals();
+  makeFocusable();
+  watchInputLink();
+  scrollToNewPanels();
   linkTexts();
   startDrawing({ chart: Chart, pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
 }

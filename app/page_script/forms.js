@@ -5,13 +5,13 @@ import { server } from "./server.js";
 
 /** Report each form that is opened. */
 export function watchForms() {
-  let opened = "";
+  let lastOpened = "";
   const report = (/** @type {Event} */ { target }) => {
     const button = target instanceof Element && target.closest(POPOVER_BUTTON);
-    const named = button && button.closest(`[class*="${KEY_PREFIX}"]`);
-    const name = named && [...named.classList].find((each) => each.startsWith(KEY_PREFIX))?.slice(KEY_PREFIX.length);
-    if (!name || name === opened) return;
-    opened = name;
+    const keyed = button && button.closest(`[class*="${KEY_PREFIX}"]`);
+    const name = keyed && [...keyed.classList].find((each) => each.startsWith(KEY_PREFIX))?.slice(KEY_PREFIX.length);
+    if (!name || name === lastOpened) return;
+    lastOpened = name;
     server.setStateValue("form", name);
   };
   addEventListener("click", report, { capture: true });

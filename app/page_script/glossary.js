@@ -5,17 +5,17 @@
 
 import { APP, SENTENCES } from "./selectors.js";
 
-const OTHERWISE = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
-const QUOTED = /“[^”]*”/g; // quotation marks around what visitors typed
+const EXCLUDED = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
+const QUOTATION = /“[^”]*”/g; // quotation marks around what visitors typed
 const TERM = "glossary-term";
-const SIGNS = /[.*+?^${}()|[\]\\]/g;
+const SPECIAL_CHARACTERS = /[.*+?^${}()|[\]\\]/g;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const SPACED = `(?!${UNSPACED.source})[\\p{L}\\p{N}_-]`;
 
-/** @typedef {{ node: Text, text: string, term: HTMLElement, rest: Text }} Marked */
+/** @typedef {{ node: Text, text: string, term: HTMLElement, textAfter: Text }} MarkedTerm */
 
 /** @typedef {[meaning: string, forms: string[]][]} Glossary */
-/** @typedef {{ text: string, terms: { form: string, index: number }[] }} Found */
+/** @typedef {{ text: string, terms: { form: string, index: number }[] }} NodeTerms */
 
 /** @type {Glossary | undefined} */
 let shownTerms;
@@ -23,8 +23,8 @@ let shownTerms;
 const meanings = new Map();
 let termPattern = /(?!)/gu;
 /** The terms in each node. A page changes in many frames while it is drawn, and most of its text stays the same.
- * @type {WeakMap<Text, Found>} */
-let foundTerms = new WeakMap();
+ * @type {WeakMap<Text, NodeTerms>} */
+let termsByNode = new WeakMap();
 
 /**
  * Explain the terms of this glossary, which is another one after the visitor has changed the language.
@@ -32,17 +32,17 @@ let foundTerms = new WeakMap();
  */
 export function explainTerms(terms) {
   if (terms === shownTerms) return;
-  const first = !shownTerms;
+  const isFirst = !shownTerms;
   shownTerms = terms;
   meanings.clear();
-  foundTerms = new WeakMap();
+  termsByNode = new WeakMap();
   for (const [meaning, forms] of terms) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
   const forms = [...meanings.keys()].sort((a, b) => b.length - a.length);
   const [unspaced, spaced] = [true, false].map((kind) => forms.filter((form) => UNSPACED.test(form[0]) === kind));
   // The test that no letter precedes a term is slow, so one test serves all forms.
-  const starts = spaced.length ? [`(?<!${SPACED})(?:${spaced.map(closed).join("|")})`] : [];
-  termPattern = new RegExp([...starts, ...unspaced.map(closed)].join("|"), "giu");
-  if (first) watchTerms();
+  const starts = spaced.length ? [`(?<!${SPACED})(?:${spaced.map(termSource).join("|")})`] : [];
+  termPattern = new RegExp([...starts, ...unspaced.map(termSource)].join("|"), "giu");
+  if (isFirst) watchTerms();
 }
 
 /**
@@ -50,87 +50,87 @@ export function explainTerms(terms) {
  * Chinese or Japanese one, as these scripts put no spaces between words.
  * @param {string} form
  */
-function closed(form) {
-  return form.replace(SIGNS, "\\$&") + (UNSPACED.test(form.at(-1) ?? "") ? "" : `(?!${SPACED})`);
+function termSource(form) {
+  return form.replace(SPECIAL_CHARACTERS, "\\$&") + (UNSPACED.test(form.at(-1) ?? "") ? "" : `(?!${SPACED})`);
 }
 
 /**
  * Return the terms in a node, except between quotation marks.
  * @param {Text} node
  */
-function termsOf(node) {
-  const known = foundTerms.get(node);
-  if (known?.text === node.data) return known.terms;
-  const open = node.data.replace(QUOTED, (words) => "“".repeat(words.length));
-  const terms = [...open.matchAll(termPattern)].map(({ 0: form, index }) => ({ form, index }));
-  foundTerms.set(node, { text: node.data, terms });
+function findTerms(node) {
+  const cached = termsByNode.get(node);
+  if (cached?.text === node.data) return cached.terms;
+  const unquoted = node.data.replace(QUOTATION, (words) => "“".repeat(words.length));
+  const terms = [...unquoted.matchAll(termPattern)].map(({ 0: form, index }) => ({ form, index }));
+  termsByNode.set(node, { text: node.data, terms });
   return terms;
 }
 
 function watchTerms() {
-  /** @type {Set<Marked>} */
+  /** @type {Set<MarkedTerm>} */
   const marked = new Set();
   const bubble = makeBubble();
   /** @type {number | undefined} */
-  let due;
+  let frame;
 
   /** Remove the additions after nodes whose text has changed. */
-  function mend() {
+  function removeStale() {
     for (const each of marked) {
-      const { node, text, term, rest } = each;
-      if (node.isConnected && node.data === text && node.nextSibling === term && term.nextSibling === rest) continue;
+      const { node, text, term, textAfter } = each;
+      if (node.isConnected && node.data === text && node.nextSibling === term && term.nextSibling === textAfter) continue;
       marked.delete(each);
       term.remove();
-      rest.remove();
+      textAfter.remove();
     }
   }
 
-  function look() {
-    due = undefined;
-    const known = new Set([...marked].map(({ term }) => meanings.get((term.textContent ?? "").toLowerCase())));
+  function markTerms() {
+    frame = undefined;
+    const markedMeanings = new Set([...marked].map(({ term }) => meanings.get((term.textContent ?? "").toLowerCase())));
     for (const sentence of document.querySelectorAll(SENTENCES)) {
-      if (sentence.closest(OTHERWISE)) continue;
+      if (sentence.closest(EXCLUDED)) continue;
       const texts = [sentence, ...sentence.querySelectorAll("strong, em")].flatMap(({ childNodes }) => [...childNodes]);
-      for (const node of texts) if (node instanceof Text) mark(node, known);
+      for (const node of texts) if (node instanceof Text) markNode(node, markedMeanings);
     }
   }
 
   /**
    * @param {Text} node
-   * @param {Set<string | undefined>} known
+   * @param {Set<string | undefined>} markedMeanings
    */
-  function mark(node, known) {
-    for (const { form, index } of termsOf(node)) {
+  function markNode(node, markedMeanings) {
+    for (const { form, index } of findTerms(node)) {
       const meaning = meanings.get(form.toLowerCase());
-      if (known.has(meaning)) continue;
-      known.add(meaning);
-      const rest = node.splitText(index);
+      if (markedMeanings.has(meaning)) continue;
+      markedMeanings.add(meaning);
+      const textAfter = node.splitText(index);
       const term = Object.assign(document.createElement("span"), { className: TERM, tabIndex: 0 });
-      term.textContent = rest.data.slice(0, form.length);
-      rest.data = rest.data.slice(form.length);
-      rest.before(term);
-      marked.add({ node, text: node.data, term, rest });
-      return mark(rest, known); // the following terms, one by one
+      term.textContent = textAfter.data.slice(0, form.length);
+      textAfter.data = textAfter.data.slice(form.length);
+      textAfter.before(term);
+      marked.add({ node, text: node.data, term, textAfter });
+      return markNode(textAfter, markedMeanings); // the following terms, one by one
     }
   }
 
   new MutationObserver(() => {
-    mend();
-    due ??= requestAnimationFrame(look); // before the changed text is painted
+    removeStale();
+    frame ??= requestAnimationFrame(markTerms); // before the changed text is painted
   }).observe(document.body, { childList: true, characterData: true, subtree: true });
 
   /** @param {Event} event */
-  const point = ({ target }) => {
+  const showMeaning = ({ target }) => {
     const term = target instanceof Element && /** @type {HTMLElement | null} */ (target.closest(`.${TERM}`));
     if (term) bubble.show(term, meanings.get((term.textContent ?? "").toLowerCase()) ?? "");
     else if (!(target instanceof Element && target.closest("[role=tooltip]"))) bubble.hide();
   };
-  addEventListener("pointerover", point);
-  addEventListener("focusin", point);
+  addEventListener("pointerover", showMeaning);
+  addEventListener("focusin", showMeaning);
   addEventListener("focusout", () => bubble.hide());
   addEventListener("scroll", () => bubble.hide(), true);
   addEventListener("keydown", ({ key }) => key === "Escape" && bubble.hide());
-  look();
+  markTerms();
 }
 
 /** Create the tooltip that all terms share. */
@@ -139,11 +139,11 @@ function makeBubble() {
   bubble.setAttribute("role", "tooltip");
   (document.querySelector(APP) ?? document.body).append(bubble);
   /** @type {HTMLElement | undefined} */
-  let of;
+  let shownTerm;
 
   function hide() {
-    of?.removeAttribute("aria-describedby");
-    of = undefined;
+    shownTerm?.removeAttribute("aria-describedby");
+    shownTerm = undefined;
     bubble.hidden = true;
   }
 
@@ -152,9 +152,9 @@ function makeBubble() {
    * @param {string} meaning
    */
   function show(term, meaning) {
-    if (term === of) return;
+    if (term === shownTerm) return;
     hide();
-    of = term;
+    shownTerm = term;
     bubble.textContent = meaning;
     bubble.hidden = false;
     term.setAttribute("aria-describedby", bubble.id);

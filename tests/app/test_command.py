@@ -79,4 +79,4 @@ def test_haproxy_accepts_the_configuration(tmp_path, which):
     assert "WARNING" not in checked.stderr
 
 
-SHARED = replicas.HERE / "haproxy.cfg"
+SHARED = replicas.FOLDER / "haproxy.cfg"

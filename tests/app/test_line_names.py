@@ -203,8 +203,8 @@ def test_a_point_may_be_a_link():
     line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], links=["1", "2"])
     figure = curves([line], x_title="", y_title="", link_prefix="page?v=")
     Figure(figure)
-    assert figure["layout"]["meta"] == {"way": "page?v="}
-    assert figure["data"][0]["meta"] == {"ways": ["1", "2"]}
+    assert figure["layout"]["meta"] == {"link_prefix": "page?v="}
+    assert figure["data"][0]["meta"] == {"links": ["1", "2"]}
     assert figure["data"][0]["customdata"] == ["one", "two"]
 
 

@@ -14,7 +14,7 @@ THIRD = """(plot, name) => {
     const { x, y, meta } = plot.data.find((trace) => trace.name === name);
     const { xaxis, yaxis } = plot._fullLayout;
     const { left, top } = plot.querySelector(".nsewdrag").getBoundingClientRect();
-    return [[left + xaxis.d2p(x[2]), top + yaxis.d2p(y[2])], meta.ways[2]];
+    return [[left + xaxis.d2p(x[2]), top + yaxis.d2p(y[2])], meta.links[2]];
 }"""
 """JavaScript that returns the position of a line's third point, and the variant that the point represents."""
 

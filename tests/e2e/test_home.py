@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 import app
 import attention_core as ac
-from app.live_sentence.sentence import _words
+from app.live_sentence.sentence import _texts
 from app.page_script import bundling
 from app.state import presets
 from app.state.session import read_text
@@ -226,7 +226,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
 @pytest.fixture(scope="module")
 def text_of(window):
     """Yield a function that returns the finding about given weights and its reasons, computed in the browser."""
-    page, words = window.new_page(), _words()
+    page, words = window.new_page(), _texts()
 
     def story(*rows):
         sent = [

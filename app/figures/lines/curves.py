@@ -170,7 +170,7 @@ def curves(
     if percent:
         figure["layout"]["yaxis"]["tickformat"] = "~%"
     if link_prefix:
-        figure["layout"]["meta"] = {"way": link_prefix}
+        figure["layout"]["meta"] = {"link_prefix": link_prefix}
     labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
     if mark is not None and any(line.x for line in visible):  # A growing chart may have no point yet.
         position, text = mark
@@ -271,7 +271,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             "line": {"width": 2 if line.hollow else 0},
         },
         "customdata": list(notes),
-        **({"meta": {"ways": list(line.links)}} if line.links else {}),
+        **({"meta": {"links": list(line.links)}} if line.links else {}),
         "hovertemplate": f"{hover}<extra>{line.name}</extra>",
     }
 

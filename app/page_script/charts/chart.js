@@ -1,9 +1,9 @@
 // A chart: draws a figure with plotly.js in the page's colours, and again when its width or the colours change.
 /** @import { ChartHeader, Received, Send, Theme } from "../../matrix_board/messages" */
-/** @import { Drawn } from "./lines.js" */
+/** @import { PlotElement } from "./lines.js" */
 
 import { make, readTheme } from "../../matrix_board/drawing/elements.js";
-import { followChart, reportWidth } from "./lines.js";
+import { watchChart, reportWidth } from "./lines.js";
 import { saveChart } from "./saving.js";
 
 /* global PLOTLY -- app/page_script/mounting.py puts it before all this */
@@ -23,15 +23,15 @@ export class Chart {
   /** @type {object | undefined} */
   config;
   /** The digest of the figure, the width and the colours of the last drawing, as JSON. */
-  drawn = "";
+  drawnKey = "";
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
-    /** @type {Drawn} */
+    /** @type {PlotElement} */
     this.root = /** @type {any} */ (make("div", { class: "chart", role: "figure" }));
     host.append(this.root);
-    this.sizes = new ResizeObserver(() => this.draw());
-    this.sizes.observe(this.root);
+    this.resizeObserver = new ResizeObserver(() => this.draw());
+    this.resizeObserver.observe(this.root);
     library ??= import(new URL(PLOTLY, import.meta.url).href).then(
       (module) => module.default,
       (failure) => {
@@ -60,10 +60,10 @@ export class Chart {
   async draw() {
     const plotly = await library;
     const width = this.root.clientWidth;
-    const now = JSON.stringify([this.header?.digest, width, this.theme]);
-    if (!this.figure || !this.theme || !width || now === this.drawn) return;
-    this.drawn = now;
-    this.config ??= this.configured(plotly);
+    const key = JSON.stringify([this.header?.digest, width, this.theme]);
+    if (!this.figure || !this.theme || !width || key === this.drawnKey) return;
+    this.drawnKey = key;
+    this.config ??= this.makeConfig(plotly);
     const { data, layout, frames } = JSON.parse(this.figure);
     await plotly.react(this.root, {
       data,
@@ -73,20 +73,20 @@ export class Chart {
     });
     const button = this.root.querySelector(".modebar-btn");
     for (const attribute of ["data-title", "aria-label"]) button?.setAttribute(attribute, this.header.save);
-    followChart(this.root);
+    watchChart(this.root);
   }
 
   /**
    * Return the configuration of all drawings of this chart, since the frames of an animation are lost when it changes.
    * @param {any} plotly
    */
-  configured(plotly) {
+  makeConfig(plotly) {
     const save = { name: "save", title: "", icon: plotly.Icons.camera, click: () => saveChart(this.root, this.header.file) };
     return { displaylogo: false, displayModeBar: true, modeBarButtons: [[save]] };
   }
 
   async destroy() {
-    this.sizes.disconnect();
+    this.resizeObserver.disconnect();
     (await library).purge(this.root);
   }
 }

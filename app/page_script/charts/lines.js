@@ -1,7 +1,7 @@
 // Charts: the line under the pointer is highlighted with its band, and the others are grey. Names at the ends of lines
 // do the same for keys and fingers. A click on a point follows its link. The server is informed of a narrow screen.
 
-import { go } from "../navigation/ways.js";
+import { openAddress } from "../navigation/follow_links.js";
 import { server } from "../server.js";
 
 const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/lines/line_names.py
@@ -9,18 +9,18 @@ const END_NAME = ".annotation[data-index]";
 const PHONE = matchMedia("(max-width: 640px)");
 
 /**
- * @typedef {{ x?: unknown[], legendgroup?: string, fill?: string, meta?: { ways?: string[] } }} Trace
- * @typedef {{ name?: string }} Part
+ * @typedef {{ x?: unknown[], legendgroup?: string, fill?: string, meta?: { links?: string[] } }} Trace
+ * @typedef {{ name?: string }} LayoutItem
  * @typedef {{ data: Trace, curveNumber: number, pointNumber: number }} Point
- * @typedef {{ points: Point[], event: Event }} Pointed
+ * @typedef {{ points: Point[], event: Event }} PlotEvent
  * @typedef {HTMLElement & {
  *   data: Trace[],
- *   layout: { annotations?: Part[], shapes?: Part[], meta?: { way?: string } },
- *   on(name: string, act: (pointed: Pointed) => void): void,
- * }} Drawn
+ *   layout: { annotations?: LayoutItem[], shapes?: LayoutItem[], meta?: { link_prefix?: string } },
+ *   on(name: string, listener: (event: PlotEvent) => void): void,
+ * }} PlotElement
  */
 
-/** @type {WeakMap<Drawn, { pinned: string | null, touched: string }>} */
+/** @type {WeakMap<PlotElement, { pinned: string | null, touched: string }>} */
 const charts = new WeakMap();
 
 let reportedNarrow = false;
@@ -33,24 +33,24 @@ export function reportWidth() {
 
 /**
  * React to the pointer and the keyboard on a chart, from its first drawing on.
- * @param {Drawn} chart
+ * @param {PlotElement} chart
  */
-export function followChart(chart) {
+export function watchChart(chart) {
   if (charts.has(chart)) return;
   charts.set(chart, { pinned: null, touched: "" });
-  chart.on("plotly_hover", ({ points }) => lightLine(chart, groupOf(points[0].data)));
-  chart.on("plotly_unhover", () => restChart(chart));
-  chart.on("plotly_afterplot", () => nameByKeys(chart));
-  chart.on("plotly_click", (pointed) => openPoint(chart, pointed));
-  for (const enter of ["pointerover", "focusin"]) chart.addEventListener(enter, (event) => meetName(chart, event));
+  chart.on("plotly_hover", ({ points }) => highlightGroup(chart, groupOf(points[0].data)));
+  chart.on("plotly_unhover", () => resetHighlight(chart));
+  chart.on("plotly_afterplot", () => makeNamesFocusable(chart));
+  chart.on("plotly_click", (event) => openPoint(chart, event));
+  for (const enter of ["pointerover", "focusin"]) chart.addEventListener(enter, (event) => highlightNamedLine(chart, event));
   for (const leave of ["pointerout", "focusout"]) {
-    chart.addEventListener(leave, ({ target }) => lineNamed(chart, target) !== null && restChart(chart));
+    chart.addEventListener(leave, ({ target }) => groupOfName(chart, target) !== null && resetHighlight(chart));
   }
   chart.addEventListener("click", (event) => pinLine(chart, event));
   chart.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === " ") pinLine(chart, event);
   });
-  nameByKeys(chart);
+  makeNamesFocusable(chart);
 }
 
 /**
@@ -63,108 +63,108 @@ function groupOf({ legendgroup }) {
 
 /**
  * Make the names reachable by keys; they are created again with each drawing of the chart.
- * @param {Drawn} chart
+ * @param {PlotElement} chart
  */
-function nameByKeys(chart) {
+function makeNamesFocusable(chart) {
   for (const name of chart.querySelectorAll(END_NAME)) {
-    if (lineNamed(chart, name) === null) continue;
+    if (groupOfName(chart, name) === null) continue;
     name.setAttribute("tabindex", "0");
     name.setAttribute("role", "button");
   }
-  restChart(chart);
+  resetHighlight(chart);
 }
 
 /**
  * Return the group of lines whose name contains an element, or null.
- * @param {Drawn} chart
+ * @param {PlotElement} chart
  * @param {EventTarget | null} target
  */
-function lineNamed(chart, target) {
-  const found = target instanceof Element && target.closest(END_NAME);
-  return found ? ownLine(chart, found, chart.layout.annotations) : null;
+function groupOfName(chart, target) {
+  const name = target instanceof Element && target.closest(END_NAME);
+  return name ? groupOfElement(chart, name, chart.layout.annotations) : null;
 }
 
 /**
  * Return the group of lines that a part of the figure belongs to, or null.
- * @param {Drawn} chart
- * @param {Element} drawn
- * @param {Part[] | undefined} parts
+ * @param {PlotElement} chart
+ * @param {Element} element
+ * @param {LayoutItem[] | undefined} items
  */
-function ownLine(chart, drawn, parts) {
-  const name = parts?.[Number(drawn.getAttribute("data-index"))]?.name;
+function groupOfElement(chart, element, items) {
+  const name = items?.[Number(element.getAttribute("data-index"))]?.name;
   const trace = name?.startsWith(LINE_END) && chart.data[Number(name.slice(LINE_END.length))];
   return trace ? groupOf(trace) : null;
 }
 
 /**
- * @param {Drawn} chart
+ * @param {PlotElement} chart
  * @param {Event} event
  */
-function meetName(chart, { target }) {
-  const group = lineNamed(chart, target);
-  if (group !== null) lightLine(chart, group);
+function highlightNamedLine(chart, { target }) {
+  const group = groupOfName(chart, target);
+  if (group !== null) highlightGroup(chart, group);
 }
 
 /**
  * Keep a line highlighted after a press on its name, until the next press.
- * @param {Drawn} chart
+ * @param {PlotElement} chart
  * @param {Event} event
  */
 function pinLine(chart, event) {
-  const group = lineNamed(chart, event.target);
-  const state = charts.get(chart);
-  if (group === null || !state) return;
+  const group = groupOfName(chart, event.target);
+  const chartState = charts.get(chart);
+  if (group === null || !chartState) return;
   event.preventDefault(); // a space would scroll the page
-  state.pinned = state.pinned === group ? null : group;
-  lightLine(chart, group);
-  restChart(chart);
+  chartState.pinned = chartState.pinned === group ? null : group;
+  highlightGroup(chart, group);
+  resetHighlight(chart);
 }
 
-/** @param {Drawn} chart */
-function restChart(chart) {
-  lightLine(chart, charts.get(chart)?.pinned ?? null);
+/** @param {PlotElement} chart */
+function resetHighlight(chart) {
+  highlightGroup(chart, charts.get(chart)?.pinned ?? null);
 }
 
 /**
  * Highlight one group of lines among grey ones, or show all equally.
- * @param {Drawn} chart
+ * @param {PlotElement} chart
  * @param {string | null} group
  */
-function lightLine(chart, group) {
-  const some = group !== null && chart.data.some((trace) => groupOf(trace) === group);
-  chart.toggleAttribute("data-lit", some);
-  const drawn = chart.querySelectorAll(".scatterlayer > .trace");
+function highlightGroup(chart, group) {
+  const isHighlighted = group !== null && chart.data.some((trace) => groupOf(trace) === group);
+  chart.toggleAttribute("data-lit", isHighlighted);
+  const elements = chart.querySelectorAll(".scatterlayer > .trace");
   const traces = chart.data.filter(({ x }) => x?.length);
-  if (drawn.length === traces.length) {
+  if (elements.length === traces.length) {
     // The drawn traces have the order of the data.
     traces.forEach((trace, i) => {
-      drawn[i].classList.toggle("lit", groupOf(trace) === group);
-      drawn[i].classList.toggle("band", trace.fill === "toself");
+      elements[i].classList.toggle("lit", groupOf(trace) === group);
+      elements[i].classList.toggle("band", trace.fill === "toself");
     });
   }
   const pinned = charts.get(chart)?.pinned;
   for (const name of chart.querySelectorAll(END_NAME)) {
-    const own = ownLine(chart, name, chart.layout.annotations);
-    name.classList.toggle("other", some && own !== null && own !== group);
-    if (own !== null) name.setAttribute("aria-pressed", String(own === pinned));
+    const ownGroup = groupOfElement(chart, name, chart.layout.annotations);
+    name.classList.toggle("other", isHighlighted && ownGroup !== null && ownGroup !== group);
+    if (ownGroup !== null) name.setAttribute("aria-pressed", String(ownGroup === pinned));
   }
-  for (const joint of chart.querySelectorAll(".shapelayer [data-index]")) {
-    const own = ownLine(chart, joint, chart.layout.shapes);
-    joint.classList.toggle("other", some && own !== null && own !== group);
+  for (const shape of chart.querySelectorAll(".shapelayer [data-index]")) {
+    const ownGroup = groupOfElement(chart, shape, chart.layout.shapes);
+    shape.classList.toggle("other", isHighlighted && ownGroup !== null && ownGroup !== group);
   }
 }
 
 /**
  * Follow the link of a point. With a finger, the first touch shows the tooltip and the second follows the link.
- * @param {Drawn} chart
- * @param {Pointed} pointed
+ * @param {PlotElement} chart
+ * @param {PlotEvent} event
  */
 function openPoint(chart, { points: [point], event }) {
-  const [begins, state] = [chart.layout.meta?.way, charts.get(chart)];
-  const way = point.data.meta?.ways?.[point.pointNumber];
-  if (!begins || !state || !way) return;
-  const here = `${point.curveNumber}.${point.pointNumber}`;
-  const finger = "pointerType" in event ? event.pointerType === "touch" : event.type.startsWith("touch");
-  if (finger && state.touched !== here) state.touched = here;
-  else go(begins + way);
+  const [prefix, chartState] = [chart.layout.meta?.link_prefix, charts.get(chart)];
+  const link = point.data.meta?.links?.[point.pointNumber];
+  if (!prefix || !chartState || !link) return;
+  const pointKey = `${point.curveNumber}.${point.pointNumber}`;
+  const isTouch = "pointerType" in event ? event.pointerType === "touch" : event.type.startsWith("touch");
+  if (isTouch && chartState.touched !== pointKey) chartState.touched = pointKey;
+  else openAddress(prefix + link);
 }

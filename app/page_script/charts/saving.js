@@ -13,7 +13,7 @@ export function saveChart(chart, file) {
   const pen = chartPicture(chart);
   const text = new XMLSerializer().serializeToString(pen.root);
   if (file.endsWith(".svg")) download(new Blob([text], { type: "image/svg+xml" }), file);
-  else asPng(text, pen.root, (blob) => download(blob, file));
+  else convertToPng(text, pen.root, (blob) => download(blob, file));
 }
 
 /**
@@ -26,14 +26,14 @@ function chartPicture(chart) {
   const { backgroundColor, color, fontFamily } = getComputedStyle(document.querySelector(APP) ?? document.body);
   const ruler = new SvgPen(1, 1, fontFamily).ruler;
   const origin = originLines(ruler, width - 2 * EDGE_ROOM, "");
-  const all = height + origin.length * FINE_LINE + EDGE_ROOM;
-  const pen = new SvgPen(width, all, fontFamily);
-  pen.rect(0, 0, width, all, backgroundColor);
+  const totalHeight = height + origin.length * FINE_LINE + EDGE_ROOM;
+  const pen = new SvgPen(width, totalHeight, fontFamily);
+  pen.rect(0, 0, width, totalHeight, backgroundColor);
   for (const layer of layers) {
     const copy = /** @type {Element} */ (pen.root.appendChild(layer.cloneNode(true)));
-    const letters = /** @type {NodeListOf<SVGTextElement>} */ (copy.querySelectorAll("text"));
+    const texts = /** @type {NodeListOf<SVGTextElement>} */ (copy.querySelectorAll("text"));
     // The page's style sheet makes these texts darker than Plotly does.
-    layer.querySelectorAll("text").forEach((text, i) => (letters[i].style.fill = getComputedStyle(text).fill));
+    layer.querySelectorAll("text").forEach((text, i) => (texts[i].style.fill = getComputedStyle(text).fill));
   }
   origin.forEach((line, i) => {
     pen.text(line, EDGE_ROOM, height + (i + 0.7) * FINE_LINE, { size: FINE_PRINT, colour: color });
@@ -44,15 +44,15 @@ function chartPicture(chart) {
 /**
  * @param {string} text
  * @param {SVGElement} root
- * @param {(blob: Blob | null) => void} then
+ * @param {(blob: Blob | null) => void} callback
  */
-function asPng(text, root, then) {
+function convertToPng(text, root, callback) {
   const picture = new Image();
   const [width, height] = ["width", "height"].map((side) => 2 * Number(root.getAttribute(side)));
   picture.addEventListener("load", () => {
     const canvas = Object.assign(document.createElement("canvas"), { width, height });
     canvas.getContext("2d")?.drawImage(picture, 0, 0, width, height);
-    canvas.toBlob(then, "image/png");
+    canvas.toBlob(callback, "image/png");
   });
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }

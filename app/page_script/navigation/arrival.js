@@ -2,32 +2,32 @@
 
 import { PAGE_BODY } from "../selectors.js";
 
-const ARRIVES = '[class*="st-key-claims-panel-"]';
+const NEW_PANEL = '[class*="st-key-claims-panel-"]';
 
 /** Scroll new panels into view; the style sheet's animation reports them. */
-export function showArrivals() {
+export function scrollToNewPanels() {
   /** @type {Element | null} */
-  let arrived = document.querySelector(ARRIVES);
-  const drawn = new ResizeObserver(show);
+  let newPanel = document.querySelector(NEW_PANEL);
+  const observer = new ResizeObserver(scrollIntoPlace);
 
-  function show() {
-    if (!arrived?.isConnected) return;
-    const { top } = arrived.getBoundingClientRect();
-    if (top < 0 || top > innerHeight / 2) arrived.scrollIntoView();
+  function scrollIntoPlace() {
+    if (!newPanel?.isConnected) return;
+    const { top } = newPanel.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) newPanel.scrollIntoView();
   }
 
-  function watch() {
-    const page = arrived?.closest(PAGE_BODY);
-    if (page) drawn.observe(page); // reports its size immediately
+  function observePage() {
+    const page = newPanel?.closest(PAGE_BODY);
+    if (page) observer.observe(page); // reports its size immediately
   }
 
   addEventListener("animationstart", ({ animationName, target }) => {
     if (animationName !== "arrival" || !(target instanceof Element)) return;
-    arrived = target;
-    watch();
+    newPanel = target;
+    observePage();
   });
   for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, () => drawn.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
+    addEventListener(act, () => observer.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
   }
-  watch();
+  observePage();
 }

@@ -8,10 +8,10 @@ import { server } from "../server.js";
 export function watchConnection() {
   const app = document.querySelector(`[${CONNECTION}]`);
   if (!app) return;
-  let lost = false;
+  let wasLost = false;
   new MutationObserver(() => {
     const connected = app.getAttribute(CONNECTION) === CONNECTED;
-    if (connected && lost) server.setStateValue("returned", Date.now());
-    lost = !connected;
+    if (connected && wasLost) server.setStateValue("returned", Date.now());
+    wasLost = !connected;
   }).observe(app, { attributeFilter: [CONNECTION] });
 }

@@ -4,13 +4,13 @@
 
 /** Keep one history entry per action. */
 export function keepHistory() {
-  let acted = false; // since the last entry
-  const note = () => (acted = true);
-  for (const act of ["pointerdown", "keydown", "click", "change"]) addEventListener(act, note, { capture: true });
-  addEventListener("popstate", () => (acted = false), { capture: true });
+  let hasActed = false; // since the last entry
+  const noteAction = () => (hasActed = true);
+  for (const act of ["pointerdown", "keydown", "click", "change"]) addEventListener(act, noteAction, { capture: true });
+  addEventListener("popstate", () => (hasActed = false), { capture: true });
   const push = history.pushState.bind(history);
   history.pushState = (...entry) => {
-    (acted ? push : history.replaceState.bind(history))(...entry);
-    acted = false;
+    (hasActed ? push : history.replaceState.bind(history))(...entry);
+    hasActed = false;
   };
 }

@@ -47,8 +47,8 @@ def test_every_variant_is_drawn_in_every_view(variant, against):
 
 def test_points_link_to_matrices_next_to_softmax_on_the_same_input():
     at = open_error(variants=chosen("softmax", "local", "nystrom"), head=1, against="cost")
-    word = traces(at)["Nyström"]["meta"]["ways"][1]
-    way = charts(at)[0]["layout"]["meta"]["way"] + word
+    word = traces(at)["Nyström"]["meta"]["links"][1]
+    way = charts(at)[0]["layout"]["meta"]["link_prefix"] + word
     page, _, query = way.partition("?")
     [best] = [link for link in links(at) if link.page == "matrices" and link.label.startswith("Matrix of")]
     there = visit(page, parse_qs(query))

@@ -1,0 +1,52 @@
+// Opens links in Markdown and components within the session, like menu links: a new session would lose an uploaded
+// file.
+
+/** Handle clicks on links. */
+export function followLinks() {
+  addEventListener("click", follow);
+}
+
+const CHANGE_PREFIX = "#?"; // begins a link that changes only some values of the current address, such as "#?claim=drowning"
+
+/** @param {MouseEvent} event */
+function follow(event) {
+  const { button, ctrlKey, metaKey, shiftKey, altKey } = event;
+  const selector = `a.way, a[href^="${CHANGE_PREFIX}"]`;
+  const link = event.composedPath().find((each) => each instanceof Element && each.matches(selector)); // also in components
+  if (!(link instanceof HTMLAnchorElement) || button || ctrlKey || metaKey || shiftKey || altKey) return;
+  event.preventDefault();
+  openAddress(link.hash.startsWith(CHANGE_PREFIX) ? withChanges(link.hash.slice(CHANGE_PREFIX.length)) : link.href);
+}
+
+/**
+ * Return the current address with other values.
+ * @param {string} values as in a query
+ */
+function withChanges(values) {
+  const url = new URL(location.href);
+  const changes = new URLSearchParams(values);
+  for (const name of changes.keys()) url.searchParams.delete(name);
+  for (const [name, value] of changes) url.searchParams.append(name, value);
+  return url.href;
+}
+
+/**
+ * Go to an address of the app.
+ * @param {string} address
+ */
+export function openAddress(address) {
+  history.pushState(null, "", withEmbedding(new URL(address, document.baseURI)));
+  dispatchEvent(new PopStateEvent("popstate")); // Streamlit opens the page at the address
+  scrollTo(0, 0);
+}
+
+/**
+ * Return the address in the form for the frame, if this page is embedded in another page.
+ * @param {URL} url
+ */
+function withEmbedding(url) {
+  for (const [name, value] of new URLSearchParams(location.search)) {
+    if (name === "embed" || name === "embed_options") url.searchParams.append(name, value);
+  }
+  return url.href;
+}
