@@ -24,8 +24,8 @@ class BoardNames(TypedDict, total=False):
         col_title: the axis title of the columns, "keys" by default.
         row_name: the name of one row in the readout, "query" by default.
         col_name: the name of one column in the readout, "key" by default.
-        none: the name of 0 on a board of categories; none by default, for panels without zeros.
-        later: the name of a category in the frames before it is shown.
+        zero: the name of 0 on a board of categories; none by default, for panels without zeros.
+        upcoming: the name of a category in the frames before it is shown.
         masked: the name of NaN, "masked" by default.
         note: a sentence under the panels.
         above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
@@ -36,8 +36,8 @@ class BoardNames(TypedDict, total=False):
     col_title: str | None
     row_name: str | None
     col_name: str | None
-    none: str | None
-    later: str
+    zero: str | None
+    upcoming: str
     masked: str | None
     note: str
     above_ceiling: str
@@ -61,8 +61,8 @@ def board_texts(
         "cols": names.get("col_title") or _("keys"),
         "row": row,
         "col": names.get("col_name") or _("key"),
-        "none": names.get("none") or "",
-        "later": names.get("later", ""),
+        "zero": names.get("zero") or "",
+        "upcoming": names.get("upcoming", ""),
         "note": names.get("note", ""),
         "masked": names.get("masked") or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},

@@ -28,8 +28,8 @@ class FairSemaphore:
     wake up. One visitor's long run of many tasks would then keep all others out until its end.
     """
 
-    def __init__(self, places: int) -> None:
-        self._free = places
+    def __init__(self, capacity: int) -> None:
+        self._free = capacity
         self._requests = count()
         self._waiting: list[tuple[float, int, threading.Event]] = []
         self._lock = threading.Lock()
@@ -96,13 +96,13 @@ class FairLock:
     """A reentrant lock that admits a bounded number of threads at a time, fairly between visitors.
 
     Args:
-        places: the number of threads admitted.
+        capacity: the number of threads admitted.
         clock: returns the time in seconds.
     """
 
-    def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._count, self._clock = places, clock
-        self._semaphore = FairSemaphore(places)
+    def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._count, self._clock = capacity, clock
+        self._semaphore = FairSemaphore(capacity)
         self._thread = threading.local()
         self._exclusive_lock = threading.Lock()
         self._accounts: dict[Hashable, Account] = {}

@@ -127,7 +127,7 @@ def summary_text(series: Sequence[Series]) -> str:
         "limits": measured_limits(line.run),
     }
     fastest_below = _fastest_below(series, by_kind)
-    below = _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
+    below_note = _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
     if not faster:
         text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
     elif len(faster) < variant_count:
@@ -158,7 +158,7 @@ def summary_text(series: Sequence[Series]) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
-        below = ""
+        below_note = ""
     rounds_note = ""
     if "at" in by_kind and min(len(point.ms) for point in line.points) == 1:
         rounds_note = _(
@@ -166,7 +166,7 @@ def summary_text(series: Sequence[Series]) -> str:
             "another run."
         )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
-    return paragraph(text, below, *others, rounds_note, missing_note)
+    return paragraph(text, below_note, *others, rounds_note, missing_note)
 
 
 def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:

@@ -25,10 +25,10 @@ export class Row {
     this.isReference = isReference;
     this.size = tokens.length;
     this.numbers = tokens.map(() => make("span", { class: "number", "aria-hidden": "true" }));
-    this.words = tokens.map((token, place) => {
+    this.words = tokens.map((token, index) => {
       /** @type {Record<string, string>} */
-      const role = isReference ? { role: "radio", "aria-label": labels[place] } : { "aria-hidden": "true" };
-      return make("span", { class: "word", "data-word": String(place), ...role }, token, this.numbers[place]);
+      const role = isReference ? { role: "radio", "aria-label": labels[index] } : { "aria-hidden": "true" };
+      return make("span", { class: "word", "data-word": String(index), ...role }, token, this.numbers[index]);
     });
     this.arcs = tokens.map(() => document.createElementNS(SVG_NAMESPACE, "path"));
     const drawing = document.createElementNS(SVG_NAMESPACE, "svg");
@@ -64,7 +64,7 @@ export class Row {
   summarise(word, texts) {
     const { title, knob, settings, why } = this.message;
     const setting = String(settings[this.step]);
-    const name = knob ? fill(texts.named, { title, knob, setting }) : title;
+    const name = knob ? fill(texts.title, { title, knob, setting }) : title;
     return { name, title, setting, why, weights: this.weights(word) };
   }
 
@@ -104,9 +104,9 @@ export class Row {
   /** The positions of the words, which are the same in every row. */
   get boxes() {
     const corner = this.text.getBoundingClientRect();
-    return this.words.map((word, place) => {
+    return this.words.map((word, index) => {
       const box = word.getBoundingClientRect();
-      const bottom = this.numbers[place].getBoundingClientRect().bottom;
+      const bottom = this.numbers[index].getBoundingClientRect().bottom;
       return { middle: Math.round(box.x + box.width / 2 - corner.x), top: Math.round(box.y - corner.y), bottom: Math.round(bottom - corner.y) };
     });
   }
@@ -118,10 +118,10 @@ export class Row {
    */
   shapeArcs(word, boxes) {
     this.arcs.forEach((arc, target) => arc.setAttribute("d", arcPath(boxes[word], boxes[target])));
-    this.words.forEach((each, place) => {
-      each.classList.toggle("looking", place === word);
-      if (this.isReference) each.setAttribute("aria-checked", String(place === word));
-      if (this.isReference) each.tabIndex = place === word ? 0 : -1;
+    this.words.forEach((each, index) => {
+      each.classList.toggle("looking", index === word);
+      if (this.isReference) each.setAttribute("aria-checked", String(index === word));
+      if (this.isReference) each.tabIndex = index === word ? 0 : -1;
     });
   }
 

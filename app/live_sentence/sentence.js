@@ -72,10 +72,10 @@ export class Sentence {
     this.pointed = null;
     this.pending = this.reportTimer = undefined;
     let start = 0;
-    this.rows = rows.map((row, place) => {
+    this.rows = rows.map((row, index) => {
       const codes = new Uint16Array(payload, start, row.settings.length * tokens.length ** 2);
       start += codes.byteLength;
-      return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(toPrintable), this.labels, place === 0);
+      return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(toPrintable), this.labels, index === 0);
     });
     this.table.replaceChildren(this.headings, ...this.rows.map((row) => row.root));
     if (this.settings) this.applySettings();
@@ -84,8 +84,8 @@ export class Sentence {
   /** @param {SentenceSettings} settings */
   show(settings) {
     const { texts, word, steps } = (this.settings = settings);
-    this.link.textContent = `${texts.way} \u2192`;
-    this.notesButton.textContent = texts.about;
+    this.link.textContent = `${texts.open} \u2192`;
+    this.notesButton.textContent = texts.notes_label;
     this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
     this.caption.textContent = texts.caption;
     this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));

@@ -134,7 +134,7 @@ def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "help": _("Query word. Use the arrow keys to move between words."),
-        "named": _("{title} ({knob} {setting})"),
+        "title": _("{title} ({knob} {setting})"),
         "mostly": _("With softmax, “{word}” gives {weight} of its attention to “{target}”. This share is {list}."),
         "most": _(
             "With softmax, “{word}” gives the largest share of its attention ({weight}) to “{target}”. "
@@ -147,12 +147,12 @@ def _texts() -> dict[str, object]:
         "share": _("{weight} with {row}"),
         "equal": _("equal weights"),
         "same": _("All variants give “{target}” about the same weight."),
-        "looks": _("{row}: “{word}” attends to {list}."),
+        "attends": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),
-        "seen": _("“{target}” {weight}"),
+        "target": _("“{target}” {weight}"),
         "items": _(C_("two items of a list", "{first}, {next}")),
         "list": _("{others} and {last}"),
         "sentences": _(C_("two sentences", "{first} {next}")),
-        "way": _("Open in Matrices"),
-        "about": _("About these numbers"),
+        "open": _("Open in Matrices"),
+        "notes_label": _("About these numbers"),
     }

@@ -33,22 +33,22 @@ export interface StoryTexts {
   share: string; // a row's weight
   equal: string; // the name of equal weights for all words
   same: string;
-  looks: string;
+  attends: string;
   nowhere: string;
-  seen: string;
+  target: string;
   items: string; // how two items of a list are joined
   list: string; // how the last item of a list is joined to the others
   sentences: string; // how two sentences are joined
 }
 
 export interface SentenceTexts extends StoryTexts {
-  named: string;
+  title: string;
   help: string;
   columns: string[];
   headings: string[]; // the names of the columns with what they mean
   caption: string;
-  way: string;
-  about: string;
+  open: string;
+  notes_label: string;
   notes: string[];
 }
 

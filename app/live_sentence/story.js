@@ -86,9 +86,9 @@ export function spokenText(texts, labels, word, rows) {
       .filter(({ weight }) => Math.abs(weight) >= 0.005)
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
       .slice(0, SPOKEN_WORDS)
-      .map(({ weight, target }) => fill(texts.seen, { target, weight: percent(weight) }));
+      .map(({ weight, target }) => fill(texts.target, { target, weight: percent(weight) }));
     const list = joinList(texts, targets);
-    return fill(list ? texts.looks : texts.nowhere, { row: name, word: labels[word], list });
+    return fill(list ? texts.attends : texts.nowhere, { row: name, word: labels[word], list });
   });
   return joinParts(texts.sentences, sentences);
 }

@@ -49,7 +49,7 @@ export interface Palette {
   negative: Rgb[];
   over: Rgb;
   under: Rgb;
-  none: string;
+  zero: string;
   hatch: string[];
   mark: string;
   onMark: string;
@@ -77,7 +77,7 @@ export interface TextStyle {
   weight?: number;
   colour: string;
   align?: "left" | "center" | "right";
-  turn?: number;
+  rotation?: number;
 }
 
 /** One axis of a panel. It shows the `share` of its cells that begins at `from`, on `length` pixels from `start`. */
@@ -140,7 +140,7 @@ export interface SentPanel
 /** A description of an axis; `says` is equal for axes with the same tokens or other items in the same order. */
 export interface AxisDescription {
   count: number;
-  named: boolean;
+  hasLabels: boolean;
   identity: string;
 }
 
@@ -170,7 +170,7 @@ export interface Cell {
 
 /** The texts of a board; app/board_messages/board_texts.py writes them. */
 export type BoardTexts = { transforms: Record<Transform, string> } & Record<
-  | ("unit" | "rows" | "cols" | "row" | "col" | "none" | "later" | "masked" | "note" | "over" | "under" | "own_scale")
+  | ("unit" | "rows" | "cols" | "row" | "col" | "zero" | "upcoming" | "masked" | "note" | "over" | "under" | "own_scale")
   | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "hint" | "touch_hint" | "help"),
   string
 >;

@@ -61,7 +61,7 @@ function termSource(form) {
 function findTerms(node) {
   const cached = termsByNode.get(node);
   if (cached?.text === node.data) return cached.terms;
-  const unquoted = node.data.replace(QUOTATION, (words) => "“".repeat(words.length));
+  const unquoted = node.data.replace(QUOTATION, (quotation) => "“".repeat(quotation.length));
   const terms = [...unquoted.matchAll(termPattern)].map(({ 0: form, index }) => ({ form, index }));
   termsByNode.set(node, { text: node.data, terms });
   return terms;

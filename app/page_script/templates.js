@@ -7,9 +7,9 @@ const ISOLATED = /\u2068[^\u2068\u2069]*\u2069/g;
 /**
  * Return words so that they can stand inside a sentence: right-to-left words swap places with the numbers and quotation
  * marks next to them unless they are isolated. `isolate` in app/words/isolation.py does the same in Python.
- * @param {string} words
+ * @param {string} text
  */
-export const isolated = (words) => (RIGHT_TO_LEFT.test(words.replace(ISOLATED, "")) ? `\u2068${words}\u2069` : words);
+export const isolated = (text) => (RIGHT_TO_LEFT.test(text.replace(ISOLATED, "")) ? `\u2068${text}\u2069` : text);
 
 // A Chinese template's spaces next to its values become a Unicode noncharacter, which vanishes between two Chinese words
 // or marks. `_` in app/words/i18n.py does the same in Python.

@@ -99,11 +99,11 @@ def picture_board(
             on_pin(pixel)
 
     with_settings = {tile.key for tile in tiles if tile.settings_label}
-    parts = {tile.key: _pack(tile, full_error) for tile in tiles}
+    messages = {tile.key: _pack(tile, full_error) for tile in tiles}
     header = {
         "kind": "pictures",
         "key": key,
-        "digests": list(map(read_digest, parts.values())),
+        "digests": list(map(read_digest, messages.values())),
         "side": len(tiles[0].image),
         "channels": tiles[0].image.shape[-1],
         "cell": cell,
@@ -115,7 +115,7 @@ def picture_board(
         "file_name": file_name,
     }
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
-    mount(encode(header), key=key, events=events, settings=settings, panels=parts, receiver=_PICTURES)
+    mount(encode(header), key=key, events=events, settings=settings, panels=messages, receiver=_PICTURES)
     send_dragged_panel(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
 
 

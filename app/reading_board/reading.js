@@ -69,8 +69,8 @@ export class ReadingBoard {
     const areSameTokens = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
     if (!areSameTokens) {
       this.focusedToken = 0;
-      this.tokens = this.labels.map((token, place) =>
-        make("span", { class: "token", role: "button", "data-token": String(place), "data-label": token }, token),
+      this.tokens = this.labels.map((token, index) =>
+        make("span", { class: "token", role: "button", "data-token": String(index), "data-label": token }, token),
       );
       this.text.replaceChildren(...this.tokens);
     }
@@ -108,11 +108,11 @@ export class ReadingBoard {
     this.text.setAttribute("aria-label", texts.help);
     this.table.style.setProperty("--columns", String(this.columns.length));
     const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[texts.model, ...this.columns].map((word) => make("span", {}, word)));
-    this.lines = this.rows.slice(1).map(({ name, numbers }, place) => {
+    this.lines = this.rows.slice(1).map(({ name, numbers }, index) => {
       const text = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
-      const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(place) });
+      const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(index) });
       line.append(...[name, ...numbers].map((word) => make("span", {}, word)));
-      line.addEventListener("click", () => this.chooseReading(place));
+      line.addEventListener("click", () => this.chooseReading(index));
       return line;
     });
     const [{ name, numbers }] = this.rows;
@@ -124,21 +124,21 @@ export class ReadingBoard {
 
   /** Draw the losses. */
   paint() {
-    this.lines.forEach((line, place) => {
-      line.setAttribute("aria-checked", String(place === this.shown));
-      line.tabIndex = place === this.shown ? 0 : -1;
+    this.lines.forEach((line, index) => {
+      line.setAttribute("aria-checked", String(index === this.shown));
+      line.tabIndex = index === this.shown ? 0 : -1;
     });
     if (!this.rows[this.baselineIndex]?.losses.length || this.baselineIndex === this.shown + 1) this.baselineIndex = 0;
     const before = this.rows[this.baselineIndex]?.losses ?? [];
     const after = this.rows[this.shown + 1]?.losses ?? [];
     const changes = before.length ? after.map((loss, i) => loss - before[i]) : [];
-    this.tokens.forEach((token, place) => {
-      const worsening = clamp((changes[place - 1] ?? 0) / FULL_COLOUR_NATS, -1, 1);
+    this.tokens.forEach((token, index) => {
+      const worsening = clamp((changes[index - 1] ?? 0) / FULL_COLOUR_NATS, -1, 1);
       token.classList.toggle("better", worsening < 0);
       token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worsening))}%`);
-      token.setAttribute("aria-label", this.sentence(place));
-      token.setAttribute("aria-pressed", String(place === this.token));
-      token.tabIndex = place === this.focusedToken ? 0 : -1;
+      token.setAttribute("aria-label", this.sentence(index));
+      token.setAttribute("aria-pressed", String(index === this.token));
+      token.tabIndex = index === this.focusedToken ? 0 : -1;
     });
     this.paintLegend(changes);
     this.showLoss(null);
@@ -170,37 +170,37 @@ export class ReadingBoard {
 
   /**
    * Return the text about a token's losses.
-   * @param {number} place
+   * @param {number} index
    */
-  sentence(place) {
+  sentence(index) {
     const { texts } = this.settings;
     const [first, other] = [this.rows[this.baselineIndex], this.rows[this.shown + 1]];
-    const [before, after] = [first?.losses[place - 1], other?.losses[place - 1]];
-    const token = this.labels[place];
-    if (place === 0 || before === undefined) return fill(texts.first, { token });
+    const [before, after] = [first?.losses[index - 1], other?.losses[index - 1]];
+    const token = this.labels[index];
+    if (index === 0 || before === undefined) return fill(texts.first, { token });
     if (after === undefined) return fill(texts.waiting, { token, before: before.toFixed(1) });
     return fill(texts.both, { token, before: before.toFixed(1), baseline: first.name, after: after.toFixed(1), name: other.name });
   }
 
-  /** @param {number | null} place */
-  showLoss(place) {
-    const shown = place ?? (this.token >= 0 ? this.token : null);
+  /** @param {number | null} index */
+  showLoss(index) {
+    const shown = index ?? (this.token >= 0 ? this.token : null);
     this.loss.textContent = shown !== null ? this.sentence(shown) : this.lines.length ? this.settings.texts.hint : "";
   }
 
-  /** @param {number} place */
-  chooseReading(place) {
-    this.shown = place;
+  /** @param {number} index */
+  chooseReading(index) {
+    this.shown = index;
     this.paint();
-    this.lines[place]?.focus();
+    this.lines[index]?.focus();
     this.report();
   }
 
-  /** @param {number | null} place */
-  chooseToken(place) {
-    if (place === null || place === 0) return;
-    this.token = place === this.token ? -1 : place;
-    this.focusedToken = place;
+  /** @param {number | null} index */
+  chooseToken(index) {
+    if (index === null || index === 0) return;
+    this.token = index === this.token ? -1 : index;
+    this.focusedToken = index;
     this.paint();
     this.report();
   }
@@ -212,21 +212,21 @@ export class ReadingBoard {
 
   /** @param {KeyboardEvent} event */
   handleTokenKey(event) {
-    const place = readIndex(event.target, "token");
-    if (place === null) return;
+    const current = readIndex(event.target, "token");
+    if (current === null) return;
     const move = (/** @type {number} */ index) => {
       this.focusedToken = clamp(index, 0, this.tokens.length - 1);
       this.tokens.forEach((each, i) => (each.tabIndex = i === this.focusedToken ? 0 : -1));
       this.tokens[this.focusedToken].focus();
     };
     runKeyAction(event, {
-      ArrowLeft: () => move(place - 1),
-      ArrowUp: () => move(place - 1),
-      ArrowRight: () => move(place + 1),
-      ArrowDown: () => move(place + 1),
+      ArrowLeft: () => move(current - 1),
+      ArrowUp: () => move(current - 1),
+      ArrowRight: () => move(current + 1),
+      ArrowDown: () => move(current + 1),
       Home: () => move(0),
       End: () => move(this.tokens.length - 1),
-      Enter: () => this.chooseToken(place),
+      Enter: () => this.chooseToken(current),
     });
   }
 

@@ -18,12 +18,12 @@ class Patch(NamedTuple):
         module: the module in this package that holds the function. It is imported only on the right version, as it
             imports Streamlit's internals.
         function: the function's name.
-        without: the effect on a server without the patch.
+        effect_without: the effect on a server without the patch.
     """
 
     module: str
     function: str
-    without: str
+    effect_without: str
 
 
 PATCHES = (
@@ -53,5 +53,5 @@ def apply() -> None:
                 STREAMLIT_VERSION,
                 st.__version__,
                 " with other methods" if matches else "",
-                patch.without,
+                patch.effect_without,
             )

@@ -81,7 +81,7 @@ def _hash_board(masks: Masks, attention: ac.Attention, hashed: HashOrder) -> Non
         labels=labels,
         key="masks.order",
         categories=kinds.categories,
-        none=_("not allowed"),
+        zero=_("not allowed"),
         masked=_("future key"),
         unit=_("Allowed by"),
         panel_size=720,

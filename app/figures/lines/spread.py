@@ -32,13 +32,13 @@ class Spread:
 
     def curve(self, name: str, colour: int, *, dash: str = "solid", band: bool = True) -> Curve:
         """Return the summary as a line, with a band if there is more than one position."""
-        shown = band and len(self.x) > 1
+        has_band = band and len(self.x) > 1
         return Curve(
             name,
             self.x,
             self.middle,
-            low=self.low if shown else None,
-            high=self.high if shown else None,
+            low=self.low if has_band else None,
+            high=self.high if has_band else None,
             colour=colour,
             dash=dash,
         )

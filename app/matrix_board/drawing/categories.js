@@ -27,7 +27,7 @@ const categoryIndex = (code, unit) => Math.round(HALF[code] * unit) - 1;
  */
 export function categoryTable(categories, unit, mode, frame) {
   const table = new Uint32Array(65536);
-  const none = packColour(fromHex(PALETTES[mode].none));
+  const none = packColour(fromHex(PALETTES[mode].zero));
   const colours = categories.map((each) => (each[mode] && isShown(each, frame) ? packColour(fromHex(each[mode])) : none));
   for (let code = 0; code <= LARGEST; code++) table[code] = colours[categoryIndex(code, unit)] ?? none;
   return table;
@@ -44,8 +44,8 @@ const isShown = (/** @type {Category} */ category, /** @type {number} */ frame) 
  */
 export function categoryName(code, unit, { categories, texts, frame }) {
   const category = categories?.[categoryIndex(code, unit)];
-  if (!category) return texts.none;
-  return isShown(category, frame) ? category.name : texts.later;
+  if (!category) return texts.zero;
+  return isShown(category, frame) ? category.name : texts.upcoming;
 }
 
 /**
@@ -59,11 +59,11 @@ export function legendItems({ categories, texts, palette, theme }, masked, omitt
   const all = (categories ?? []).filter((each) => each.listed);
   const listed = all.filter(({ group }) => !omitted.includes(group));
   const blank = all.filter((each) => omitted.includes(each.group) && !each[theme.mode]).map(({ name }) => name);
-  const groups = [...new Set([...(texts.none ? [""] : []), ...listed.map(({ group }) => group)])];
+  const groups = [...new Set([...(texts.zero ? [""] : []), ...listed.map(({ group }) => group)])];
   const items = groups.flatMap((group) => [
     { name: group || texts.unit, heading: true },
-    ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),
-    ...(group || !texts.none ? [] : [{ name: [texts.none, ...blank].join(" / "), colour: palette.none }]),
+    ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.zero })),
+    ...(group || !texts.zero ? [] : [{ name: [texts.zero, ...blank].join(" / "), colour: palette.zero }]),
   ]);
   return masked ? [...items, { name: masked }] : items;
 }
@@ -90,7 +90,7 @@ export const legendText = (/** @type {Item[]} */ items) =>
  */
 export function layoutCategories(pen, width, items) {
   const lengthOf = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, LEGEND_SIZE, 600) : 19 + pen.measure(name, LEGEND_SIZE));
-  return wrapItems(items.map((item) => ({ long: lengthOf(item), gap: item.heading ? 8 : 12 })), width);
+  return wrapItems(items.map((item) => ({ length: lengthOf(item), gap: item.heading ? 8 : 12 })), width);
 }
 
 /**

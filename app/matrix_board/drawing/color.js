@@ -68,9 +68,9 @@ function oklch([lightness, chroma, hue]) {
  */
 function ramp(anchors) {
   return Array.from({ length: 256 }, (_, i) => {
-    const place = (i / 255) * (anchors.length - 1);
-    const k = Math.min(anchors.length - 2, Math.floor(place));
-    return oklch(anchors[k].map((v, j) => v + (anchors[k + 1][j] - v) * (place - k)));
+    const position = (i / 255) * (anchors.length - 1);
+    const k = Math.min(anchors.length - 2, Math.floor(position));
+    return oklch(anchors[k].map((v, j) => v + (anchors[k + 1][j] - v) * (position - k)));
   });
 }
 
@@ -93,7 +93,7 @@ export const PALETTES = {
     negative: ramp([[0.945, 0.012, 75], [0.84, 0.08, 72], [0.72, 0.122, 63], [0.59, 0.14, 51], [0.455, 0.12, 38]]),
     over: oklch([0.22, 0.085, 278]),
     under: oklch([0.24, 0.065, 32]),
-    none: "#f4f4f1",
+    zero: "#f4f4f1",
     hatch: ["#ffffff", "#f1f2f5"],
     mark: "#c2186b", // the colour of chosen cells: magenta, which no ramp contains
     onMark: "#ffffff",
@@ -110,7 +110,7 @@ export const PALETTES = {
     negative: ramp([[0.27, 0.015, 40], [0.395, 0.085, 42], [0.53, 0.12, 50], [0.68, 0.135, 62], [0.83, 0.115, 76]]),
     over: oklch([0.985, 0.015, 205]),
     under: oklch([0.97, 0.06, 95]),
-    none: "#1d1f27",
+    zero: "#1d1f27",
     hatch: ["#171614", "#201f1d"],
     mark: "#ff74b4",
     onMark: "#000000",
@@ -176,14 +176,14 @@ export function rampColours(scale, palette) {
  */
 export function colourTable(scale, unit, palette) {
   const table = new Uint32Array(65536);
-  const [up, down] = [palette.positive.map(packColour), palette.negative.map(packColour)];
+  const [positiveColours, negativeColours] = [palette.positive.map(packColour), palette.negative.map(packColour)];
   const [over, under] = [packColour(palette.over), packColour(palette.under)];
   for (let code = 0; code <= LARGEST; code++) {
     const magnitude = HALF[code] * unit;
     const step = Math.round(255 * scale.position(magnitude));
-    const beyond = scale.isBeyond(magnitude);
-    table[code] = beyond ? over : up[step];
-    table[code | 0x8000] = beyond ? under : down[step];
+    const isOutside = scale.isBeyond(magnitude);
+    table[code] = isOutside ? over : positiveColours[step];
+    table[code | 0x8000] = isOutside ? under : negativeColours[step];
   }
   return table;
 }

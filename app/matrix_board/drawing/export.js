@@ -76,9 +76,9 @@ export class SvgPen {
   }
 
   /** @type {Pen["text"]} */
-  text(text, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+  text(text, x, y, { size = 11, weight = 400, colour, align = "left", rotation = 0 }) {
     const element = this.add("text", {
-      transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
+      transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${rotation})`,
       y: size * 0.35,
       "font-size": size,
       "font-weight": weight,
@@ -178,8 +178,8 @@ function boardSize(board) {
   const ruler = makeRuler(appearance.theme.font);
   const legend = board.legendHeight(ruler, width - 2 * MARGIN);
   const origin = originLines(ruler, width - 2 * MARGIN, board.panels[0].rowLabels?.join(" ") ?? "");
-  const drawn = 2 * MARGIN + legend + lines * (headHeight(panels) + panelHeight(side, appearance.ownScale) + MARGIN) + 8;
-  return { width, legend, origin, drawn, height: drawn + origin.length * FINE_LINE };
+  const panelsHeight = 2 * MARGIN + legend + lines * (headHeight(panels) + panelHeight(side, appearance.ownScale) + MARGIN) + 8;
+  return { width, legend, origin, panelsHeight, height: panelsHeight + origin.length * FINE_LINE };
 }
 
 /**
@@ -190,7 +190,7 @@ function boardSize(board) {
 function drawBoard(pen, board) {
   const { panels, columns, side, appearance, pinned } = board;
   const { theme } = appearance;
-  const { width, height, legend, origin, drawn } = boardSize(board);
+  const { width, height, legend, origin, panelsHeight } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
   const head = headHeight(panels);
@@ -211,8 +211,8 @@ function drawBoard(pen, board) {
     });
   });
   const notes = noteText(pooled, appearance);
-  if (notes) pen.text(truncate(pen, notes, width - 2 * MARGIN), MARGIN, drawn - MARGIN, { colour: theme.muted });
-  origin.forEach((line, i) => pen.text(line, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
+  if (notes) pen.text(truncate(pen, notes, width - 2 * MARGIN), MARGIN, panelsHeight - MARGIN, { colour: theme.muted });
+  origin.forEach((line, i) => pen.text(line, MARGIN, panelsHeight + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 
 /**

@@ -107,7 +107,7 @@ function drawColChip(pen, { plot, cols }, col, theme) {
   if (turned) {
     const height = Math.min(16, Math.max(12, cols.cell));
     pen.rect(x - height / 2, plot.y - 3 - width, height, width, theme.text);
-    pen.text(label, x, plot.y - 7, { ...style, turn: -90 });
+    pen.text(label, x, plot.y - 7, { ...style, rotation: -90 });
     return;
   }
   const left = Math.min(x - width / 2, plot.x + plot.width + 1 - width);

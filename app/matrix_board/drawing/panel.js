@@ -156,7 +156,7 @@ function drawRowTitle(pen, title, x, y, colour) {
   const upright = /^\p{Script=Han}+$/u.test(title) ? [...title] : [];
   upright.forEach((each, i) => pen.text(each, x, y + 6 + 12 * i, { colour, weight: 600, align: "center" }));
   const turnedText = upright.length ? "→" : `${title} →`;
-  pen.text(turnedText, x, y + 12 * upright.length + (upright.length && 3), { colour, weight: 600, turn: 90 });
+  pen.text(turnedText, x, y + 12 * upright.length + (upright.length && 3), { colour, weight: 600, rotation: 90 });
 }
 
 /**
@@ -192,7 +192,7 @@ export function drawPanel(pen, panel, geometry, appearance) {
     pen.line(x, plot.y - 4, x, plot.y - 1, theme.border);
     const label = labelOf(pen, cols, j, turned ? cols.room : cols.cell, cols.size);
     const style = { colour: theme.muted, size: cols.size };
-    if (turned) pen.text(label, x, plot.y - 6, { ...style, turn: -90 });
+    if (turned) pen.text(label, x, plot.y - 6, { ...style, rotation: -90 });
     else {
       const beyond = Math.max(0, x + pen.measure(label, cols.size) / 2 - (plot.x + plot.width + 1));
       pen.text(label, x - beyond, plot.y - 11, { ...style, align: "center" });
@@ -250,7 +250,7 @@ export function beyondItems({ top, over, under }, { texts, palette }) {
 export function legendLayout(pen, width, scale, appearance, { masked, bare = false }) {
   const names = [...beyondItems(scale, appearance).map(({ text }) => text), ...(masked ? [masked] : [])];
   const longest = bare ? Infinity : scale.signed ? 360 : 280;
-  const swatches = names.map((name) => ({ long: 19 + pen.measure(name), gap: 16 }));
+  const swatches = names.map((name) => ({ length: 19 + pen.measure(name), gap: 16 }));
   const beside = wrapItems(swatches, Infinity);
   if (bare || width - beside.width >= MIN_BAR) {
     const bar = Math.min(longest, width - beside.width);

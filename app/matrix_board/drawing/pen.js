@@ -41,11 +41,11 @@ export class CanvasPen {
   }
 
   /** @type {Pen["text"]} */
-  text(text, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+  text(text, x, y, { size = 11, weight = 400, colour, align = "left", rotation = 0 }) {
     const { context } = this;
     context.save();
     context.translate(x, y);
-    context.rotate((turn * Math.PI) / 180);
+    context.rotate((rotation * Math.PI) / 180);
     context.font = `${weight} ${size}px ${this.font}`;
     context.fillStyle = colour;
     context.textAlign = align;
@@ -230,15 +230,15 @@ const LINE = 18;
 
 /**
  * Return the position of each item of a legend, with line breaks, and the total size.
- * @param {{ long: number, gap: number }[]} items the length of each item, and the space after it
+ * @param {{ length: number, gap: number }[]} items the length of each item, and the space after it
  * @param {number} maxWidth the longest line
  */
 export function wrapItems(items, maxWidth) {
   let [x, line] = [0, 0];
-  const positions = items.map(({ long, gap }) => {
-    if (x && x + long > maxWidth) [x, line] = [0, line + 1];
+  const positions = items.map(({ length, gap }) => {
+    if (x && x + length > maxWidth) [x, line] = [0, line + 1];
     const position = { x, y: line * LINE };
-    x += long + gap;
+    x += length + gap;
     return position;
   });
   return { positions, width: x, height: LINE * (line + 1) };

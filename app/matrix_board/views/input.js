@@ -41,7 +41,7 @@ export class PointerInput {
     listen("dblclick", (event) => this.doubleClick(event));
     listen("wheel", (event) => this.zoomByWheel(event), { passive: false });
     listen("keydown", (event) => this.handleKey(event));
-    const onPress = (/** @type {Event} */ event) => this.press(/** @type {Element} */ (event.target).closest("[data-act]"));
+    const onPress = (/** @type {Event} */ event) => this.handlePress(/** @type {Element} */ (event.target).closest("[data-act]"));
     board.buttons.addEventListener("click", onPress, { signal });
     listen("click", onPress);
   }
@@ -147,14 +147,14 @@ export class PointerInput {
   }
 
   /** @param {Element | null} button */
-  press(button) {
+  handlePress(button) {
     if (!(button instanceof HTMLElement)) return;
     const { board } = this;
     const { act } = button.dataset;
     if (act === "play") board.play();
     if (act === "open") board.open(button);
     if (act === "in") board.views.zoomAll(2);
-    if (act === "reset") board.views.reset();
+    if (act === "reset") board.views.resetViews();
     if (act === "png") boardPng(board).then((blob) => download(blob, `${board.settings.file_name}.png`));
     if (act === "svg") boardSvg(board).then((blob) => download(blob, `${board.settings.file_name}.svg`));
   }
@@ -184,7 +184,7 @@ export class PointerInput {
       "+": () => board.views.zoomAll(2),
       "=": () => board.views.zoomAll(2),
       "-": () => board.views.zoomAll(0.5),
-      0: () => board.views.reset(),
+      0: () => board.views.resetViews(),
     });
   }
 

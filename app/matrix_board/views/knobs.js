@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT = 5000; // milliseconds without an answer of the server aft
 export const knobText = (knob, index = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[index]}`;
 
 export class Knobs {
-  turns = 0; // the number of values sent to Python; a turn is one of them, identified by this number
+  turnCount = 0; // the number of values sent to Python; a turn is one of them, identified by this number
   /** @type {number | null} */
   pendingTurn = null; // the turn that has no answer yet
   /** @type {number | undefined} */
@@ -61,9 +61,9 @@ export class Knobs {
     row.dataset.of = key;
     if (!knob) return;
     row.dataset.shown = String(knob.value);
-    const { name, slider, at, low, high } = elementsOf(row);
+    const { name, slider, output, low, high } = elementsOf(row);
     name.textContent = knob.name;
-    at.style.minWidth = `${Math.max(...knob.stops.map((stop) => String(stop).length))}ch`; // no value moves the slider
+    output.style.minWidth = `${Math.max(...knob.stops.map((stop) => String(stop).length))}ch`; // no value moves the slider
     low.textContent = String(knob.stops[0]);
     high.textContent = String(knob.stops[knob.stops.length - 1]);
     slider.setAttribute("aria-label", `${title}: ${knob.name}`);
@@ -78,9 +78,9 @@ export class Knobs {
    * @param {SentKnob} knob
    */
   showValue(row, knob) {
-    const { slider, at } = elementsOf(row);
-    at.textContent = String(knob.stops[slider.valueAsNumber]);
-    slider.setAttribute("aria-valuetext", at.textContent);
+    const { slider, output } = elementsOf(row);
+    output.textContent = String(knob.stops[slider.valueAsNumber]);
+    slider.setAttribute("aria-valuetext", output.textContent);
   }
 
   /**
@@ -117,7 +117,7 @@ export class Knobs {
     this.pendingTurn = null;
     if (panel === undefined) return;
     this.unsent.delete(panel);
-    this.pendingTurn = ++this.turns;
+    this.pendingTurn = ++this.turnCount;
     this.pageOutdated = this.dragging;
     const sendDragged = this.dragging ? dragSenders.get(this.board.root.dataset.board ?? "") : undefined;
     if (sendDragged) this.markOutdated(panel);
@@ -151,6 +151,6 @@ export class Knobs {
 
 /** @param {HTMLElement} row */
 const elementsOf = (row) => {
-  const [name, at, low, slider, high] = row.children;
-  return { name, slider: /** @type {HTMLInputElement} */ (slider), at: /** @type {HTMLElement} */ (at), low, high };
+  const [name, output, low, slider, high] = row.children;
+  return { name, slider: /** @type {HTMLInputElement} */ (slider), output: /** @type {HTMLElement} */ (output), low, high };
 };

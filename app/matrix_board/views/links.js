@@ -12,7 +12,7 @@ export const POINTED = "attention-lab.pointed";
 export function describeAxes(panel, texts) {
   const describe = (/** @type {string} */ title, /** @type {number} */ count, /** @type {string[]} */ labels = []) => ({
     count,
-    named: labels.length > 0,
+    hasLabels: labels.length > 0,
     identity: [title, count, ...labels].join("\n"),
   });
   return [describe(panel.row_title ?? texts.row, panel.rows, panel.rowLabels), describe(panel.col_title ?? texts.col, panel.cols, panel.colLabels)];
@@ -46,7 +46,7 @@ export function bandsOf(pointed, { row, col }, panel, texts) {
  * @returns {Band[]}
  */
 export function bandsOfToken(panel, { count, index }, texts) {
-  const [rows, cols] = describeAxes(panel, texts).map((axis) => axis.named && axis.count === count);
+  const [rows, cols] = describeAxes(panel, texts).map((axis) => axis.hasLabels && axis.count === count);
   return [...(rows ? [{ row: index, col: null }] : []), ...(cols ? [{ row: null, col: index }] : [])];
 }
 
@@ -63,7 +63,7 @@ export function linkTexts() {
     if (!axes) return;
     for (const highlighted of document.querySelectorAll("[data-token][data-lit]")) highlighted.removeAttribute("data-lit");
     for (const { axis, index } of /** @type {{ axis: AxisDescription, index: number }[]} */ (axes)) {
-      if (!axis.named) continue;
+      if (!axis.hasLabels) continue;
       for (const token of document.querySelectorAll(`[data-tokens="${axis.count}"] [data-token="${index}"]`)) {
         token.setAttribute("data-lit", "");
       }

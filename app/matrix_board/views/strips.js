@@ -193,12 +193,12 @@ export class Strips {
     const { texts } = this.settings;
     this.list.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const strips = panels.map((panel) => {
-      const whole = !allShown && this.unfolded === panel.key;
-      const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(whole) }, whole ? texts.fold : texts.unfold);
+      const isUnfolded = !allShown && this.unfolded === panel.key;
+      const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(isUnfolded) }, isUnfolded ? texts.fold : texts.unfold);
       const line = make("div", { class: "line" }, make("b", { class: "title" }), make("span", { class: "note" }), make("span", { class: "at" }));
       if (!allShown) line.append(toggle);
-      const text = make("div", { class: whole ? "text whole" : "text", dir: "auto", ...(whole && { tabindex: "0" }) });
-      const classOf = (/** @type {number} */ j) => (!whole && !shown[j] ? "sliver" : this.joined[j] ? "word joined" : "word");
+      const text = make("div", { class: isUnfolded ? "text whole" : "text", dir: "auto", ...(isUnfolded && { tabindex: "0" }) });
+      const classOf = (/** @type {number} */ j) => (!isUnfolded && !shown[j] ? "sliver" : this.joined[j] ? "word joined" : "word");
       text.append(...this.tokens.map((token, j) => make("span", { class: classOf(j), "data-j": String(j) }, this.joined[j] ? "" : token)));
       return make("div", { class: "strip", "data-strip": panel.key }, line, text);
     });
@@ -254,7 +254,7 @@ export class Strips {
     if (event.target !== this.root || !this.tokens.length) return;
     const last = this.tokens.length - 1;
     const word = this.word ?? (this.queries ? 0 : (this.boardAndPin.pinned ?? 0));
-    const move = (/** @type {number} */ to) => this.setWord(clamp(to, 0, last));
+    const move = (/** @type {number} */ index) => this.setWord(clamp(index, 0, last));
     runKeyAction(event, {
       ArrowLeft: () => move(word - 1),
       ArrowRight: () => move(word + 1),

@@ -186,13 +186,13 @@ export class Thumbnails {
   /**
    * Outline one head, or a whole layer if the head is null (the average).
    * @param {CanvasPen} pen
-   * @param {HeadOrLayer | null} place
+   * @param {HeadOrLayer | null} selection
    * @param {string} colour
    */
-  outline(pen, place, colour) {
-    if (!place) return;
+  outline(pen, selection, colour) {
+    if (!selection) return;
     const { side, shownHeads } = this;
-    const indices = shownHeads.flatMap(([layer, head], i) => (layer === place[0] && (place[1] ?? head) === head ? [i] : []));
+    const indices = shownHeads.flatMap(([layer, head], i) => (layer === selection[0] && (selection[1] ?? head) === head ? [i] : []));
     const spans = this.settings.in_order || indices.length < 2 ? indices.map((i) => [i, i]) : [[indices[0], indices[indices.length - 1]]];
     for (const [first, last] of spans) {
       const [x, y] = this.corner(first);
@@ -213,22 +213,22 @@ export class Thumbnails {
     return line >= 0 && column >= 0 && column < this.columns ? (this.shownHeads[line * this.columns + column] ?? null) : null;
   }
 
-  /** @param {[layer: number, head: number] | null} place */
-  setFocus(place) {
-    if (String(place) === String(this.focus)) return;
-    this.focus = place;
-    this.tip.hidden = !place;
+  /** @param {[layer: number, head: number] | null} target */
+  setFocus(target) {
+    if (String(target) === String(this.focus)) return;
+    this.focus = target;
+    this.tip.hidden = !target;
     this.schedule();
-    if (!place) return;
+    if (!target) return;
     const { texts, heads } = this.settings;
-    const description = heads.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
-    this.name.textContent = this.live.textContent = description || fill(texts.place, { layer: String(place[0]), head: String(place[1]) });
+    const description = heads.find(([layer, head]) => layer === target[0] && head === target[1])?.[3];
+    this.name.textContent = this.live.textContent = description || fill(texts.place, { layer: String(target[0]), head: String(target[1]) });
     const context = contextOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.picture(...place), 0, 0, side, side);
-    const [x, y] = this.corner(this.indexOf(place));
+    context.drawImage(this.picture(...target), 0, 0, side, side);
+    const [x, y] = this.corner(this.indexOf(target));
     const right = x + this.pitch + 8;
     const left = right + PREVIEW + 18 > this.root.clientWidth ? Math.max(0, x - PREVIEW - 26) : right;
     this.tip.style.left = `${left}px`;
@@ -240,11 +240,11 @@ export class Thumbnails {
     return this.shownHeads.findIndex((each) => each[0] === layer && each[1] === head);
   }
 
-  /** @param {HeadOrLayer | null} place */
-  choose(place) {
-    if (!place) return;
-    this.selected = place;
-    this.send("choose", place);
+  /** @param {HeadOrLayer | null} selection */
+  choose(selection) {
+    if (!selection) return;
+    this.selected = selection;
+    this.send("choose", selection);
     this.schedule();
   }
 

@@ -46,7 +46,7 @@ export class Views {
     this.board.schedule("paint");
   }
 
-  reset() {
+  resetViews() {
     this.byShape.clear();
     this.board.schedule("paint");
   }

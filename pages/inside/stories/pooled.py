@@ -174,7 +174,7 @@ def _masks(data: HeadData) -> Step:
             labels=data.labels,
             key=f"{key}.cuts",
             categories=[Category(name, *PRIMITIVES[kind]) for kind, name in kinds],
-            none=_("masked"),
+            zero=_("masked"),
             unit=_("Pairs"),
             panel_size=420,
             file_name="cuts",

@@ -246,7 +246,7 @@ def _chunks(data: HeadData, number: int) -> Step:
                 labels=data.labels,
                 key=f"{key}.chunks",
                 categories=kinds.categories,
-                none=_("not allowed"),
+                zero=_("not allowed"),
                 unit=_("Allowed by"),
                 file_name="chunks",
             )

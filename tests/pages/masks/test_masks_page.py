@@ -26,8 +26,10 @@ def matrices(at):
 def reach(at):
     """Return the caption of the panel of the stack, and the names of its cells' categories."""
     panel, codes = board(at, "masks.board")[1]["reach"]
-    text = board_settings(at, "masks.board")
-    names = [each["name"] if each["frame"] <= text["frame"] else text["texts"]["later"] for each in text["categories"]]
+    sent = board_settings(at, "masks.board")
+    names = [
+        each["name"] if each["frame"] <= sent["frame"] else sent["texts"]["upcoming"] for each in sent["categories"]
+    ]
     return panel["caption"], np.array(names)[codes.astype(int) - 1]
 
 
