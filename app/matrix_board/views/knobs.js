@@ -32,7 +32,7 @@ export class Knobs {
     this.unsent = new Map(); // panel's key -> the newest value that has not been sent
   }
 
-  /** Create the elements of a panel's knob; `fit` fills them in. */
+  /** Create the elements of a panel's knob; `update` fills them in. */
   build() {
     const slider = make("input", { type: "range", min: "0", step: "1" });
     const [low, high] = ["low", "high"].map((end) => make("span", { class: "end", "data-end": end, "aria-hidden": "true" }));
