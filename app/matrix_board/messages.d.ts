@@ -13,7 +13,7 @@ export interface Pen {
   rect(x: number, y: number, width: number, height: number, colour: string): void;
   frame(x: number, y: number, width: number, height: number, colour: string, thickness?: number): void;
   line(x1: number, y1: number, x2: number, y2: number, colour: string, thickness?: number): void;
-  /** Draw text whose vertical middle is y; `turn` is in degrees, clockwise. */
+  /** Draw text whose vertical middle is y; `rotation` is in degrees, clockwise. */
   text(text: string, x: number, y: number, style: TextStyle): void;
   /** Return the width of a text. */
   measure(text: string, size?: number, weight?: number): number;
