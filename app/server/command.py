@@ -20,11 +20,8 @@ def main() -> None:
     if options.replicas < 1:
         parser.error("--replicas must be at least 1")
     if options.replicas == 1:
-        address = [
-            f"--server.port={options.port}",
-            *([f"--server.address={options.address}"] if options.address else []),
-        ]
-        streamlit([*address, *others])
+        bind = [f"--server.port={options.port}", *([f"--server.address={options.address}"] if options.address else [])]
+        streamlit([*bind, *others])
     else:
         from app.server.replicas import serve
 
