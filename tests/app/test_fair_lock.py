@@ -52,7 +52,7 @@ class SlowSemaphore:
         self.places = threading.BoundedSemaphore(count)
 
     @contextmanager
-    def taken(self, due):
+    def acquired(self, due_time):
         with self.places:
             time.sleep(0.02)
             yield
