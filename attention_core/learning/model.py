@@ -191,19 +191,20 @@ class Layer(nn.Module):
         self.out = nn.Linear(spec.width, spec.width, bias=False)
         self.learned = LearnedTensors(attention, spec) if spec.trainable else None
 
-    def attention_on(self, x: Tensor) -> Attention:
-        """Return the attention with its learned tensors, which may depend on the tokens ``[B, n, D]``."""
-        return self.attention if self.learned is None else self.attention.with_learned(self.learned(self.norm(x)))
+    def attention_on(self, y: Tensor) -> Attention:
+        """Return the attention with its learned tensors, which may depend on the normalised tokens ``[B, n, D]``."""
+        return self.attention if self.learned is None else self.attention.with_learned(self.learned(y))
 
-    def qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the queries, keys and values of tokens ``[B, n, D]``, each ``[B, H, n, D / H]``."""
-        mixed = self.mix(self.project(self.norm(x)))
+    def qkv(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the queries, keys and values of normalised tokens ``[B, n, D]``, each ``[B, H, n, D / H]``."""
+        mixed = self.mix(self.project(y))
         q, k, v = (x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in mixed.chunk(3, -1))
         return (rotary(q), rotary(k), v) if self.is_rotary else (q, k, v)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the tokens after this layer, ``[B, n, D]``."""
-        outputs = self.attention_on(x).attend(*self.qkv(x), causal=self.causal)
+        y = self.norm(x)
+        outputs = self.attention_on(y).attend(*self.qkv(y), causal=self.causal)
         return x + self.out(outputs.transpose(1, 2).flatten(2))
 
 
@@ -264,8 +265,9 @@ class TinyModel(nn.Module):
     def qkv_by_layer(self, inputs: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Return the queries, keys and values of each layer, each ``[B, H, n, D / H]``."""
         x, result = self.embedded(inputs), []
-        for layer in self.layers:
-            result.append(cast("Layer", layer).qkv(x))
+        for each in self.layers:
+            layer = cast("Layer", each)
+            result.append(layer.qkv(layer.norm(x)))
             x = layer(x)
         return result
 
@@ -275,8 +277,9 @@ class TinyModel(nn.Module):
         x, result = self.embedded(inputs), []
         for each in self.layers:
             layer = cast("Layer", each)
-            q, k, _ = layer.qkv(x)
-            result.append(layer.attention_on(x).weights(q, k, causal=layer.causal))
+            y = layer.norm(x)
+            q, k, _ = layer.qkv(y)
+            result.append(layer.attention_on(y).weights(q, k, causal=layer.causal))
             x = layer(x)
         return result
 

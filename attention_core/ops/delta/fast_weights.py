@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.features import Features, causal_similarities
+from attention_core.ops.linear.features import Features, causal_similarities, token_decay
 from attention_core.ops.linear.scans import needs_gradient, scan_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params
@@ -96,17 +96,22 @@ def decayed_products(q: Tensor, k: Tensor, log_gates: Tensor | None) -> tuple[Te
 
 def single_chunk_outputs(inputs: RuleInputs, v: Tensor) -> Tensor:
     """Return the outputs of the tokens of a short text, ``[..., n, d_v]``, as one chunk that needs no state."""
-    q, k, log_gates, written = inputs.q, inputs.k, inputs.log_gates, inputs.write_strength * v
+    q, k, written, products = inputs.q, inputs.k, inputs.write_strength * v, chunk_products(inputs.log_gates)
     if inputs.erase_strength is None:
-        return decayed_products(q, k, log_gates)[0] @ written
+        return products(q, k) @ written
     if inputs.directions is None:
-        overlaps = inputs.erase_strength * decayed_products(k, k, log_gates)[0]
-        return decayed_products(q, k, log_gates)[0] @ forward_substitution(overlaps, written)
+        return products(q, k) @ forward_substitution(inputs.erase_strength * products(k, k), written)
     w, epsilon = inputs.directions, inputs.erase_strength
-    key_products = decayed_products(w, k, log_gates)[0].tril(-1)
-    overlaps = epsilon * decayed_products(w, w, log_gates)[0]
-    erased = forward_substitution(overlaps, epsilon * (key_products @ written))
-    return decayed_products(q, k, log_gates)[0] @ written - decayed_products(q, w, log_gates)[0] @ erased
+    erased = forward_substitution(epsilon * products(w, w), epsilon * (products(w, k).tril(-1) @ written))
+    return products(q, k) @ written - products(q, w) @ erased
+
+
+def chunk_products(log_gates: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the function ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``; gates of whole tokens give Γ only once."""
+    if log_gates is None or log_gates.shape[-1] > 1:
+        return lambda q, k: decayed_products(q, k, log_gates)[0]
+    decay = token_decay(-log_gates.cumsum(-2))
+    return lambda q, k: (q @ k.mT).mul_(decay)
 
 
 def update_state(

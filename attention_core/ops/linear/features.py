@@ -137,13 +137,17 @@ def causal_similarities(f: Features, previous: Tensor | None = None) -> tuple[Te
     if f.reference.shape[-1] == 1:
         # All features of a token share one reference. Its factor is the same for all features, so it can be applied to
         # each query-key pair after the sum over the features.
-        decay = (f.reference.mT - f.reference).clamp_(max=0)
-        # In place only without gradients, because autograd does not allow this in-place change.
-        decay = decay.exp().tril() if decay.requires_grad else decay.exp_().tril_()
-        return (f.q @ f.k.mT).mul_(decay), q, k
+        return (f.q @ f.k.mT).mul_(token_decay(f.reference)), q, k
     if exceeds_spread(first, last):
         return _similarities_by_blocks(f), q, k
     return ((f.q * (last - f.reference).exp()) @ k.mT).tril_(), q, k
+
+
+def token_decay(reference: Tensor) -> Tensor:
+    """Return ``e^(R_j - R_i)`` for ``j <= i``, zero above, ``[..., n, n]``, for references ``[..., n, 1]``."""
+    decay = (reference.mT - reference).clamp_(max=0)
+    # In place only without gradients, because autograd does not allow this in-place change.
+    return decay.exp().tril() if decay.requires_grad else decay.exp_().tril_()
 
 
 def exceeds_spread(first: Tensor, last: Tensor) -> bool:

@@ -41,7 +41,7 @@ def plain(spec, mixes):
     model, batch = model_of(spec, trained_weights(spec)), evaluation_batch(spec, spec.length, spec.items)
     x = model.embedded(batch.inputs)
     for layer, mix in zip(model.layers, mixes, strict=True):
-        q, k, v = layer.qkv(x)
+        q, k, v = layer.qkv(layer.norm(x))
         x = x + layer.out((mix(q, k) @ v).transpose(1, 2).flatten(2))
     asked = batch.targets != IGNORED
     logs = model.head(model.norm(x)).log_softmax(-1)[asked]

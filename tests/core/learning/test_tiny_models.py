@@ -353,7 +353,7 @@ def test_the_learned_parts_of_a_token_follow_the_token_and_those_of_a_head_diffe
     x = torch.randn(1, 5, 64, generator=torch.Generator().manual_seed(2))
     changed = x.clone()
     changed[:, 3] += torch.randn(64, generator=torch.Generator().manual_seed(4))
-    before, after = (layer.attention_on(y).params.learned["strength"] for y in (x, changed))
+    before, after = (layer.attention_on(layer.norm(y)).params.learned["strength"] for y in (x, changed))
     assert before.shape == (1, 2, 5, 1)
     assert [bool((before[0, :, t] != after[0, :, t]).all()) for t in range(5)] == [False, False, False, True, False]
     assert not torch.equal(before[:, 0], before[:, 1])
