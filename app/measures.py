@@ -145,5 +145,5 @@ def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:
     if abs(guess - truth) <= measure.tolerance:
         return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)
     if guess > truth:
-        return _("Your guess: {guess}. Answer: {truth} ({off} lower).", **values)
-    return _("Your guess: {guess}. Answer: {truth} ({off} higher).", **values)
+        return _("Your guess: {guess}. Answer: {truth}. The answer is {off} lower.", **values)
+    return _("Your guess: {guess}. Answer: {truth}. The answer is {off} higher.", **values)

@@ -97,9 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="shapes that are timed. 16k: 16k tokens in total and heads of 2048 dimensions in total; ours: one text "
-        "and 8 heads, with different kernels (default on cuda); page: a run that the Timing page opens (default on "
-        "the CPU)",
+        help="inputs that are timed. 16k: a batch of texts with 16k tokens in total, and heads whose sizes add up to "
+        "2048; ours: one text and 8 heads (default on cuda); page: as on the Timing page, which can open the "
+        "saved run (default on the CPU)",
     )
     bench.add_argument(
         "--keep-cache",
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
         help="what is timed. backward: the forward and the backward pass together; backward-alone: only the backward "
-        "pass (only with --preset)",
+        "pass, which the preset page does not allow",
     )
     bench.add_argument("--causal", action="store_true")
     bench.add_argument("--heads", type=int, default=8, help="number of heads (a preset sets its own)")
@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--out", type=Path, required=True, help="JSON file in which the run is saved")
     bench.set_defaults(command=_bench)
     check = commands.add_parser(
-        "claims", help="check claims from articles about attention on a text or a synthetic input"
+        "claims", help="use a text or a synthetic input to check claims that articles make about attention"
     )
     source = check.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="WORDS", help="text that the model reads")

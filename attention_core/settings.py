@@ -122,9 +122,9 @@ def param(
     """
     is_number = not isinstance(default, (bool, str))
     if is_number and (low is None or high is None):
-        raise TypeError("a number needs low and high")
+        raise TypeError("a setting whose value is a number needs the bounds low and high")
     if isinstance(default, str) and default not in choices:
-        raise TypeError("a word setting needs a list of choices that includes its default")
+        raise TypeError("a setting whose value is a word needs a list of choices that includes its default")
     metadata = {
         "low": low,
         "high": high,

@@ -527,7 +527,9 @@ class Attention:
     def check_cross(self, causal: bool = False) -> None:
         """Raise ``NotCrossError`` unless keys may be hidden or of another sequence; causal forms allow neither."""
         if causal:
-            raise NotCrossError("With a causal mask, there must be as many keys as queries, and no key may be hidden.")
+            raise NotCrossError(
+                "With a causal mask, there must be as many keys as queries, and a key mask is not allowed."
+            )
         if self.variant.cross_reason is not None:
             raise NotCrossError(
                 "{title} needs queries and keys of the same tokens: {reason}",

@@ -218,8 +218,9 @@ def _draw_upload() -> None:
         key="upload.widget",
         max_upload_size=current().upload_bytes // 2**20,
         help=_(
-            "In cross-attention, k and v come from another sequence, which may have another number of tokens than q. "
-            "Optional arrays: tokens and key_tokens (labels), mask and key_mask (1 for a token, 0 for padding), causal."
+            "In cross-attention, k and v come from a different sequence than q, and the two sequences may differ in "
+            "length. Optional arrays: tokens and key_tokens (labels), mask and key_mask (1 for a token, 0 for "
+            "padding), causal."
         ),
     )
     if file is not None:

@@ -22,8 +22,8 @@ ENTRIES = (
     Entry(
         N_("attention head|head|heads"),
         N_(
-            "A layer computes attention several times in parallel, each time with other queries, keys and values. "
-            "Each of these computations is a head."
+            "A layer computes attention several times in parallel, each time with different queries, keys and "
+            "values. Each of these computations is a head."
         ),
     ),
     Entry(
@@ -79,9 +79,9 @@ ENTRIES = (
     Entry(
         N_("effective rank"),
         N_(
-            "The number of directions that a matrix effectively uses: exp(entropy) of its singular values, divided by "
-            "their sum. It is at most the rank. It is lower if a few singular values are much larger than the "
-            "others."
+            "The number of directions that a matrix effectively uses: exp(entropy) of its singular values, after "
+            "each is divided by the sum of all. The effective rank is at most the rank. It is lower if a few "
+            "singular values are much larger than the others."
         ),
     ),
     Entry(
@@ -157,9 +157,9 @@ ENTRIES = (
     Entry(
         N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
         N_(
-            "The distance between the number that decides a verdict and its threshold, in per cent of the larger of "
-            "the two. For a share above its threshold, the distance is given in per cent of the distance between "
-            "threshold and 100%. A distance below 10% is close, and a distance above 50% is far."
+            "How far the number that decides a verdict is from its threshold. The difference is given in per cent of "
+            "the larger of the two numbers. For a share above its threshold, it is given in per cent of the gap from "
+            "the threshold to 100%. Below 10% is close, and above 50% is far."
         ),
     ),
     Entry(
@@ -178,8 +178,9 @@ ENTRIES = (
     Entry(
         N_("missed top keys"),
         N_(
-            "Ten keys get the most weight of a query from the reference, usually softmax. Missed top keys are the "
-            "share of these keys that are not among the ten keys with the most weight from the variant."
+            "A query's top keys are the ten keys with the largest weights in the reference, usually softmax. Missed "
+            "top keys are the share of these ten keys that are not among the ten keys with the largest weights in "
+            "the variant."
         ),
     ),
     Entry(

@@ -46,7 +46,7 @@ def reference_name(attention: ac.Attention) -> str:
 
 def every_key(*, causal: bool) -> str:
     """Return the keys to which the baseline gives equal weights."""
-    return _("all keys up to each query") if causal else _("all keys")
+    return _("all keys up to the query") if causal else _("all keys")
 
 
 def paper_title(paper: Paper) -> str:

@@ -132,8 +132,8 @@ class Source(ABC):
         own = self.own_rope
         if self.positions == ALIBI:
             return Notice(
-                "The option “ALiBi” is selected, so ALiBi replaces RoPE in this input. The queries and keys with "
-                "RoPE and those without RoPE are both computed without ALiBi."
+                "The option “ALiBi” is selected, so this input uses ALiBi instead of RoPE. For comparison, results "
+                "are also computed with RoPE and without RoPE, in both cases without ALiBi."
             )
         if own and self.positions == NONE:
             return Notice(
@@ -345,8 +345,8 @@ class UploadSource(Source):
         return first_tokens(from_upload(self.data, self.name), tokens)
 
     _original_notice = Notice(
-        "It is assumed that RoPE has not been applied to the uploaded queries and keys. Queries and keys with RoPE "
-        "are computed from them by rotations that depend on the position."
+        "The uploaded queries and keys are assumed to be without RoPE. To obtain queries and keys with RoPE, the lab "
+        "rotates them by angles that depend on their positions."
     )
 
     @property

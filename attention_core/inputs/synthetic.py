@@ -75,7 +75,9 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
     known = {kind.key: kind for kind in KINDS}
     if spec.kind not in known:
         raise InputError(
-            "There is no synthetic kind {kind!r}. {hint}", kind=spec.kind, hint=name_hint(spec.kind, known)
+            "There is no kind of synthetic input called {kind!r}. {hint}",
+            kind=spec.kind,
+            hint=name_hint(spec.kind, known),
         )
     for name, value, low, high in (
         ("n", spec.n, 1, limits.synthetic_tokens),

@@ -116,7 +116,7 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
         LabError: if the words describe no valid run, or the profile does not allow it.
     """
     if len(words) < 2:
-        raise InputError("A training run needs a task and a variant. Write for example: recall softmax.")
+        raise InputError("A training run needs a task and a variant, for example “recall softmax”.")
     task, word, *settings = words
     defaults, changed = _defaults(task, {}), {}
     for setting in settings:

@@ -48,7 +48,8 @@ def from_upload(data: bytes, name: str) -> QKV:
     file, limits = printable(name), current()
     if len(data) > limits.upload_bytes:
         raise InputError(
-            "{file} has {size:,} bytes. Upload at most {most:,}, for example with fewer tokens.",
+            "{file} has {size:,} bytes, but the limit is {most:,} bytes. Upload a smaller file, for example with "
+            "fewer tokens.",
             file=file,
             size=len(data),
             most=limits.upload_bytes,

@@ -53,9 +53,9 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
     """
     points = np.array([x, y], dtype=np.float64)
     if not (np.isfinite(points) & (points > 0)).all():
-        raise ValueError("a power law takes positive finite numbers")
+        raise ValueError("a power law can be fitted only to positive finite numbers")
     if len(set(x)) < 2:
-        raise ValueError("a power law takes at least two different positions")
+        raise ValueError("a power law can be fitted only to two or more different positions")
     u, w = np.log(points)
     du, dw = u - u.mean(), w - w.mean()
     exponent = float(du @ dw / (du @ du))

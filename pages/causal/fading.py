@@ -244,8 +244,9 @@ def _show_table(lines: Sequence[Line]) -> None:
         (
             _("fit from row"),
             _(
-                "The fit uses the rows from row 2j + 1 on. With a decay, it uses those from row 1 / (1 − γ) or row j "
-                "on, whichever is later. In earlier rows, the normaliser still changes quickly."
+                "First row of the fit to the weight of token j. Without a decay, this is row 2j + 1. With a decay γ, "
+                "it is row 1 / (1 − γ) or row j, whichever is later. In earlier rows, the normaliser still changes "
+                "quickly."
             ),
             lambda line: "—" if not line.law or line.token_weight.start >= n else str(line.token_weight.start),
         ),
@@ -257,8 +258,8 @@ def _show_table(lines: Sequence[Line]) -> None:
         (
             _("power of i"),
             _(
-                "For linear attention, the exponent of a power of (i + 1) fitted to the weight in row i. If all "
-                "weights of a row are equal, the exponent is −1."
+                "For linear attention, a constant times (i + 1)ᵖ is fitted to the weight of token j in row i. The "
+                "column shows the power p. If all weights of a row are equal, p is −1."
             ),
             lambda line: _digits(line.token_weight.power if line.law == "power" else None, 2),
         ),

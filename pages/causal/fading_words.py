@@ -75,14 +75,15 @@ def fitted_laws(lines: Iterable[Line]) -> str:
     for line in fitted:
         if line.law == "factor" and line.token_weight.factor is not None:
             return _(
-                "With linear attention, the weight of the followed token in row i is approximately proportional to i "
-                "to the power {power}. With {name}, its weight is multiplied by {factor:.2f} at each later token.",
+                "With linear attention, the weight of the selected token in row i is approximately proportional to i "
+                "to the power {power}. With {name}, the weight of this token is multiplied by {factor:.2f} at each "
+                "later token.",
                 power=text,
                 name=line.name,
                 factor=line.token_weight.factor,
             )
     return _(
-        "With linear attention, the weight of the followed token in row i is approximately proportional to i to the "
+        "With linear attention, the weight of the selected token in row i is approximately proportional to i to the "
         "power {power}.",
         power=text,
     )

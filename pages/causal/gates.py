@@ -41,8 +41,9 @@ class GateOptions(Options, prefix="c_"):
         N_("Gate γ"),
         template="{:g}",
         help=N_(
-            "Share of the state that is kept at a token whose key is orthogonal to a reference direction. This "
-            "direction is the mean of the earlier keys (gate “by key novelty”) or random (gate “random”)."
+            "Share of the state that is kept at a token whose key is orthogonal to a reference direction. For the "
+            "gate “by key novelty”, this direction is the mean of the earlier keys. For the gate “random”, it is a "
+            "random direction."
         ),
     )
     gate_seed = integer(0, 0, 99, N_("Seed"), layout={"width": 110})
@@ -133,7 +134,8 @@ def summary(gated: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> st
             _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=gated.mean),
         )
     last = _(
-        "In the last row, token {token} gets {gated} of the weight with the gate and {even} with this fixed γ.",
+        "With the gate, token {token} gets {gated} of the weight of the last row. With a fixed γ that decays the "
+        "state as quickly on average, the token gets {even}.",
         token=token,
         gated=percent(gated.weights[-1, token]),
         even=percent(gated.even[-1, token]),

@@ -94,6 +94,9 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
             factor=states[n] / sums[n],
             states=memory(states[n]),
         ),
-        _("If it stores the n × n attention matrix instead, it needs {matrix}.", matrix=memory(matrix[n])),
+        _(
+            "If autograd stores the n × n attention matrix instead of the states, it needs {matrix}.",
+            matrix=memory(matrix[n]),
+        ),
         agreement,
     )

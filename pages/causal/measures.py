@@ -41,7 +41,7 @@ MEASURES = {
         tolerance=8,
     ),
     "moved": VariantMeasure(
-        N_("number of outputs of {name} before the replaced token that change"),
+        N_("number of earlier outputs of {name} that change when the selected token is replaced"),
         _changed_outputs,
         unit=N_("outputs"),
         high=_replaced_token,

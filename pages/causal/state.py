@@ -242,7 +242,10 @@ def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
 def _figure(history: StateHistory, i: int) -> None:
     if history.keys is not None:
         features, title = history.keys, _("z: the sum of φ(k) so far")
-        text = _("Bars: the state of the normaliser; lines: the norm of the state at every token; bars: the output")
+        text = _(
+            "From top to bottom: bars for the sum of the key features (the normaliser's state), lines for the "
+            "norm of the state at every token, and bars for the output"
+        )
     else:
         features, title = history.channel_sizes, _("norm of each row of the state S (a key channel)")
         text = _(

@@ -195,7 +195,7 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
             names=bold(without_cumsum),
         ),
         _(
-            "Costs are counted on random queries, keys and values of the same size d. Only the "
+            "Costs are counted on random inputs, in which each query, key and value has d entries. Only the "
             "multiply-adds of matrix products are counted."
         ),
     )
@@ -238,9 +238,9 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "One state in the forward pass and one state in the backward pass replace all n states. The "
-                "normaliser is computed as an additional column of values, all equal to one. Source: "
-                "Katharopoulos et al. 2020, [arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
+                "One state in the forward pass and one state in the backward pass replace all n states. To compute "
+                "the normaliser, a column of ones is appended to the values. Source: Katharopoulos et al. 2020, "
+                "[arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
             )
         )
 

@@ -77,7 +77,9 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
         return _("Measuring λ = {factor:g} …", factor=factor)
     values = {"still": constant, "unit": unit, "moved": at_most(weight_change), "factor": factor}
     values |= {"plain": unchanged, "steered": changed}
-    text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
+    text = _(
+        "Multiplying the logits changes the entropy of softmax from {plain:.2f} to {steered:.2f} {unit}.", **values
+    )
     if f"{unchanged:.2f}" == f"{changed:.2f}":
         text = _("The entropy of softmax stays at {plain:.2f} {unit}.", **values)
         finding = _("**Multiplying all logits by λ = {factor:g} hardly changes the entropy of softmax.**", **values)
@@ -87,14 +89,15 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
         finding = _("**Multiplying all logits by λ = {factor:g} flattens softmax, but not squared ReLU.**", **values)
     if weight_change == 0:
         other = _(
-            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies each term of a row and "
-            "their sum, so it cancels. No weight changes.",
+            "Squared ReLU is divided by its row sum, and its entropy stays at {still:.2f} {unit}. A factor λ on all "
+            "logits multiplies each term of a row, and the row sum, by λ². This λ² cancels, so no weight changes.",
             **values,
         )
     else:
         other = _(
-            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies each term of a row and "
-            "their sum, so it cancels. No weight changes by more than {moved}.",
+            "Squared ReLU is divided by its row sum, and its entropy stays at {still:.2f} {unit}. A factor λ on all "
+            "logits multiplies each term of a row, and the row sum, by λ². This λ² cancels, so no weight changes by "
+            "more than {moved}.",
             **values,
         )
     return paragraph(finding, text, other)

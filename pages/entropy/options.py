@@ -91,8 +91,8 @@ class EntropyOptions(Options, prefix="h_"):
         N_("Reference length"),
         layout={"width": 170},
         help=N_(
-            "Each curve is divided by its own value at this length. A model trained at this length can compensate "
-            "for any constant factor, so only changes from this length matter."
+            "Each curve is divided by its own value at the reference length. A model trained at this length can "
+            "compensate for any constant factor, so only changes from this length matter."
         ),
     )
     distance = choice(

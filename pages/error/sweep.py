@@ -255,6 +255,6 @@ def floor_text(point: ErrorPoint) -> str:
     floor = f"{number(100 * (point.floor or 0.0), 3)}%"
     values = {
         "rank": _("lower bound {floor}: error of the best matrix of the same rank", floor=floor),
-        "keys": _("lower bound {floor}: error of the best matrix with as many keys per row", floor=floor),
+        "keys": _("lower bound {floor}: error of the best matrix with the same number of keys per row", floor=floor),
     }
     return values.get(point.floor_kind, "")

@@ -172,15 +172,17 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
         )
     if best.middle <= CLOSE_ERROR_SHARE * baseline:
         return _(
-            "**With at most half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values
+            "**Among the variants that need at most half of softmax's {cost}, {name} is closest to {reference}.** It "
+            "has {error}.",
+            **values,
         )
     if reference == REFERENCE:
         return _(
             "**With at most half of softmax's {cost}, even the best variant shown ({name}) has {error}.**", **values
         )
     return _(
-        "**With at most half of softmax's {cost}, even the best variant compared with {reference} ({name}) has "
-        "{error}.**",
+        "**Among the variants that need at most half of softmax's {cost}, {name} is closest to {reference}, but "
+        "still has {error}.**",
         **values,
     )
 
@@ -226,7 +228,7 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
             sentences += [
                 _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values),
                 _(
-                    "The best cheaper setting, {name}, has {error}.",
+                    "Among the settings that cost less than softmax, the best is {name}, with {error}.",
                     name=label(ac.from_word(best.word)),
                     error=error_text(question, best.middle),
                 )

@@ -42,8 +42,8 @@ class InsideOptions(HashOptions):
         {1.0: N_("Original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
         N_("Logits"),
         help=N_(
-            "Performer's error bound assumes small logits. Divide the logits to see how the error depends on "
-            "their size."
+            "Performer's error bound assumes small logits. Divide all logits by 4 or 20 to see how the error depends "
+            "on their size."
         ),
     )
     channel = int_choice(0, 0, CHANNELS - 1, N_("Channel"))

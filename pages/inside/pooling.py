@@ -194,8 +194,9 @@ def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) 
     values = {"rank": rank, "n": n, "kinds": distinct, "floor": floor, "error": error}
     if rank == n:
         return _(
-            "There are as many independent pools as tokens, so pooling alone causes no error. Compared with softmax, "
-            "the best possible matrix error is {floor:.0%}, and the actual matrix error is {error:.0%}.",
+            "There are as many linearly independent pools as tokens, so pooling alone causes no error. Compared with "
+            "softmax, the best possible weights on the pools would give a matrix error of {floor:.0%}. The actual "
+            "weights give a matrix error of {error:.0%}.",
             **values,
         )
     return _(

@@ -11,7 +11,7 @@ from pages.learn.outcomes import Outcome
 MOSTLY_SHARE = 0.5
 """Share of the weight from which on a query attends mostly to its answer."""
 MOSTLY_SENTENCES = {
-    "recall": N_("With {names}, a key that appears again attends mostly to its value."),
+    "recall": N_("With {names}, a repeated key symbol attends mostly to the value symbol that it was paired with."),
     "induction": N_(
         "With {names}, a repeated symbol attends mostly to the symbol that followed it the first time (an induction "
         "head)."

@@ -35,14 +35,16 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
         finding = (
             N_("At {n} tokens, at least {most} of the answers are correct with {names}.")
             if learned
-            else N_("At {n} tokens, no variant gives {most} correct answers: {names}.")
+            else N_("At {n} tokens, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
         )
     else:
         trained = _("The models were trained with {own} pairs.", own=trained_at)
         finding = (
             N_("With {n} pairs to remember, at least {most} of the answers are correct with {names}.")
             if learned
-            else N_("With {n} pairs to remember, no variant gives {most} correct answers: {names}.")
+            else N_(
+                "With {n} pairs to remember, no variant reaches an accuracy of {most}. Accuracy by variant: {names}."
+            )
         )
     return paragraph(
         "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**",
@@ -62,7 +64,12 @@ def hidden_answers(results: Sequence[Outcome], length: int) -> str:
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
     if not names:
         return ""
-    return _("At {n} tokens, a mask hides this share of the answers: {names}.", n=length, names=enumeration(names))
+    return _(
+        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of such "
+        "hidden answers: {names}.",
+        n=length,
+        names=enumeration(names),
+    )
 
 
 def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> str:
@@ -95,11 +102,12 @@ def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> 
     if max(changes) > MAX_CLOSE:
         return _(
             "Compare only models with the same position encoding, because rotary positions (RoPE) change the "
-            "accuracy at {n} tokens: {names}.",
+            "accuracy at {n} tokens. Accuracy by variant: {names}.",
             **values,
         )
     return _(
-        "Rotary positions (RoPE) change the accuracy at {n} tokens by at most {most} percentage points: {names}.",
+        "Rotary positions (RoPE) change the accuracy of each compared variant at {n} tokens by at most {most} "
+        "percentage points. Accuracy by variant: {names}.",
         **values,
     )
 

@@ -54,8 +54,8 @@ class LearnOptions(Options, prefix="l_"):
         1,
         N_("Heads"),
         help=N_(
-            "The heads share the width of the model, so more heads are smaller heads. Variants that store a matrix of "
-            "fixed size (the state) then store fewer numbers in total."
+            "The heads share the width of the model, so each head is smaller if there are more heads. Variants that "
+            "store a matrix of fixed size per head (the state) then store fewer numbers in total."
         ),
     )
     convolution = choice(
@@ -77,7 +77,7 @@ class LearnOptions(Options, prefix="l_"):
         help=N_(
             "A gate sets how much of the state is kept, and a write strength sets how strongly a token changes it. "
             "learned: a trained linear map computes both from each token. fixed: the variant's settings determine "
-            "them. The same choice applies to the variant's other trainable matrices."
+            "both, and the variant's other trainable parameters stay untrained."
         ),
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))

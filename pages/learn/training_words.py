@@ -50,7 +50,7 @@ def learning_rates(results: Sequence[Outcome]) -> str:
         if tuned
         else "",
         _("Learning rates that were not tuned: {rates}.", rates=enumeration(default)) if default else "",
-        _("Recorded runs and runs on this machine use the same rates."),
+        _("Recorded runs and runs on this machine use the same learning rates."),
     )
 
 
@@ -70,8 +70,8 @@ def duration(seconds: Sequence[float | None]) -> str:
         )
     if len(known_seconds) < len(seconds):
         text = N_(
-            "This run trains {n} models. {count} of them train for about {seconds} CPU seconds in total, as in "
-            "the recorded runs."
+            "This run trains {n} models. The training time is known from recorded runs for {count} of them: about "
+            "{seconds} CPU seconds in total."
         )
         return _(text, n=len(seconds), **values)
     return _n(

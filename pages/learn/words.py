@@ -45,7 +45,11 @@ def cause(outcome: Outcome) -> str:
                 hidden=percent(hidden),
                 **values,
             ),
-            _("Guessing the hidden answers and knowing the others would give {expected}.", expected=percent(expected))
+            _(
+                "A model that guesses the answers hidden by the mask and knows all others has an accuracy of "
+                "{expected}.",
+                expected=percent(expected),
+            )
             if expected is not None
             else "",
         )
@@ -79,8 +83,8 @@ def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
     if not shares:
         return ""
     return _(
-        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so {shares} of these "
-        "guesses are right instead of {chance}.",
+        "If the mask hides an answer, the model can guess among the hidden answers of the sequence. {shares} of "
+        "these guesses are right, compared with {chance} if all answers are guessed.",
         shares=enumeration(shares),
         chance=percent(chance),
     )
@@ -199,8 +203,8 @@ def fastest_by_seed(results: Sequence[Outcome]) -> str:
         return ""
     counts = Counter(name for outcome in learned for names in first for name in names & {outcome.name})
     return _(
-        "The seed sets the initial weights and the data. It also determines which variant learns the task in the "
-        "fewest steps: {names}.",
+        "The seed sets the initial weights and the data. The variant that learns the task in the fewest steps "
+        "differs between seeds: {names}.",
         names=enumeration(
             _("{name} ({count} of {n} seeds)", name=f"**{escape_markdown(name)}**", count=count, n=len(first))
             for name, count in counts.most_common()
@@ -244,8 +248,8 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]
     text, named = (
         (
             N_(
-                "{fast} learns to recall {own} pairs sooner than {names} (step {step} against {other}), but with "
-                "{pairs} only {names} still reaches an accuracy of {most}."
+                "{fast} learns to recall {own} pairs at step {step}, sooner than {names} (step {other}). With "
+                "{pairs}, however, only {names} still reaches an accuracy of {most}."
             ),
             {fast, solving[0].name},
         )
@@ -279,7 +283,11 @@ def capacity_note(results: Sequence[Outcome], link: str = "") -> str:
     own_pairs = results[0].rows[0].spec.items
     values = {"pairs": _pairs_link(pairs, link), "own": own_pairs, "most": percent(THRESHOLD), "names": names}
     if not solving:
-        return _("With {pairs} instead of {own}, no variant still reaches an accuracy of {most}.", **values)
+        return _(
+            "With {pairs} to remember instead of {own}, no variant that learned the task reaches an accuracy of "
+            "{most}.",
+            **values,
+        )
     if len(solving) < len(tested):
         return _n(
             "With {pairs} instead of {own}, only {names} still reaches an accuracy of {most}.",
@@ -308,7 +316,7 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
             return _(none, n=n, steps=steps)
         if learned == n:
             every = (
-                N_("Both variants learn the task within {steps} steps: {names}.")
+                N_("Within {steps} steps, both variants learn the task: {names}.")
                 if n == 2
                 else N_("All {n} variants learn the task within {steps} steps: {names}.")
             )

@@ -45,7 +45,7 @@ def show() -> None:
     left, right = st.columns([2, 5], gap="medium")
     index = min(max(0, int(st.session_state.get(OPEN_STEP, 0))), len(edited.steps) - 1)
     with left:
-        labels = {"title": _("Title"), "question": _("Question in the list of lessons"), "seen": _("Conclusion")}
+        labels = {"title": _("Title"), "question": _("Question shown in the list of lessons"), "seen": _("Conclusion")}
         for name, label in labels.items():
             _text(label, name, getattr(edited, name), MAX_LENGTHS[name], partial(_set_lesson_text, edited, name))
         for i, step in enumerate(edited.steps):
@@ -287,7 +287,7 @@ def _show_reveal(step: Step, index: int) -> None:
     st.caption(
         _("Showing the answer changes the screen: {changes}", changes=escape_markdown(step.reveal))
         if step.reveal
-        else _("Showing the answer does not change the screen.")
+        else _("In this step, the screen stays the same when the answer is shown.")
     )
     with st.container(horizontal=True):
         for i, at in others.items():

@@ -41,8 +41,10 @@ def sorting_note(missed: int, *, head: int) -> str:
             "previous chunk. If the tokens are shown in sorted order, lines separate the chunks."
         ),
         _n(
-            "In head {head}, {n:,} pair shares a bucket in this hashing round, but no round allows this pair.",
-            "In head {head}, {n:,} pairs share a bucket in this hashing round, but no round allows these pairs.",
+            "In head {head}, {n:,} pair shares a bucket in this hashing round, but it is not allowed. No round puts "
+            "the key into the query's chunk or the previous chunk.",
+            "In head {head}, {n:,} pairs share a bucket in this hashing round, but they are not allowed. No round "
+            "puts the key into the query's chunk or the previous chunk.",
             n=missed,
             head=head,
         )

@@ -105,8 +105,8 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
                 share=percent(reach.shares[depth]),
             ),
             _(
-                "All pairs are connected after {n} layers, with {cost:.0%} of the query–key scores of one softmax "
-                "layer.",
+                "All pairs are connected after {n} layers. Together, these layers compute {cost:.0%} of the "
+                "query–key scores of one softmax layer.",
                 n=reach.complete,
                 cost=cost,
             )
@@ -227,7 +227,7 @@ def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
     if window == smallest:
         return _("With a smaller window, two layers would not connect all pairs.")
     return _(
-        "With a window of {least}, {stack} would need {cost:.0%} of softmax's scores.",
+        "With a window of {least}, {stack} would need {cost:.0%} of the query–key scores of one softmax layer.",
         least=smallest,
         stack=stack,
         cost=cost,
@@ -259,11 +259,12 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
-        "To connect all pairs, {needed} of softmax's scores.",
+        "A variant alone needs the following layers and query–key scores (relative to one softmax layer) to connect "
+        "all pairs: {needed}.",
         needed=enumeration(
             _n(
-                "**{name}** alone needs {n} layer with {cost:.0%}",
-                "**{name}** alone needs {n} layers with {cost:.0%}",
+                "**{name}** ({n} layer, {cost:.0%} of the scores)",
+                "**{name}** ({n} layers, {cost:.0%} of the scores)",
                 n=each.layers,
                 name=name,
                 cost=each.cost,

@@ -75,7 +75,9 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
     share = pattern.pairs / pattern.possible
     if all_heads and pattern.allowed.sum() > round(pattern.pairs):
         in_any = pattern.allowed.sum() / pattern.possible
-        return _("{share:.1%} of pairs allowed per head, {all:.1%} in at least one head", share=share, all=in_any)
+        return _(
+            "pairs allowed: {share:.1%} per head on average, {all:.1%} in at least one head", share=share, all=in_any
+        )
     return _("{share:.1%} of pairs allowed ({pairs:,.0f})", share=share, pairs=pattern.pairs)
 
 
@@ -115,8 +117,8 @@ def cost_text(layers: Sequence[Pattern], complete: int | None) -> str:
     if complete is None:
         return _("never connects all pairs")
     return _n(
-        "{n} layer connects all pairs: {share:.0%}",
-        "{n} layers connect all pairs: {share:.0%}",
+        "{n} layer connects all pairs ({share:.0%} of scores)",
+        "{n} layers connect all pairs ({share:.0%} of scores)",
         n=complete,
         share=relative_cost(layers, complete),
     )

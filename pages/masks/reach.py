@@ -64,7 +64,7 @@ def compute_reach(masks: Masks) -> StackReach:
     stack = list(map(with_chosen_settings, MasksOptions.stack.value))
     not_causal = [a for a in stack if masks.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in not_causal]
-    with cached.spinner(_("Computing the reach of the stack …")):
+    with cached.spinner(_("Computing which pairs the layers connect …")):
         # This computes the reach up to the largest depth of the slider. A move of the slider then only selects how much
         # of the result is shown.
         reach = cached.reach(masks.view, tuple(stack), current().stack_layers) if stack else None

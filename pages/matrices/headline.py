@@ -314,7 +314,7 @@ def _baseline(margin: float, **fields: object) -> str:
     if margin == 0:
         return _("Equal weights on {keys} would also have an output error of {zero:.0%}.", **fields)
     if margin <= MAX_CLOSE_POINTS:
-        return _("Equal weights on {keys} would have an output error of {zero:.0%}, which is hardly larger.", **fields)
+        return _("This output error is hardly smaller than that of equal weights on {keys} ({zero:.0%}).", **fields)
     return _("Equal weights on {keys} would have an output error of {zero:.0%}.", **fields)
 
 

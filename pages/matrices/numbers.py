@@ -74,8 +74,8 @@ def definitions() -> dict[str, str]:
             "if the variant gives weight to a key that has none in the reference."
         ),
         "top_k_overlap": _(
-            "In each row, the {k} keys with the largest weights are found for the variant and for its reference. "
-            "This is the share of these keys that both have in common, averaged over rows.",
+            "In each row, the {k} keys with the largest weights are found for the variant and for its reference. The "
+            "measure is the share of these keys that are in both sets, averaged over rows.",
             k=TOP_KEYS,
         ),
         "row_sum_min": _("Sums of the weights of a row: the smallest and the largest over all rows."),

@@ -134,14 +134,14 @@ def _preserved(word: str, reads: str, copies: str) -> str:
         )
     if not reads:
         return _(
-            "**With {copies}, {name} copies repeated text about as well as softmax.** No tested value is enough to "
-            "predict text as well (perplexity).",
+            "**With {copies}, {name} copies repeated text about as well as softmax.** No tested value of this "
+            "setting is enough to predict text about as well as softmax (perplexity).",
             **values,
         )
     if not copies:
         return _(
-            "**With {reads}, {name} predicts text about as well as softmax (perplexity).** No tested value is enough "
-            "to copy repeated text as well.",
+            "**With {reads}, {name} predicts text about as well as softmax (perplexity).** No tested value of this "
+            "setting is enough to copy repeated text about as well as softmax.",
             **values,
         )
     if reads == copies:

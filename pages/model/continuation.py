@@ -117,7 +117,7 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> str:
         if same
         else "",
         _(
-            "The smallest cache of a variant takes {least}, and that of the original model takes {first}.",
+            "Among the variants, the smallest cache takes {least}. The original model's cache takes {first}.",
             least=memory(smallest.held),
             first=memory(original.held),
         )

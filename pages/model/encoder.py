@@ -85,14 +85,18 @@ def _verdict(row: EmbeddingRow) -> str:
     if row.tau >= SAME_TAU:
         return _("**{name} keeps the original model's ranking of the sentences** (rank correlation {tau}).", **values)
     if row.tau >= SIMILAR_TAU:
-        return _("**{name} ranks the sentences similarly to the original model** (rank correlation {tau}).", **values)
+        return _(
+            "**{name} roughly keeps the original model's ranking of the sentences by similarity** (rank "
+            "correlation {tau}).",
+            **values,
+        )
     return _("**{name} changes the original model's ranking of the sentences** (rank correlation {tau}).", **values)
 
 
 def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:
     """Return the mean drift of each variant's embeddings."""
     return _(
-        "Mean change of the embeddings (drift): {drifts}.",
+        "Mean change of the sentence embeddings compared with the original model (drift): {drifts}.",
         drifts=enumeration(f"{display_name(row.word)} {number(row.drift, 2)}" for row in rows),
     )
 

@@ -97,10 +97,10 @@ def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ..
 def _between(name: str, outlier: str, correct: int, pairs: int) -> str:
     """Return how many pairs of points from different variants have the same order in the error and in a measure."""
     return _n(
-        "The output error orders {same} of {n} pair of points from different variants as their {name} does. The "
-        "largest outlier is {outlier}.",
-        "The output error orders {same} of {n} pairs of points from different variants as their {name} does. The "
-        "largest outlier is {outlier}.",
+        "For {same} of {n} pair of points from different variants, the point with the larger output error also has "
+        "the higher {name}. The largest outlier is {outlier}.",
+        "For {same} of {n} pairs of points from different variants, the point with the larger output error also has "
+        "the higher {name}. The largest outlier is {outlier}.",
         n=pairs,
         same=correct,
         name=name,
@@ -119,7 +119,7 @@ def _order(name: str, rho: float, n: int) -> str:
         )
     if rho >= SAME_ORDER:
         return _(
-            "**The output error orders the variants much as their {name} does** (rank correlation {rho} over {n} "
+            "**Output error and {name} rank the variants in nearly the same order** (rank correlation {rho} over {n} "
             "points).",
             **values,
         )
@@ -130,9 +130,7 @@ def _order(name: str, rho: float, n: int) -> str:
             **values,
         )
     return _(
-        "**The output error does not order the variants as their {name} does** (rank correlation {rho} over {n} "
-        "points).",
-        **values,
+        "**Output error and {name} rank the variants differently** (rank correlation {rho} over {n} points).", **values
     )
 
 

@@ -100,7 +100,11 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
             n=round(copies),
             name=name,
         ),
-        _("Perplexity is at most {worse:g} times the original with every tested number.", worse=words.WORSE_RATIO)
+        _(
+            "With every tested number of replaced layers, perplexity is at most {worse:g} times that of the original "
+            "model.",
+            worse=words.WORSE_RATIO,
+        )
         if reads is None
         else _n(
             "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
@@ -135,8 +139,8 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
         if word not in BASELINES and floors and reads and copies:
             sentences.append(
                 _(
-                    "{name} has a lower perplexity than both variants that ignore the text in {reads} of {n} "
-                    "layers. It has a lower copying loss than both in {copies} of {m} layers.",
+                    "In {reads} of {n} layers, {name} has a lower perplexity than both variants that ignore the "
+                    "text. In {copies} of {m} layers, it has a lower copying loss than both.",
                     name=display_name(word),
                     reads=sum(reads),
                     n=len(reads),
@@ -174,7 +178,7 @@ def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow],
         ticks = {0: _("unchanged"), 0.5: _("half lost"), 1: _("lost")}
         map_rows = [copying_row(word, points, copy_row) for word, points in lines.items()]
         with right:
-            _show(map_rows, ticks, _("share of the gain from copying that is lost"), f"{key}.copied")
+            _show(map_rows, ticks, _("lost share of the gain from copying repeated tokens"), f"{key}.copied")
 
 
 def perplexity_row(word: str, points: Sequence[CurvePoint], reading_row: ReadingRow) -> Row:

@@ -114,8 +114,9 @@ def uncoloured_note(variant_score: Score) -> str:
     if variant_score.hidden is None or not variant_score.hidden.share:
         return ""
     return _n(
-        "The first {n} token has no colour, because it is predicted from all tokens before it.",
-        "The first {n} tokens have no colour, because they are predicted from all tokens before them.",
+        "The first {n} token has no colour. The variant's mask hides no token before it, so its loss does not change.",
+        "The first {n} tokens have no colour. The variant's mask hides no token before them, so their loss does not "
+        "change.",
         n=variant_score.hidden.from_token,
     )
 

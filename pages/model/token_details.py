@@ -126,11 +126,11 @@ def describe_token(row: NextTokenRow, name: str) -> str:
             "The predicted probability of “{token}” is {before} in the original model and {after} with **{name}**.",
             **values,
         ),
-        _("No attention row of the token before it, “{last}”, changes.", **values)
+        _("The attention rows of the token before the predicted one, “{last}”, do not change.", **values)
         if row.moved_weight < MAX_UNCHANGED
         else _(
-            "The attention row of the token before it, “{last}”, changes most in layer {layer}, head {head}. "
-            "There, {moved} of its weight moves to other tokens.",
+            "The token before the predicted one is “{last}”. Its attention row changes most in layer {layer}, head "
+            "{head}. There, {moved} of the row's weight moves to other tokens.",
             **values,
         ),
     )

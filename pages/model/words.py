@@ -84,8 +84,8 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> str:
             high=number(high, 3),
         ),
         _(
-            "Either way, a query attends to at most {n} tokens. Many heads use the first token to absorb leftover "
-            "weight (an attention sink).",
+            "With both variants, a query attends to at most {n} tokens. In many heads, queries without a relevant "
+            "key put their weight on the first token (an attention sink).",
             n=most.hidden.max_keys,
         ),
     )
@@ -192,7 +192,10 @@ def _copying_cause(group: Sequence[Score]) -> str:
         _("The token to copy is {n} tokens back, beyond the window of {window}.", **values)
         if len(windows) == 1 and None not in windows
         else _("The token to copy is {n} tokens back, where most queries cannot attend to it.", **values),
-        _("A chain of {n} layers could pass it on, but this model has never learned to do so.", n=relays.pop())
+        _(
+            "A chain of {n} layers could pass on the token to copy, but this model has never learned to do so.",
+            n=relays.pop(),
+        )
         if len(relays) == 1 and None not in relays
         else "",
     )

@@ -41,7 +41,9 @@ def show(images: Images) -> None:
         log_x=True,
         right=min(MAX_COST, max(costs)),
     )
-    chart.show(figure, key="picture.budget", name="picture-budget", alt=_("PSNR of the image over each variant's cost"))
+    chart.show(
+        figure, key="picture.budget", name="picture-budget", alt=_("PSNR of the image against the cost of each variant")
+    )
     st.caption(
         _(
             "Images at higher points are closer to the image without noise, and points further left are cheaper. "

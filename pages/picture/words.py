@@ -338,8 +338,8 @@ def error_ranking(errors: Mapping[str, float], equal: float) -> str:
 def digit_legend() -> str:
     """Return what the ranks and the colours of a digit's maps are."""
     return _(
-        "Ranked by output error. Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative "
-        "attention. Each map has its own scale."
+        "Ranked by output error. Orange: the attention that each pixel receives, averaged over all queries. Blue: "
+        "negative attention. Each map has its own scale."
     )
 
 

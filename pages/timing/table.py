@@ -50,7 +50,7 @@ def row(line: Series, n: int) -> dict[str, object]:
         _("time ÷ softmax's time"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
         _("peak memory (MiB)"): point_ and point_.peak_bytes / MIB,
         _("exponent a of time ∝ nᵃ"): time and time.exponent,
-        _("R² of the time's exponent"): time and time.r2,
+        _("R² of the fit of time ∝ nᵃ"): time and time.r2,
         _("exponent a of multiply-adds ∝ nᵃ"): work and work.exponent,
         _("quartiles of the time (ms)"): point_ and between(low, high, ".3g"),
         _("multiply-adds"): point_ and point_.multiply_adds,
@@ -83,7 +83,7 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[st
         _column_at(n): _("not measured at this length"),
         _("time ÷ softmax's time"): _("softmax was not measured at this length"),
         _("exponent a of time ∝ nᵃ"): short,
-        _("R² of the time's exponent"): short,
+        _("R² of the fit of time ∝ nᵃ"): short,
         _("exponent a of multiply-adds ∝ nᵃ"): short,
         _("multiply-adds by formula"): _("known only for a forward pass"),
     }
@@ -104,7 +104,7 @@ def _columns(n: int) -> dict[str, Any]:
         **dict.fromkeys(
             (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
         ),
-        _("R² of the time's exponent"): number(format="%.3f"),
+        _("R² of the fit of time ∝ nᵃ"): number(format="%.3f"),
         **dict.fromkeys((_column_at(n), _("time ÷ softmax's time"), _("peak memory (MiB)")), number(format="%.3g")),
         _("faster than softmax from"): st.column_config.TextColumn(width=250),
     }

@@ -175,7 +175,7 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     else:
         finding = N_("{name} is the slowest at {n:,} tokens.")
     if share == 1:
-        cause = N_("For {n:,} tokens, {title} needs as many multiply-adds as for twice as many tokens.")
+        cause = N_("{title} needs the same number of multiply-adds for {n:,} tokens as for twice as many tokens.")
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
         cause = N_(
             "At {n:,} tokens, {share} of the multiply-adds of {title} go into work that does not grow with the text, "

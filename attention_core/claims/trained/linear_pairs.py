@@ -49,8 +49,8 @@ def _up_to(accuracies: dict[int, float]) -> int:
 
 
 CLAIM = Claim(
-    statement="Linear attention stores all keys and values in one matrix of fixed size. As the number of pairs of "
-    "keys and values grows, it therefore loses the ability to find a key's value earlier than softmax.",
+    statement="Linear attention stores all keys and values in one matrix of fixed size. A model with linear "
+    "attention can therefore recall fewer pairs of keys and values than a model with softmax.",
     short="linear attention recalls fewer pairs of keys and values than softmax",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
@@ -60,10 +60,11 @@ CLAIM = Claim(
     "pairs. Sequences with more pairs are also longer, up to 128 tokens.",
     measure=measure,
     numbers=numbers,
-    rule="A model recalls a number of pairs of keys and values if it answers at least {learned}% of the queries "
-    "correctly (median over three runs with different random seeds). Both models must recall as many pairs as in "
-    "training. The claim holds if linear attention recalls fewer pairs of keys and values than softmax. Otherwise, "
-    "it partly holds if linear attention is less accurate than softmax with the largest number of pairs.",
+    rule="A model recalls a number of pairs of keys and values if at least {learned}% of its answers are correct "
+    "(median over three runs with different random seeds). The claim can hold or partly hold only if both models "
+    "recall as many pairs as there were in training. It holds if linear attention recalls fewer pairs than "
+    "softmax. It partly holds if linear attention recalls at least as many pairs as softmax, but is less "
+    "accurate with the largest number of pairs.",
     bounds={"learned": LEARNED},
     verdict=Rule(
         requires=all_of(Condition("linear_few", ">=", "learned"), Condition("softmax_few", ">=", "learned")),

@@ -31,9 +31,9 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If models trained to find the largest of 5 to 16 numbers get 256 numbers, their accuracy falls. It "
-    "falls least if softmax's logits are multiplied by log n (n tokens), and most if sigmoid or squared ReLU ÷ n "
-    "replaces softmax.",
+    statement="Models trained to find the largest of 5 to 16 numbers are less accurate with 256 numbers. Accuracy "
+    "falls least if softmax's logits are multiplied by log n (n tokens), and most if softmax is replaced by "
+    "sigmoid, or by squared ReLU divided by n.",
     short="accuracy falls if there are more numbers to compare than in training",
     source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=MAXIMUM_VARIANTS),
@@ -44,11 +44,12 @@ CLAIM = Claim(
     "tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model's drop is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
-    "Accuracies are medians over three runs with different random seeds. The claim holds if three conditions are "
-    "met. (1) Softmax drops by more than {close} points. (2) Softmax drops less if its logits are multiplied by log "
-    "n (n tokens). (3) Sigmoid and squared ReLU ÷ n, which replace softmax, both drop more than softmax. The claim "
-    "partly holds if condition (1) and only one of the others are met.",
+    rule="The models must find the item with the largest number. The drop of a model is its accuracy with 16 items "
+    "minus its accuracy with 256 items, in percentage points. Accuracies are medians over three runs with "
+    "different random seeds. The claim holds if three conditions are met. (1) The drop of softmax is more than "
+    "{close} points. (2) The drop of softmax is smaller if its logits are multiplied by log n (n tokens). (3) "
+    "Sigmoid and squared ReLU ÷ n, which replace softmax, both have a larger drop than softmax. The claim partly "
+    "holds if condition (1) and only one of the others are met.",
     bounds={"close": CLOSE},
     verdict=Rule(
         requires=Condition("softmax_falls", ">", "close"),
@@ -68,19 +69,30 @@ CLAIM = Claim(
     finding="With more items, each query spreads its weight over more of them. From {few} to {many} items, softmax "
     "loses {softmax_falls} percentage points of accuracy. With logits multiplied by log n (n tokens), softmax loses "
     "{softmax_log_n_falls} points.",
-    details="From {few} to {many} items, sigmoid loses {sigmoid_falls} percentage points of accuracy, and squared "
-    "ReLU ÷ n loses {relu2_falls}. With {few} items, the accuracy is {softmax}% for softmax, {softmax_log_n}% for "
-    "softmax with the log n factor, {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n.",
+    details="With {few} items to compare, the accuracy is {softmax}% for softmax and {softmax_log_n}% for softmax "
+    "with logits multiplied by log n (n tokens). It is {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n. "
+    "From {few} to {many} items, sigmoid loses {sigmoid_falls} percentage points of accuracy, and squared ReLU ÷ "
+    "n loses {relu2_falls} points.",
     quantities=(
-        Quantity("softmax_falls", "drop in softmax's accuracy from the fewest items to the most", "percentage points"),
         Quantity(
-            "softmax_log_n_falls",
-            "drop in the accuracy of softmax with the log n factor, from the fewest items to the most",
+            "softmax_falls",
+            "drop in softmax's accuracy from the fewest to the most items compared",
             "percentage points",
         ),
-        Quantity("sigmoid_falls", "drop in sigmoid's accuracy from the fewest items to the most", "percentage points"),
         Quantity(
-            "relu2_falls", "drop in squared ReLU's accuracy from the fewest items to the most", "percentage points"
+            "softmax_log_n_falls",
+            "drop in the accuracy of softmax with logits × log n, from the fewest to the most items compared",
+            "percentage points",
+        ),
+        Quantity(
+            "sigmoid_falls",
+            "drop in sigmoid's accuracy from the fewest to the most items compared",
+            "percentage points",
+        ),
+        Quantity(
+            "relu2_falls",
+            "drop in squared ReLU's accuracy from the fewest to the most items compared",
+            "percentage points",
         ),
         Quantity("softmax", "accuracy of softmax with the fewest items", "%"),
         Quantity("softmax_log_n", "accuracy of softmax with the log n factor and the fewest items", "%"),

@@ -32,8 +32,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="On sequences longer than in training, a model is less accurate if the squares of positive logits, "
-    "divided by the number of tokens n, replace softmax (squared ReLU ÷ n).",
+    statement="On sequences longer than in training, a model with squared ReLU ÷ n is less accurate than a model "
+    "with softmax. Squared ReLU ÷ n is the square of each positive logit, divided by the number of tokens n.",
     short="softmax generalises better than squared ReLU to longer sequences",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),

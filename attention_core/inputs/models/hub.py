@@ -135,7 +135,8 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         )
     except GatedRepoError as error:
         raise ModelError(
-            "{name} requires a login. Accept its terms on the hub, then run: hf auth login", name=name
+            "{name} requires a login. Accept the model's terms on the Hugging Face hub, then run: hf auth login",
+            name=name,
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError("There is no model {name} on the Hugging Face hub. Check its spelling.", name=name) from error

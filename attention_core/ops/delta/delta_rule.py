@@ -15,9 +15,9 @@ class DeltaParams(Params):
         "unit",
         choices=("unit", "exact"),
         help="unit: queries and keys are scaled to length 1, and the strength β is the setting “strength”. exact: "
-        "queries and keys are divided by d^(1/4), where d is the head size. A key k̂ then has the strength β = (1 - "
-        "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting “strength”. This choice (EFLA) keeps the state stable for keys "
-        "of any length.",
+        "queries and keys are divided by d^(1/4), where d is the head size. The strength then depends on this "
+        "divided key k̂: β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting “strength”. This formula, known "
+        "as EFLA, keeps the state stable for keys of any length.",
     )
     strength: float = param(
         1.0,
@@ -25,8 +25,8 @@ class DeltaParams(Params):
         high=2.0,
         step=0.05,
         help="How strongly each token changes the state, the matrix that stores the values. With unit keys, a "
-        "strength of 1 replaces the value stored under the key by the new value. A strength of 2 changes it twice as "
-        "far, so the old value remains with the opposite sign.",
+        "strength of 1 replaces the value stored under the key by the new value. A strength of 2 changes it "
+        "twice as far: then twice the new value minus the old value is stored.",
     )
 
 

@@ -123,7 +123,8 @@ VARIANT = Variant(
     complexity="n c d",
     params=QuantisedKeysParams,
     approximates="softmax",
-    causal_reason="the codes are computed from all keys of the text, including later keys.",
+    causal_reason="the codes (vectors that replace the keys) are computed from all keys of the text, including later "
+    "keys.",
     random=True,
     source=Paper(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"

@@ -87,8 +87,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="The weight of a query q and a key k is proportional to exp(q · k), to q · k, or to the ReLU of a number "
-    "from q plus a number from k.",
+    summary="The weight of query q and key k is proportional to exp(q · k), q · k or ReLU(a + b), where a depends on "
+    "q and b on k.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
@@ -97,7 +97,8 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=lambda p: p.similarity == "concat",
-    note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
-    'negative. For n tokens, the time is proportional to n with "dot", and to n² otherwise. With "concat", the vectors '
-    "that project queries and keys to numbers are random, not trained.",
+    note='The setting “similarity” selects one of three formulas. With "gaussian", a softmax of dot products, rows '
+    'sum to one. With "dot" and "concat", they generally do not. With "dot", weights can be negative, and the '
+    'time for n tokens is proportional to n instead of n². With "concat", the vectors that project queries and '
+    "keys to numbers are random, not trained.",
 )

@@ -65,8 +65,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Selective",
-    summary="Each token can hide keys from all later tokens: in every head, its positive logits in the first head "
-    "are subtracted from later tokens' logits for these keys.",
+    summary="Each token can hide keys from later tokens. Its positive logits for these keys in the first head are "
+    "subtracted from later tokens' logits in all heads.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
@@ -74,7 +74,8 @@ VARIANT = Variant(
     cross_reason="earlier queries hide keys from later queries, so queries and keys must come from one sequence.",
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="A token never hides its own key or the first key of the text. In a model trained with selective attention, "
-    "the first head has learned which keys to hide. In any other model, the first head is an ordinary head. Even "
-    "without a causal mask, only tokens before a query can hide keys from it.",
+    note="The first head determines which keys each token hides from later tokens. A token never hides its own key "
+    "or the first key of the text. In a model trained with selective attention, the first head has learned which "
+    "keys to hide. In any other model, the first head is an ordinary head. Even without a causal mask, only "
+    "earlier tokens can hide keys from a query.",
 )

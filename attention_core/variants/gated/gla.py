@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gate_kind=channel_gate_kind,
     title="Gated linear",
-    summary="Linear attention whose state, a matrix that sums past key–value products, decays: each token multiplies "
-    "the row of each key component by its own factor (gate).",
+    summary="Linear attention whose state (a matrix that sums key–value products) decays: each token multiplies "
+    "every row, one per key component, by a separate factor (gate).",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),
@@ -52,9 +52,10 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
-            mechanism="The state is one matrix that stores past keys and values. Every token multiplies each row of "
-            "it, one per key component, by a gate. The entry of R for a query and an earlier key is therefore a dot "
-            "product whose components are multiplied by all gates since that key was stored.",
+            mechanism="The state is one matrix that stores past keys and values, with one row for each key "
+            "component. Every token multiplies each row by a gate. R contains the dot product of every query "
+            "with every earlier key. In these products, each component is multiplied by all its gates since the "
+            "key was stored.",
         ),
         Intermediate(
             name="kept",

@@ -45,8 +45,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gate_kind=channel_gate_kind,
     title="Kimi delta",
-    summary="A matrix, the state, stores values under keys: each token multiplies every row of it by a factor "
-    "(gate), then corrects the value stored under its key as in DeltaNet.",
+    summary="The state matrix stores values under keys. Each token multiplies each row by a separate factor (gate), "
+    "then corrects the value stored under its key as in DeltaNet.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
@@ -57,13 +57,12 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="The state is a matrix that stores values under keys. It has one row for each key component. A token first "
-    "multiplies each row by a factor, its gate α. The strength β sets how far the token then moves the value stored "
-    "under its key towards its own value. In Kimi Linear, α and β are learned, and queries and keys first pass "
-    "through a short convolution. The Learn page can train these parts. On other pages, there is no convolution, and "
-    "the gates follow a fixed rule. By default, α = σ(k)^(1/root), where k is the token's key, σ is the sigmoid and "
-    "root is a setting. Without a causal mask, all tokens first change the state in order. Then every query reads "
-    "the final state.",
+    note="The state is a matrix that stores values under keys, with one row for each key component. A token first "
+    "multiplies each row by a factor, its gate α. It then moves the value stored under its key towards its own "
+    "value. The strength β sets how far. In Kimi Linear, α and β are learned, and queries and keys first pass "
+    "through a short convolution. The Learn page can train these parts. On other pages, there is no convolution, "
+    "and the gates follow a fixed rule. By default, α = σ(k)^(1/root), where k is the token's key, σ is the "
+    "sigmoid and root is a setting. Without a causal mask, every query reads the state after the last token.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -41,7 +41,8 @@ class MesaParams(GateParams):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="Value of the constant gate: at each token, the weights of the squared errors of all earlier tokens are "
+        help="Value of the constant gate. Mesa fits the state to map each key to its value, and each token has an "
+        "error in this fit. At each token, the weights of the squared errors of all earlier tokens are "
         "multiplied by this factor. At 1, the errors of all tokens count equally.",
     )
 
@@ -221,8 +222,8 @@ VARIANT = Variant(
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
             mechanism="Mesa's output is the query times the matrix that best maps the keys so far to their values. "
-            "Mesa does not compute this matrix. It solves one linear system for each query, and the solved query "
-            "replaces the original.",
+            "Mesa does not compute this matrix. It solves one linear system for each query. The solution is "
+            "called the solved query and replaces the original query.",
             rows="query",
             columns="entry",
         ),
@@ -242,11 +243,12 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="The state is a matrix that should map each past key to its value. DeltaNet improves the state by one "
-    "step per token. Mesa uses the best state: it minimises the sum of squared errors plus λ times the sum "
-    "of squared entries. Queries and keys are scaled to length 1. Published models learn λ for each "
-    "component, a weight for each token's error, and a gate by which older errors count less. They compute "
-    "the best state approximately. Here, λ is one number, and the result is exact. The Learn page can train "
-    "the gate; on other pages, it follows a fixed rule. If older errors count less, the time grows as n d³, "
-    "for n tokens and head size d. Without a causal mask, every query reads the state after the last token.",
+    note="The state is a matrix that should map each past key to its value. A token's error is the difference "
+    "between its value and the result of this mapping. DeltaNet improves the state by one step per token. Mesa "
+    "uses the best state: it minimises the sum of squared errors plus λ times the sum of the state's squared "
+    "entries. Queries and keys are scaled to length 1. Published models compute the best state approximately. "
+    "They learn λ for each component, a weight for each token's error, and a gate by which older errors count "
+    "less. Here, λ is one number, and the result is exact. The Learn page can train the gate; on other pages, it "
+    "follows a fixed rule. If older errors count less, the time grows as n d³, for n tokens and head size d. "
+    "Without a causal mask, every query reads the state after the last token.",
 )

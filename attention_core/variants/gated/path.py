@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gate_kind=lambda p: "none",
     has_directions=True,
     title="PaTH",
-    summary="Every token after a key removes the share β of the key's component along that token's direction w (with a "
-    "causal mask, up to the query).",
+    summary="Every token after a key (with a causal mask, only up to the query) removes the share β of the key's "
+    "component along that token's direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -117,9 +117,10 @@ VARIANT = fast_weights.variant(
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
             mechanism=(
-                "Each token subtracts from earlier keys β times their components along its direction w. C holds these "
-                "amounts for the original keys. However, the tokens in between have already changed the keys. The "
-                "product T C accounts for these changes: it holds the amounts that are actually subtracted."
+                "From each earlier key, a token subtracts β times the key's component along the token's direction w. "
+                "The matrix C holds these amounts for the original keys. However, the tokens in between have already "
+                "changed the keys. Multiplying by the matrix T accounts for these changes: T C holds the amounts "
+                "that are actually subtracted."
             ),
             rows="token",
             columns="token",
@@ -129,7 +130,8 @@ VARIANT = fast_weights.variant(
             title="Without projections",
             symbol="R",
             formula=r"R_{ij} = q_i^\top k_j",
-            mechanism="If tokens removed no components, the weight of a query and a key would be their dot product.",
+            mechanism="If tokens removed no components from the keys, the weight of a query and a key would be their "
+            "dot product.",
         ),
     ),
     source=Paper(
@@ -137,11 +139,11 @@ VARIANT = fast_weights.variant(
         2025,
         "https://arxiv.org/abs/2505.16381",
     ),
-    note="Queries and keys are scaled to length 1. The strength β sets how much of a key's component along w is "
-    "removed: nothing at 0, all of it at 1. In PaTH, w and β are learned, and w passes through a short "
-    "convolution. The dot products of queries and changed keys then pass through softmax. Here, there is no "
-    "softmax. The Learn page can train w and β; on other pages, they follow the settings, and there is no "
-    "convolution. Without a causal mask, all later tokens of the text change a key, so all queries read the same "
-    "changed keys.",
+    note="Each token has a direction w. A token removes part of the component along w from all earlier keys. The "
+    "strength β sets how much: nothing at 0, all of it at 1. Queries and keys are scaled to length 1. In PaTH, w "
+    "and β are learned, and w passes through a short convolution. The dot products of queries and changed keys "
+    "then pass through softmax. Here, there is no softmax. The Learn page can train w and β; on other pages, "
+    "they follow the settings, and there is no convolution. Without a causal mask, all later tokens of the text "
+    "change a key, so all queries read the same changed keys.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

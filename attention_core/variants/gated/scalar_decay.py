@@ -68,8 +68,8 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
             mechanism="The state is one matrix that stores past keys and values. Every token multiplies it by a "
-            "factor, its gate. The entry of R for a query and an earlier key is therefore their dot product times "
-            "all gates since that key was stored.",
+            "factor, its gate. The entry of the matrix R for a query and an earlier key is therefore their dot "
+            "product, divided by √d, times all gates since that key was stored.",
         ),
         Intermediate(
             name="kept",

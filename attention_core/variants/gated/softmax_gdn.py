@@ -180,8 +180,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None 
 VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
-    summary="The output is the mean value plus the query times a matrix that each token decays and corrects; for "
-    "small logits, it is close to softmax.",
+    summary="The output is the mean value plus the query times a matrix that decays and is corrected at each token. "
+    "For small logits, the output approximates softmax's output.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -198,8 +198,9 @@ VARIANT = Variant(
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
             mechanism="The state is a matrix that stores values under keys, and token t changes it with strength "
-            "1/t. The centred key c is the token's key minus the mean key. If c is so long that the token would "
-            "erase more than the cap allows, the strength is smaller.",
+            "1/t. The centred key c is the token's key minus the mean key. The longer c is, the larger the share "
+            "of the stored value that the token erases. If this share would exceed the setting “cap”, the "
+            "strength is smaller.",
             rows="token",
         ),
         Intermediate(
@@ -218,18 +219,18 @@ VARIANT = Variant(
             title="Corrections",
             symbol="T",
             formula="T = (I + E)^{-1}",
-            mechanism="The entries of E are the shares of earlier tokens' values that a token erases. A token stores "
-            "its own value minus these shares of the values that earlier tokens stored, which were corrected in the "
-            "same way. The inverse T applies all corrections together.",
+            mechanism="Each entry of E is the share of an earlier token's stored value that a token erases. A token "
+            "stores its own value minus these shares of the values that earlier tokens stored. Each stored value "
+            "therefore depends on all earlier ones. The inverse T computes all stored values together.",
             rows="token",
             columns="token",
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
     note="The state is a matrix that stores values under keys, after the means of both are subtracted. Token t "
-    "multiplies it by 1 − 1/t, erases part of the value stored under its key, and adds its own value. The strength β "
-    "of the last two steps is 1/t and is not learned. If this would erase a larger share of the stored value than "
-    "the cap allows, β is smaller. The attention matrix is computed as the output for values that form the identity "
-    "matrix. Without a causal mask, all tokens first change the state in order. Then every query reads the final "
-    "state.",
+    "multiplies it by 1 − 1/t, erases part of the value stored under its key, and adds its own value. The last "
+    "two steps have a strength β of 1/t, which is not learned. The setting “cap” limits the share of the stored "
+    "value that a token erases. If 1/t would exceed this limit, β is smaller. The attention matrix is the output "
+    "for values that form the identity matrix. Without a causal mask, every query reads the state after the last "
+    "token.",
 )

@@ -173,9 +173,9 @@ VARIANT = Variant(
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
     note="The mean logit of each row is subtracted from its logits. The weights are a Taylor polynomial of softmax "
-    "in the resulting differences. They are close to softmax's weights in rows whose logits differ little. In other "
-    "rows, weights may be negative. For n tokens and head size d, the time grows as n d² at order 1, and as n d³ at "
-    "order 2. In float32, rounding errors change the row sums slightly. The change becomes visible if single weights "
-    "are in the millions.",
+    "in the resulting differences. They are close to softmax's weights in rows whose logits differ little. In "
+    "other rows, weights may be very large, and some may be negative. For n tokens and head size d, the time "
+    "grows as n d² at order 1, and as n d³ at order 2. In float32, rounding errors change the row sums slightly. "
+    "This is visible only if weights reach millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

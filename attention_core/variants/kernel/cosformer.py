@@ -27,9 +27,9 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Distance between query and key at which weights reach zero. Used only with a causal mask. All "
-        "positions beyond this number count as the same position. Without a causal mask, weights reach zero at a "
-        "distance equal to the length of the text.",
+        help="Used only with a causal mask: the distance between query and key at which weights reach zero. Tokens "
+        "at later positions than this number count as if they were at this position. Without a causal mask, "
+        "weights reach zero at a distance equal to the length of the text.",
     )
 
 
@@ -121,7 +121,7 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="The cosine falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls "
-    "to zero at the setting “length” instead. All weights of a row are zero if the query and each key have no "
-    "positive component in common.",
+    "to zero at the distance set by “length” instead. All weights of a row are zero if the query has no positive "
+    "component in common with any key.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

@@ -87,8 +87,9 @@ VARIANT = Variant(
     complexity="n d²",
     params=CosineParams,
     decoder=Decoder(init_state, step),
-    note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean of cos(q, k) over the "
-    "keys of the row. No key can therefore stand out much, unless c is close to −1. If all keys point away from "
-    "the query, the row's sum of 1 + cos is almost zero, and the result is unreliable.",
+    note="A weight is 1 + cos(q, k), divided by the sum of its row. If c is the mean of cos(q, k) over the keys of "
+    "the row, a weight is at most 2 / (1 + c) times the mean weight. No key can therefore stand out much, unless "
+    "c is close to −1. If all keys point away from the query, the sum is almost zero, and the result is "
+    "unreliable.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

@@ -117,8 +117,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="A softmax over the tokens turns each key component into an average of the values, and a softmax over "
-    "the query's components mixes these averages.",
+    summary="For each key component, a softmax over the tokens gives the weights of an average of the values. A "
+    "softmax over the query's components mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,

@@ -38,8 +38,9 @@ class EmanetParams(Params):
         low=1,
         high=20,
         help=(
-            "Number T of iterations of the clustering. Each iteration moves every basis to the weighted mean of its "
-            "tokens. The bases usually stop changing after a few iterations."
+            "Number T of iterations of the clustering. Each iteration turns every basis (the centre of a cluster of "
+            "keys) in the direction of the weighted mean of its keys. The bases usually stop changing after a few "
+            "iterations."
         ),
     )
     sharpness: float = param(
@@ -49,8 +50,9 @@ class EmanetParams(Params):
         step=0.1,
         scale="log",
         help=(
-            "Sharpness of the softmax that assigns each token to the bases. With small values, all bases share the "
-            "token. With large values, it belongs to one basis only."
+            "Sharpness of the softmax that assigns keys and queries to the bases, the centres of the clusters of "
+            "keys. With small values, a key or query is spread over all bases. With large values, it belongs to one "
+            "basis only."
         ),
     )
     seed: int = param(
@@ -186,8 +188,8 @@ VARIANT = Variant(
             title="Queries on bases",
             symbol="B",
             formula=r"B = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top),\qquad A = B \hat Z^\top",
-            mechanism="Each query attends to the bases instead of the keys. A basis returns the weighted mean of its "
-            "tokens' values.",
+            mechanism="Each query attends to the bases, the centres of the clusters of keys, instead of the keys. "
+            "The value of a basis is a weighted mean of its tokens' values.",
             columns="basis",
         ),
     ),

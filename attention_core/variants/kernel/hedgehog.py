@@ -68,9 +68,9 @@ VARIANT = Variant(
     params=Params,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="In published models, x first passes through a linear map, which is trained so that the weights imitate "
-    "softmax attention. Here, there is no such map. All weights of a row are zero if the dot products of the "
-    "query's features with those of all keys are too small for float32.",
+    note="In published models, each query or key x first passes through a linear map, which is trained so that the "
+    "weights imitate softmax attention. Here, there is no such map. All weights of a row are zero if the dot "
+    "products of the query's features with those of all keys are too small for float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

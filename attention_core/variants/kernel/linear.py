@@ -103,7 +103,7 @@ VARIANT = Variant(
     __name__,
     title="Linear",
     summary="A function turns queries and keys into vectors of features, whose dot product replaces softmax's "
-    "exponential, so keys and values can be summed once for all queries.",
+    "exponential, so products of keys and values are summed once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,

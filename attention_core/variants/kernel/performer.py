@@ -245,8 +245,8 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 VARIANT = Variant(
     __name__,
     title="Performer",
-    summary="Linear attention with random functions of each query and key as features, so that (by default) their "
-    "dot product estimates softmax's exponential.",
+    summary="Linear attention whose features are random functions of each query and key. By default, the dot product "
+    "of these features estimates softmax's exponential.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
@@ -256,10 +256,10 @@ VARIANT = Variant(
     random=True,
     decoder=Decoder(init_state, step),
     note="The features are functions of the projections of a query or key onto random vectors. The dot product of a "
-    "query's and a key's features estimates softmax's exponential, exp(q · k / √d). The kind \"relu\" estimates "
-    'another function. With row norms "chi", the average of many estimates is exact, but the weights are still '
-    'wrong on average, because each row is divided by its sum. With row norms "fixed", estimates are wrong on '
-    'average, except with "relu". With "trig", weights can be negative, and they can be very large if the '
+    "query's and a key's features estimates softmax's exponential, exp(q · k / √d). The kind “relu” estimates "
+    "another function. With row norms “chi”, these estimates are right on average. The weights are still wrong "
+    "on average, because each row is divided by its sum. With row norms “fixed”, only the estimates of the kind "
+    "“relu” are right on average. With “trig”, weights can be negative, and they can be very large if the "
     "estimates of a row nearly sum to zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),

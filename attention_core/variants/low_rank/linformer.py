@@ -26,8 +26,8 @@ class LinformerParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of mixed keys and values that replace those of the tokens. More of them are usually closer to "
-        "softmax but cost more. The maximum is one per token.",
+        help="Number m of mixed keys and values that replace those of the tokens. A larger m usually brings the "
+        "result closer to softmax but costs more. The maximum is one per token.",
     )
     projection: str = param(
         "mean",
@@ -118,7 +118,7 @@ VARIANT = Variant(
     complexity="n m d",
     params=LinformerParams,
     trainable=(
-        Trainable(name="E", title="mixing matrices E of the keys", per="layer", shape=_shape, over_positions=True),
+        Trainable(name="E", title="matrices E, which mix the keys", per="layer", shape=_shape, over_positions=True),
         Trainable(
             name="F",
             title="matrices F, which mix the values",

@@ -111,8 +111,8 @@ VARIANT = Variant(
     ),
     note=(
         "A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into a different "
-        "number of segments. S is the number of pools of all resolutions together. It is at most 18 times the "
-        "setting “levels”. The weight of a pool is spread evenly over its tokens, so long segments make the weights "
-        "of a row more equal."
+        "number of segments: 1, 3, 6 or 8 times the setting “levels”, up to one segment per token. S, the number of "
+        "pools of all resolutions together, is therefore at most 18 times “levels”. The weight of a pool is spread "
+        "evenly over its tokens, so long segments make the weights of a row more equal."
     ),
 )

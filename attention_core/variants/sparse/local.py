@@ -34,7 +34,7 @@ class LocalParams(Params):
         low=0,
         high=1024,
         help="Number of columns of an image whose pixels are the tokens, row by row. The window is then a square of "
-        "pixels. At 0, the tokens form one line, such as a text.",
+        "pixels. At 0, the tokens form a single line, as in a text.",
     )
 
 

@@ -230,16 +230,16 @@ VARIANT = Variant(
             title="Selected branch",
             symbol="A^{(2)}",
             formula=r"A^{(2)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{selected}}\right)",
-            mechanism="The second of the three attentions is softmax attention to the tokens of the query's own block "
-            "and of the selected blocks.",
+            mechanism="The second of the variant's three branches is softmax attention to the tokens of the query's "
+            "own block and of the selected blocks.",
         ),
         Intermediate(
             name="near",
             title="Window branch",
             symbol="A^{(3)}",
             formula=r"A^{(3)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{window}}\right)",
-            mechanism="The third attention is softmax attention to a local window. The attention matrix is the sum of "
-            "all three, each multiplied by its gate.",
+            mechanism="The third of the variant's three branches is softmax attention to a local window. The "
+            "attention matrix is the sum of the matrices of all branches, each multiplied by a factor, its gate.",
         ),
     ),
     source=Paper(

@@ -33,8 +33,8 @@ class ReformerParams(Params):
         high=512,
         scale="log",
         help="Number c of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to "
-        "its own chunk and to the previous chunk. In one round, it therefore attends to at most twice this number of "
-        "tokens. The larger the chunks, the more tokens share a hash.",
+        "its own chunk and to the previous chunk. In one round, it therefore attends to at most 2c tokens. The "
+        "larger the chunks, the fewer different hashes are used, so more tokens share a hash.",
     )
     rounds: int = param(
         2,
@@ -205,8 +205,8 @@ VARIANT = Variant(
     __name__,
     title="Reformer",
     summary=(
-        "Tokens are sorted by a random hash, usually equal for vectors of similar direction, and each token attends "
-        "only to tokens near it in this order."
+        "Tokens are sorted by a random hash, which is usually equal for vectors of similar direction. Each token "
+        "attends only to tokens near it in this order."
     ),
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
@@ -217,9 +217,10 @@ VARIANT = Variant(
     reference_name="shared-QK softmax",
     random=True,
     note="Reformer uses the queries also as keys and ignores the given keys. Its errors are therefore measured "
-    "against softmax that does the same (shared-QK softmax). There, the logit of token i for another token j is "
-    "q_i·q_j/|q_j|, where q_i is the query of token i. A token attends to itself only if it can attend to no "
-    "other token. Tokens with the same hash form a bucket. With a causal mask, each bucket is cut into chunks of "
-    "tokens separately.",
+    "against softmax that does the same (shared-QK softmax). In both, the logit of token i for another token j "
+    "is q_i·q_j/|q_j|, where q_i is the query of token i. A token attends to itself only if it can attend to no "
+    "other token. Tokens with the same hash form a bucket. With a causal mask, every bucket is cut into chunks "
+    "of its own. Without a mask, the sorted list of all tokens is cut into chunks, so a chunk can contain tokens "
+    "of several buckets.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

@@ -41,7 +41,8 @@ class VerticalSlashParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Number m of queries at the end of the text whose weights determine the columns and diagonals.",
+        help="Number m of queries at the end of the text. Their softmax weights determine which keys (columns) and "
+        "which distances (diagonals) all queries attend to.",
     )
 
 

@@ -250,9 +250,9 @@ def missed_sentence(own_mass: float, chosen: float, best: float) -> str:
             own=own_mass,
         )
     return _(
-        "On average, the block that contains the query holds {own:.1%} of its softmax weight. With the selected "
-        "blocks, the share is **{chosen:.1%}**. With the best possible blocks, it would be {best:.1%}, so the "
-        "selection reaches {share:.0%} of the possible increase.",
+        "On average, a query's own block holds {own:.1%} of the query's softmax weight. Together with the selected "
+        "blocks, it holds **{chosen:.1%}**. With the best possible selection, this share would be {best:.1%}, so the "
+        "actual selection achieves {share:.0%} of the possible increase.",
         own=own_mass,
         chosen=chosen,
         best=best,

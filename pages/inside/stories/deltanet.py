@@ -92,7 +92,10 @@ def _inverse(data: HeadData) -> Step:
             "a mixture of earlier values. Row i of the matrix T shows how much of each earlier value is erased for "
             "token i."
         ),
-        details=_("Inverting a single matrix gives T, so all tokens can be processed in parallel."),
+        details=_(
+            "Inverting a single matrix gives T, the matrix of all tokens' corrections, so all tokens can be "
+            "processed in parallel."
+        ),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
         + (r"\Gamma^-" if _decays(data) else "M^-")
@@ -101,8 +104,8 @@ def _inverse(data: HeadData) -> Step:
         findings=paragraph(
             _("The entries of the matrix range from {low} to {high}.", low=number(low), high=number(high)),
             _(
-                "With unit-length keys and a write strength β of at most 1, the entries of T always lie between −1 and "
-                "1."
+                "If the keys have length 1 and the write strength β is at most 1, the entries of the correction "
+                "matrix T always lie between −1 and 1."
             )
             if unit
             else "",
@@ -218,21 +221,22 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     values = {"least": lowest, "most": highest, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
-            "Here, a rate η sets β for each key such that λ lies between 0 and 1, so the state cannot diverge. For η "
-            "from {least} to {most}, the norm of the final state is {low} to {high} times the mean norm of the "
-            "values.",
+            "Here, a rate η sets the write strength β of each token. The factor λ, by which a token multiplies a "
+            "part of the state, then lies between 0 and 1, so the state cannot diverge. For η from {least} to "
+            "{most}, the norm of the final state is {low} to {high} times the mean norm of the values.",
             **values,
         )
     if stable.all():
         return _(
-            "Up to a write strength of β = {most}, λ is never below −1, so the state cannot diverge. The norm of the "
-            "state is at most {high} times the mean norm of the values.",
+            "Each token multiplies a part of the state by a factor λ. Up to a write strength of β = {most}, λ is "
+            "never below −1, so the state cannot diverge. The norm of the final state is at most {high} times the "
+            "mean norm of the values.",
             **values,
         )
     return _(
-        "If the write strength β is {first} or more, λ is below −1 and the state can diverge. For smaller β, the norm "
-        "of the state is at most {high} times the mean norm of the values. At β = {most}, it is {last} times this "
-        "norm.",
+        "At a write strength β of {first} or more, tokens can multiply part of the state by a factor λ below −1, so "
+        "it can diverge. For smaller β, the norm of the final state is at most {high} times the mean norm of the "
+        "values. At β = {most}, it is {last} times this mean norm.",
         **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),

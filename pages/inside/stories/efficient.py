@@ -29,8 +29,8 @@ def _gather(data: HeadData) -> Step:
     widths = perplexity(gather)
     sharpest = widths.argmin()
     message = _(
-        "Each feature spreads its weight over effectively {middle:.0f} of the {n} tokens (median over features). The "
-        "narrowest, feature {feature}, gives {share:.0%} of its weight to “{token}”.",
+        "Each feature spreads its weight over {middle:.0f} of the {n} tokens (effective number, median over "
+        "features). Feature {feature} spreads its weight least and gives {share:.0%} of it to “{token}”.",
         n=n,
         middle=np.median(widths),
         feature=sharpest,
@@ -70,8 +70,8 @@ def _gather(data: HeadData) -> Step:
     return Step(
         title=_("Feature maps"),
         mechanism=_(
-            "Each component of the keys is a feature. A softmax over the tokens turns each feature into a feature map: "
-            "weights of all tokens that sum to 1."
+            "Each component of the keys is a feature. For each feature, a softmax over the tokens gives every token "
+            "a weight. The weights of one feature sum to 1 and form its map."
         ),
         formula=symbol(0, "G") + r"_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
         shapes={"G": gather.shape, "G V": data.parts["summaries"].shape},
@@ -91,7 +91,8 @@ def _distribute(data: HeadData) -> Step:
     return Step(
         title=_("Feature weights"),
         mechanism=_(
-            "Each query combines the feature maps. The weights come from a softmax over the query's own features."
+            "Each query mixes the maps of all features, which are weights of the tokens. The proportions of this "
+            "mixture come from a softmax over the query's own components."
         ),
         formula=symbol(0, "D") + r"_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
         shapes={"D": weights.shape},

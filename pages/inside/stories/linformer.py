@@ -35,7 +35,7 @@ def _window(data: HeadData) -> Step:
             times=heaviest.max(),
         )
         if conv
-        else _("Within one projected key, all tokens have the same weight.")
+        else _("Each projected key gives the same weight to all tokens of its window.")
     )
     return replace(
         plain,
@@ -69,7 +69,7 @@ def _mix(data: HeadData) -> Step:
             f"{key}.mixtures",
             panel(_("Projection E of keys"), E, _names(m), row=_("projected key"), mark=0),
             *([] if np.array_equal(E, F) else [values]),
-            panel(_("FᵀE: tokens rebuilt from the mixtures"), back, data.labels, row=_("token")),
+            panel(_("FᵀE: tokens rebuilt from the projections"), back, data.labels, row=_("token")),
             tone="linear",
             scale="panel",
         )

@@ -92,7 +92,7 @@ def _ranks(data: HeadData) -> Step:
             x_title=_("rank"),
             y_title=_("matrix error of all heads, %"),
             mark=(min(data.setting("rank"), full), _("current rank")),
-            alt=_("Line: the matrix error of all heads together against the rank of the keys"),
+            alt=_("Line: the matrix error of all heads together against the rank, the number of entries of a latent"),
         ),
     )
 
@@ -185,8 +185,8 @@ def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
         return paragraph(
             message,
             _(
-                "This text has fewer tokens, so the cache is not smaller here. Real models learn these matrices once "
-                "and use them for all texts."
+                "This text is too short for a saving, so the cache of latents is not smaller here. Real models learn "
+                "the matrices that rebuild keys and values once and use them for all texts."
             ),
         )
     return message

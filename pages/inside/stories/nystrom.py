@@ -217,8 +217,15 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
     if without > error:
         return _("**Here, Z helps: without it, the matrix error is {without} instead of {error}.**", **values)
     return paragraph(
-        _("**Here, Z does harm: without it, the matrix error is {without} instead of {error}.**", **values),
-        _("The entries of Z (up to ±{largest}) enlarge the errors of averaging in L and R.", **values)
+        _(
+            "**Here, the inverse Z increases the matrix error from {without} (without Z) to {error} (with Z).**",
+            **values,
+        ),
+        _(
+            "The inverse Z has entries up to ±{largest}. They amplify the errors in the factors L and R, which come "
+            "from averaging tokens into landmarks.",
+            **values,
+        )
         if averaged and largest > 1
         else "",
     )
@@ -233,7 +240,10 @@ def _inverse(data: HeadData) -> Step:
 
     def draw(key: str) -> None:
         queries, keys = _names(data)
-        how, identity = _("computed with: {how}", how=_inverse_method(data)), _("with an exact inverse, the identity")
+        how, identity = (
+            _("computed with: {how}", how=_inverse_method(data)),
+            _("identity matrix if Z is the exact inverse"),
+        )
         pictures.board(
             f"{key}.inverse",
             _landmark_panel(_("Middle M"), middle, queries, keys, mark=MIDDLE),
@@ -305,7 +315,10 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
                 "amplifies the error from averaging."
             )
             if exact > SMALL_ERROR
-            else _("Stopping early is slightly better than the exact inverse, and both errors are small.")
+            else _(
+                "Stopping the iteration early gives a slightly smaller error than the exact inverse. Both errors "
+                "are small."
+            )
         )
     elif exact > SMALL_ERROR:
         reason = _("The error comes from averaging tokens into landmarks, not from the inverse.")
@@ -314,8 +327,8 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     return paragraph(
         reason,
         _(
-            "Compared with softmax, the error of the attention matrix A is smallest after {best} of {all} iterations: "
-            "{error:.0%}. With the exact inverse, it is {exact:.0%}.",
+            "The attention matrix A is closest to softmax's matrix after {best} of {all} iterations: the error of A "
+            "is then {error:.0%}. With the exact inverse, the error of A is {exact:.0%}.",
             best=best + 1,
             all=len(iterated),
             error=iterated[best],
@@ -332,8 +345,8 @@ def inverse_size(largest: float, condition: float) -> str:
         condition: the ratio of the middle factor's largest singular value to its smallest.
     """
     return _(
-        "The largest singular value of M is {ratio} times the smallest. The largest entry of the exact inverse is "
-        "{largest:,.0f} in absolute value.",
+        "The matrix M holds the landmarks' weights on each other. Its largest singular value is {ratio} times the "
+        "smallest. The largest entry of the exact inverse of M is {largest:,.0f} in absolute value.",
         ratio=number(condition),
         largest=largest,
     )
@@ -378,7 +391,7 @@ def _directions(data: HeadData, key: str) -> None:
     iterations = int(data.setting("iterations"))
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
-    st.markdown("**" + _("Small singular values are inverted last") + "**")
+    st.markdown("**" + _("The iteration inverts small singular values last") + "**")
     st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
     left, right = st.columns(2)
     with left:
@@ -389,7 +402,7 @@ def _directions(data: HeadData, key: str) -> None:
             y_title=_("singular value"),
             log_y=True,
             height=300,
-            alt=_("A line: the singular values of the middle factor, descending"),
+            alt=_("A line: the singular values of the landmark matrix M, in descending order"),
         )
     with right:
         shown = sorted({1, iterations, 12})
@@ -408,21 +421,21 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
-            y_title=_("share of the inverse reached after T iterations"),
+            y_title=_("scaling by M Z after T iterations (exact inverse: 1)"),
             height=300,
-            alt=_("Lines: how much of each direction is inverted after T iterations"),
+            alt=_("Lines: the factor by which M Z scales each singular vector of M after T iterations"),
         )
 
 
 def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
     """Return the sentence about how many of m directions are inverted, and the smallest singular value ``smallest``."""
     return _n(
-        "Z approximates the inverse of M. After {n} iteration, it is at least 90% correct along {done} of the {m} "
-        "singular vectors of M. The exact inverse of M is correct along all of them, including the one with the "
-        "smallest singular value ({least}).",
-        "Z approximates the inverse of M. After {n} iterations, it is at least 90% correct along {done} of the {m} "
-        "singular vectors of M. The exact inverse of M is correct along all of them, including the one with the "
-        "smallest singular value ({least}).",
+        "The iteration computes an approximate inverse Z of M. After {n} iteration, the product M Z scales {done} of "
+        "the {m} singular vectors of M by at least 0.9. With the exact inverse, the factor is 1 for all singular "
+        "vectors, including the one with the smallest singular value ({least}).",
+        "The iteration computes an approximate inverse Z of M. After {n} iterations, the product M Z scales {done} "
+        "of the {m} singular vectors of M by at least 0.9. With the exact inverse, the factor is 1 for all singular "
+        "vectors, including the one with the smallest singular value ({least}).",
         n=iterations,
         done=done,
         m=m,

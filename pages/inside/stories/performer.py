@@ -106,7 +106,7 @@ def _directions(data: HeadData) -> Step:
                 x_title=_("direction, sorted by length"),
                 y_title=_("length of the direction"),
                 height=380,
-                alt=_("Lines: the lengths of the directions, fixed and normally distributed"),
+                alt=_("Lines: the lengths of random vectors of fixed length and of normally distributed ones"),
             )
 
     return Step(
@@ -143,7 +143,7 @@ def _features(data: HeadData) -> Step:
     parts = _anatomy(data) if data.causal else data.parts
     q, k = parts["query_features"], parts["key_features"]
     bearing = factors.participation_ratio(q * k.sum(0))
-    captions = _("divided by the query's largest term"), _("divided by the feature's largest value")
+    captions = _("relative values, scaled for each query"), _("divided by the feature's largest value")
     return Step(
         title=_("Features"),
         mechanism=_(
@@ -203,8 +203,9 @@ def _estimate(data: HeadData) -> Step:
         )
         if kind != "relu"
         else _(
-            "Random vectors turn each query and key into numbers, its random features. The dot product of a query's "
-            "and a key's features estimates a kernel of ReLU units, not the exponential of softmax."
+            "Random vectors turn each query and key into numbers, its random features. With ReLU features, the dot "
+            "product of a query's and a key's features does not estimate the exponential of softmax. It estimates "
+            "another function of the lengths and the angle of query and key, the arc-cosine kernel."
         ),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": data.weights.shape},
@@ -240,7 +241,7 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
         middle: the median ratio of estimate to true value.
     """
     if row_norms == "fixed" and kind != "relu":
-        return _("With directions of fixed length, the estimate is biased, even with many features.")
+        return _("If all random vectors have the same length, the estimate is biased, even with many features.")
     if kind in POSITIVE and middle < FAR_TOO_SMALL:
         return _(
             "The mean over all random draws is the true value, but a few very large estimates dominate this mean. Most "
@@ -360,10 +361,14 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
-            "A power law fitted to this error, over the number of directions m, has the exponent {slope}.",
+            "A power law fitted to the error of positive features, as a function of the number of directions m, has "
+            "the exponent {slope}.",
             slope=number(fit_power(first.x, first.middle).exponent),
         ),
-        _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
+        _(
+            "For an unbiased estimate, theory predicts an error proportional to m to the power of {expected}.",
+            expected=number(-0.5, 1),
+        )
         if row_norms == "chi"
         else "",
         _(

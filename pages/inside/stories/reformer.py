@@ -294,7 +294,7 @@ def _missed(data: HeadData) -> Step:
 
     def draw(key: str) -> None:
         hidden = np.where(data.weights > 0, np.nan, unseen).astype(np.float32)
-        masked = _("hatched: allowed pairs and later keys") if data.causal else _("hatched: allowed pairs")
+        masked = _("hatched: pairs allowed or with a future key") if data.causal else _("hatched: allowed pairs")
         pictures.board(
             f"{key}.missed",
             pictures.pair_panel(data, _("Missed pairs"), hidden, masked),
@@ -332,8 +332,8 @@ def _missed(data: HeadData) -> Step:
                 weight=full[i, j],
             ),
             _(
-                "{together:,} missed pairs share a bucket in at least one hashing round. {part:.1%} of the weight of "
-                "{reference} falls on these pairs.",
+                "Of the pairs that are not allowed, {together:,} share a bucket in at least one hashing round. "
+                "{part:.1%} of the weight of {reference} falls on these pairs.",
                 together=together.sum(),
                 part=full[together].sum() / n,
                 reference=reference,

@@ -93,7 +93,9 @@ def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
     empty = int((kept_keys == 0).sum())
     if not empty:
         return paragraph(text, _("Every query gives weight to at least one key."))
-    return paragraph(text, _n("{n} query gives weight to no key.", "{n} queries give weight to no key.", n=empty))
+    return paragraph(
+        text, _n("{n} query gives no weight to any key.", "{n} queries give no weight to any key.", n=empty)
+    )
 
 
 def _normalisers(data: HeadData) -> Step:
@@ -127,8 +129,8 @@ def _normalisers(data: HeadData) -> Step:
             y_title=_("divisor of the row"),
             log_y=True,
             alt=_(
-                "Lines: the four possible divisors of every row: its length, the squared length, a fixed length "
-                "and the row sum"
+                "Lines: the four possible divisors of every row: its number of keys n, n², a fixed number and the "
+                "row sum"
             ),
         )
 
@@ -144,8 +146,9 @@ def _normalisers(data: HeadData) -> Step:
             total=np.median(data.weights.sum(-1)),
         ),
         details=_(
-            "Before division, row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. The "
-            "number of keys in a row, n, is at most {n}. The fixed divisor n₀ is {base:.0f}.",
+            "Before the division, the row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. "
+            "Two of the possible divisors are n, the number of keys in a row (at most {n}), and the fixed number n₀ "
+            "({base:.0f}).",
             low=sums.min(),
             high=sums.max(),
             middle=np.median(sums),
@@ -200,9 +203,9 @@ def _factor(data: HeadData) -> Step:
         r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
         shapes={"A": data.weights.shape},
         findings=_(
-            "If rows are divided by the length n, doubling all logits raises the largest weight from {one} to "
-            "{four}. If rows are divided by their sum, doubling the logits changes no weight, so no temperature can "
-            "sharpen the weights.",
+            "If the rows of squared ReLU are divided by the length n, doubling all logits raises the largest weight "
+            "from {one} to {four}. If the rows are divided by their sums, doubling all logits changes no weight, so "
+            "no temperature can sharpen the weights.",
             one=number(largest, 3),
             four=number(4 * largest, 3),
         ),
@@ -262,12 +265,12 @@ def _one_matrix(data: HeadData) -> Step:
 def matrix_sentence(heads: int, channels: int, difference: float) -> str:
     """Return the sentence about the single matrix of all channels, and the ``difference`` of the heads' rows."""
     text = _(
-        "All {channels} channels share one attention matrix. The unit is untrained. Its input X contains the "
-        "normalised values of all heads.",
+        "In the gated attention unit (GAU), all {channels} channels share one attention matrix. The unit is "
+        "untrained. Its input X contains the normalised values of all heads.",
         channels=channels,
     )
     if heads == 1:
-        return paragraph(text, _("This input has one head, so softmax also has only one matrix."))
+        return paragraph(text, _("This input has only one head, so softmax has a single attention matrix here."))
     several = _(
         "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight in a head "
         "would have to move to other keys to match the average of all heads.",
@@ -293,7 +296,7 @@ def _gate(data: HeadData) -> Step:
         )
         scaled, sees = (
             unit.gate[:, channel, None] * unit.weights,
-            _("A scaled by the gate of channel {own}", own=channel),
+            _("each row of A times its gate in channel {own}", own=channel),
         )
         pictures.board(
             f"{key}.own",
@@ -304,8 +307,9 @@ def _gate(data: HeadData) -> Step:
 
     return Step(
         mechanism=_(
-            "A gate is a factor computed from the input. For each token and channel, the gate U multiplies the output, "
-            "so each channel scales the rows of the shared matrix differently."
+            "A gate is a factor computed from the input. The matrix U holds one gate per token and channel, which "
+            "multiplies the output there. All channels share one attention matrix, and the gates scale its rows "
+            "differently for each channel."
         ),
         formula=rf"O = {symbol(1, 'U')} \odot ({symbol(0, 'A')} V),\quad "
         r"U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "
@@ -320,8 +324,8 @@ def gate_sentence(unit: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(unit.gate) < SHUT_GATE).mean(), (unit.gate < 0).mean()
     text = _(
-        "{shut:.0%} of the untrained gates are nearly closed (between −{bound} and {bound}), and {negative:.0%} of "
-        "all gates are negative. The largest gate is {most}.",
+        "The gates are untrained here: {shut:.0%} are nearly closed (between −{bound} and {bound}), and "
+        "{negative:.0%} are negative. The largest gate is {most}.",
         shut=shut,
         bound=SHUT_GATE,
         negative=negative,
@@ -333,8 +337,8 @@ def gate_sentence(unit: UnitAnalysis) -> str:
         does = _("The gated output is a multiple of the output without gates, A V.")
     else:
         does = _(
-            "Because the gates differ, the gated output differs from every multiple of the output without gates, A V, "
-            "by at least {distance:.0%} of its length.",
+            "The gates differ, so the gated output is not a multiple of the output without gates, A V. Its distance "
+            "from the nearest multiple is {distance:.0%} of the length of the gated output.",
             distance=unit.gate_distance,
         )
     return paragraph(text, does)

@@ -76,10 +76,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The delta rule stores values in a matrix (the state) and updates it at every token with strength β. Keys "
-    "have norm 1. The growth factor is the largest factor by which the updates of the whole text can multiply the size "
-    "of an initial state, without new values. The claim holds if two conditions are met. (1) For every β up to 2, the "
-    "growth factor is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in every "
-    "head. The claim partly holds if only one condition is met.",
+    "have norm 1. The growth factor is the largest factor by which all updates of the text together can enlarge "
+    "a state if no new values are stored. The claim holds if two conditions are met. (1) For every β up to 2, "
+    "the growth factor is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in "
+    "every head. The claim partly holds if only one condition is met.",
     bounds={"most": 1},
     # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
@@ -93,7 +93,9 @@ CLAIM = Claim(
     "whole text, it is {far} (medians over heads).",
     quantities=(
         Quantity(
-            "beyond", "growth factor of the delta rule's stored values at update strength β = 2.1, smallest over heads"
+            "beyond",
+            "growth factor of the delta rule's stored values at update strength β = 2.1 after the whole "
+            "text, smallest over heads",
         ),
         Quantity(
             "within",
@@ -122,6 +124,7 @@ CLAIM = Claim(
     needs=4,
     theorem="The delta rule stores values in a matrix. With keys of norm 1, an update of strength β multiplies the "
     "component of this matrix along the key by 1 − β and leaves its other components unchanged. Up to β = 2, no "
-    "component grows. Beyond 2, every update multiplies volumes by β − 1. This is more than 1, so at least one "
-    "direction must grow.",
+    "component grows. Beyond 2, the determinant of every update has the absolute value β − 1, which is more than "
+    "1. The determinant of all updates together is therefore also larger than 1 in absolute value, so at least "
+    "one direction must grow.",
 )

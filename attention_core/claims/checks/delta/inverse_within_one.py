@@ -79,9 +79,10 @@ CLAIM = Claim(
     "keys of norm 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="The delta rule corrects all values by one inverse matrix. With keys of norm 1, each correction is a "
-    "projection, which never lengthens a vector. Therefore, no entry of the inverse below the diagonal exceeds 1 in "
-    "absolute value (here: {unit}).",
+    finding="The delta rule multiplies all values by one inverse matrix, which subtracts from each value what is "
+    "already stored under its key. With keys of norm 1, each of these corrections is a projection, which never "
+    "lengthens a vector. Therefore, no entry of the inverse below the diagonal exceeds 1 in absolute value "
+    "(here: at most {unit}).",
     details="If keys have different norms, whose squares average 1, the largest entry below the diagonal of the delta "
     "rule's inverse matrix is {free} in absolute value (median over heads). It exceeds 1 in {beyond}% of the heads.",
     quantities=(
@@ -92,12 +93,13 @@ CLAIM = Claim(
         ),
         Quantity(
             "free",
-            "largest entry below the diagonal of the delta rule's inverse matrix, with the keys' own norms, median "
-            "over heads",
+            "largest entry below the diagonal of the delta rule's inverse matrix, without scaling each key to norm "
+            "1, median over heads",
         ),
         Quantity(
             "beyond",
-            "share of heads where an entry of the delta rule's inverse matrix exceeds 1, with the keys' own norms",
+            "share of heads where the delta rule's inverse matrix has an entry outside −1 to 1, without scaling each "
+            "key to norm 1",
             "%",
         ),
         Quantity("n", "length of this input", "tokens"),
@@ -111,8 +113,8 @@ CLAIM = Claim(
         log="xy",
     ),
     needs=4,
-    theorem="Each entry below the diagonal of the delta rule's inverse matrix is, up to its sign, the dot product "
-    "of two keys. One of them was multiplied by the matrices I − k kᵀ of the keys k between the two. For keys of "
-    "norm 1, these matrices are projections, which never lengthen a vector. The dot product therefore stays between "
-    "−1 and 1.",
+    theorem="The delta rule corrects all values by one inverse matrix. Each entry below its diagonal is, up to its "
+    "sign, the dot product of two keys. Before this product is taken, one of the two keys is multiplied by I − k "
+    "kᵀ for every key k between them. For keys of norm 1, these matrices are projections, which never lengthen a "
+    "vector. The dot product therefore stays between −1 and 1.",
 )

@@ -68,7 +68,7 @@ CLAIM = Claim(
     statement="In PaTH attention, each token removes from all earlier keys their component along one direction. If "
     "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
     "attention that corrects stored values.",
-    short="PaTH's logits equal DeltaNet's weights if each token's direction is its key",
+    short="PaTH's logits equal DeltaNet's weights if each token projects its key out of earlier keys",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -91,8 +91,9 @@ CLAIM = Claim(
     finding="If each token's direction is its key k, PaTH multiplies all earlier keys by I − k kᵀ. DeltaNet "
     "multiplies the matrix in which it stores values by the same factor. Over {n} tokens, PaTH's logits differ from "
     "DeltaNet's attention weights by at most {same}.",
-    details="With rotated keys as directions, PaTH's logits differ from DeltaNet's weights by up to {turned} "
-    "(median over heads). With one direction for all tokens, they differ by up to {fixed}.",
+    details="In PaTH, each token removes from all earlier keys their component along its direction w. If w is a "
+    "rotated key, PaTH's logits differ from DeltaNet's weights by up to {turned} (median over heads). If w is "
+    "the same for all tokens, they differ by up to {fixed}.",
     quantities=(
         Quantity(
             "same",
@@ -102,13 +103,13 @@ CLAIM = Claim(
         ),
         Quantity(
             "turned",
-            "largest difference between PaTH's logits and DeltaNet's weights, with rotated keys as directions, "
-            "median over heads",
+            "largest difference between PaTH's logits and DeltaNet's weights if tokens remove components along "
+            "rotated keys, median over heads",
         ),
         Quantity(
             "fixed",
-            "largest difference between PaTH's logits and DeltaNet's weights, with one direction for all tokens, "
-            "median over heads",
+            "largest difference between PaTH's logits and DeltaNet's weights if all tokens remove the component "
+            "along one direction, median over heads",
         ),
         Quantity("n", "length of this input", "tokens"),
     ),
@@ -121,6 +122,7 @@ CLAIM = Claim(
         log="x",
     ),
     theorem="With strength 1, DeltaNet multiplies the matrix in which it stores values by I − k kᵀ before it stores "
-    "the value of key k. If each token's direction is its key, PaTH multiplies all earlier keys by the same "
-    "matrices. A query therefore has the same dot product with each earlier key in PaTH and in DeltaNet.",
+    "the value of key k. PaTH multiplies all earlier keys by I − w wᵀ, where w is the token's direction. If w is "
+    "the token's key, both use the same matrices. PaTH's logit and DeltaNet's weight are then the same dot "
+    "product of the query with the changed key.",
 )

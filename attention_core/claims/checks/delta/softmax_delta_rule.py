@@ -78,13 +78,13 @@ CLAIM = Claim(
     short="without training, a delta rule nearly reproduces softmax",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
-    experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) the "
-    "article's delta rule, (2) the first-order Taylor expansion of softmax, from which the article derives this "
-    "rule, and (3) the mean of the values. At token t, the delta rule multiplies the matrix in which it stores "
-    "values by 1 − 1/t. It then adds an update of strength 1/t, computed from the matrix before this multiplication. "
-    "The matrix error is the size of the difference from softmax's attention matrix, divided by the size of "
-    "softmax's matrix. The app also shows results with a strength that is limited so that the stored matrix stays "
-    "stable. These results do not affect the verdict.",
+    experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) a delta "
+    "rule, (2) the first-order Taylor expansion of softmax, from which this rule is derived, and (3) the mean of "
+    "the values so far. The delta rule stores values in a matrix. At token t, it multiplies this matrix by 1 − "
+    "1/t and adds an update of strength 1/t, computed from the matrix before the multiplication. The matrix "
+    "error is the size of the difference from softmax's attention matrix, divided by the size of softmax's "
+    "matrix. The app also shows a delta rule with limited strength, whose stored matrix stays stable. It does "
+    "not affect the verdict.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule stores values under keys in a matrix. Token t updates this matrix with strength 1/t. The "
@@ -122,22 +122,23 @@ CLAIM = Claim(
             "share of heads where the delta rule has a smaller matrix error than both the first-order Taylor expansion "
             "of softmax and the mean of the values",
             "%",
-            brief="heads in which the delta rule is closest to softmax",
+            brief="heads in which the delta rule is closest to softmax (of 3 methods)",
             of_heads=True,
         ),
         Quantity("free", "matrix error of the delta rule with strength 1/t at token t, median over heads", share=True),
         Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),
-        Quantity("mean", "matrix error of the mean of the values, median over heads", share=True),
+        Quantity("mean", "matrix error of equal weights (mean of the values), median over heads", share=True),
         Quantity("capped", "matrix error of the delta rule with limited strength, median over heads", share=True),
         Quantity(
             "capped_near",
-            "share of heads where the matrix error of the delta rule with limited strength is at most 50%",
+            "share of heads where the delta rule, with its strength limited for stability, has a matrix error of at "
+            "most 50%",
             "%",
         ),
         Quantity(
             "unstable",
-            "share of the delta rule's updates with strength 1/t at token t that multiply the value stored under the "
-            "token's key by a factor below −1",
+            "share of updates in which the delta rule, with strength 1/t at token t, multiplies the value stored "
+            "under the token's key by a factor below −1",
             "%",
         ),
     ),

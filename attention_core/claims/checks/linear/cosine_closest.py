@@ -70,14 +70,14 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by a simpler function of query and key (kernel). "
     "Among the simple kernels, 1 + cos(q, k) comes closest to softmax.",
-    short="among simple functions that replace softmax's exponential (kernels), 1 + cos(q, k) is the closest",
+    short="of the simple kernels that replace softmax's exponential, 1 + cos(q, k) comes closest to softmax",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
     "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
-    "between query and key. In every head, softmax's matrix is compared with uniform attention (equal weights) and "
-    "with six kernels that have no settings. Matrix error and output error are the relative differences from softmax's "
-    "matrix and output. The article's author later found that 1 + cos works poorly.",
+    "between query and key. In every head, uniform attention (equal weights) and six simple kernels are compared "
+    "with softmax. Matrix error and output error are the relative differences from softmax's matrix and output. "
+    "The author of the article with this claim later found that 1 + cos works poorly.",
     measure=measure,
     numbers=numbers,
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
@@ -103,7 +103,7 @@ CLAIM = Claim(
             "heads",
             "share of heads where linear attention with 1 + cos(q, k) has the smallest matrix error of six kernels",
             "%",
-            brief="heads in which 1 + cos is closest to softmax",
+            brief="heads in which the kernel 1 + cos is closest to softmax",
             of_heads=True,
         ),
         Quantity(

@@ -63,7 +63,7 @@ CLAIM = Claim(
         Quantity(
             "saved",
             "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length",
-            brief="multiply-adds of full ÷ linear attention",
+            brief="multiply-adds: full attention ÷ linear attention",
         ),
         Quantity("longest", "longest measured length", "tokens"),
     ),

@@ -67,7 +67,8 @@ CLAIM = Claim(
         Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))
     ),
     finding="Softmax's exponential enlarges the differences between logits, so fewer keys get most of the weight "
-    "(sparser rows). In {less}% of the heads, softmax has the sparsest rows of four methods.",
+    "(sparser rows). In {less}% of the heads, softmax has sparser rows than linear attention, Hedgehog and "
+    "cosFormer.",
     details="The evenness S is 1 for equal weights, and smaller for sparser rows. Over {heads} heads, its median is "
     "{softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",
     quantities=(

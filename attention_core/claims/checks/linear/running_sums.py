@@ -109,9 +109,9 @@ CLAIM = Claim(
     place=Place("causal", {"c_view": "gradient"}),
     experiment="Causal linear attention keeps a state, the running sum of keys times values. The gradients on this "
     "input are computed in two ways: with running sums, which keep only the current state, and by automatic "
-    "differentiation, which stores the state after every token. Peak memory is counted for one head at its full size "
-    "and at a half, a quarter and an eighth of this size. The length is the largest power of two available, at most "
-    "512 tokens.",
+    "differentiation, which stores the state after every token. Peak memory is counted for one head, with the "
+    "full head size and with a half, a quarter and an eighth of it. The number of tokens is the largest "
+    "available power of two, at most 512.",
     measure=measure,
     numbers=numbers,
     rule="The gradients of linear attention are computed with running sums, and with the state (the sum so far) "
@@ -130,8 +130,8 @@ CLAIM = Claim(
     "gradient entry. Storing all states needs {states} KiB per head.",
     notes=(
         Case(
-            finding="From head size {smallest} to head size {size}, the memory ratio (all states ÷ running sums) "
-            "grows as the head size to the power {growth}.",
+            finding="The memory ratio is the memory with all states stored, divided by the memory with running sums. "
+            "From head size d = {smallest} to d = {size}, it grows as d to the power {growth}.",
             applies=lambda numbers: numbers["smallest"] < numbers["size"],
         ),
         Case(
@@ -149,7 +149,8 @@ CLAIM = Claim(
         ),
         Quantity("size", "head size of this input"),
         Quantity(
-            "growth", "exponent p if the memory ratio (stored states ÷ running sums) grows as dᵖ with head size d"
+            "growth",
+            "growth exponent p of memory with all states stored ÷ memory with running sums (dᵖ for head size d)",
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(

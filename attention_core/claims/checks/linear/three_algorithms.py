@@ -129,11 +129,13 @@ CLAIM = Claim(
         ),
         Quantity(
             "below",
-            "memory for the cumulative sum ÷ memory for the whole attention matrix, at n = d²/2 tokens (d: head size)",
+            "linear attention's memory with a cumulative sum ÷ its memory with the whole attention matrix, at n = "
+            "d²/2 tokens (d: head size)",
         ),
         Quantity(
             "above",
-            "memory for the cumulative sum ÷ memory for the whole attention matrix, at n = 2d² tokens (d: head size)",
+            "linear attention's memory with a cumulative sum ÷ its memory with the whole attention matrix, at n = "
+            "2d² tokens (d: head size)",
         ),
         Quantity("size", "head size d"),
         Quantity("short", "length n = d²/2 for head size d", "tokens"),

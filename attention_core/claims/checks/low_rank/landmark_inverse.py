@@ -47,11 +47,12 @@ CLAIM = Claim(
     "and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix, with one "
-    "landmark for every four tokens. The claim holds if two conditions are met. (1) With the inverse from six "
-    "iterations, as in the paper, the matrix error is smaller than without an inverse in at least {most}% of the "
-    "heads. (2) With the exact inverse, as in the article, the matrix error is smaller than without an inverse in at "
-    "least {most}% of the heads. The claim partly holds if only one condition is met.",
+    rule="Nyström attention inverts the matrix of weights between its landmarks (averaged tokens), with one landmark "
+    "for every four tokens. The matrix error is the relative difference of its attention matrix from softmax's "
+    "matrix. The claim holds if two conditions are met. (1) With an approximate inverse from six iterations, the "
+    "matrix error is smaller than without an inverse in at least {most}% of the heads. (2) With the exact "
+    "inverse, the matrix error is smaller than without an inverse in at least {most}% of the heads. The claim "
+    "partly holds if only one condition is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
     finding="Without the inverse, Nyström attention averages each weight over the landmarks twice, which blurs its "
@@ -67,7 +68,7 @@ CLAIM = Claim(
             "share of heads where the inverse from six iterations lowers Nyström attention's matrix error, compared "
             "with no inverse",
             "%",
-            brief="heads in which the inverse from six iterations lowers Nyström's error",
+            brief="heads in which Nyström's error is lower with a six-iteration inverse than with none",
             of_heads=True,
         ),
         Quantity(

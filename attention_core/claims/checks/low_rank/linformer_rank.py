@@ -78,7 +78,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
-    short="Linformer replaces keys by averages; for the same error, a long text needs no more than a short one",
+    short="Linformer, which averages keys, needs no more averages for the same error on longer texts",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,

@@ -104,7 +104,7 @@ CLAIM = Claim(
             "matrix error of Nyström attention with the inverse from six iterations, median over heads",
             share=True,
         ),
-        Quantity("tokens", "number of tokens, each its own landmark", "tokens"),
+        Quantity("tokens", "number of tokens (every token is a landmark)", "tokens"),
         FUTURE,
     ),
     figure=Figure(

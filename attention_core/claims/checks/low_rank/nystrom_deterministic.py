@@ -92,7 +92,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "nystrom",
-            "difference between Nyström's output and the output of its first run, largest over runs and heads",
+            "difference between Nyström's outputs in the first run and in a later run, largest over later runs and "
+            "heads",
             "%",
             brief="change of Nyström's output from its first run",
         ),

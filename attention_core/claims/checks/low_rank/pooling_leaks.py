@@ -21,7 +21,7 @@ WITHOUT_POOLING = ("softmax", "local", "linear")
 """Variants without pooling, one of each kind."""
 CHANGE_TOLERANCE = 1e-6
 """Relative change from which an output counts as changed; far above float64 rounding."""
-NO_MASK, ON_WEIGHTS, ON_POOLS = ("no mask", "weights on later tokens masked", "pools masked until their last token")
+NO_MASK, ON_WEIGHTS, ON_POOLS = ("no mask", "weights on later tokens masked", "mask on pools that contain later tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +160,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
-    "changes an earlier output. The first mask sets weights on later tokens to zero. The second mask hides each pool "
-    "from all positions before the pool's last token. The claim holds if three conditions are met. (1) Every pooled "
-    "variant leaks with the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without "
-    "pools leaks with the first mask. The claim partly holds if at least {partly} pooled variants leak with the "
-    "first mask.",
+    "changes an earlier output. The first mask sets the weights on later tokens in the final attention matrix to "
+    "zero. The second mask hides each pool from all queries before the pool's last token. The claim, that pools "
+    "leak under either mask, holds if three conditions are met. (1) Every pooled variant leaks with the first "
+    "mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the "
+    "first mask. The claim partly holds if at least {partly} pooled variants leak with the first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),
@@ -232,8 +232,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "inverted",
-            "largest distance from the changed token to an earlier output of Nyström attention that changes, if "
-            "every pool is hidden from queries before the pool's last token",
+            "Nyström attention, with pools that contain later tokens hidden from each query: largest distance from "
+            "the changed token to an earlier output that changes",
             "tokens",
         ),
         Quantity(
@@ -243,13 +243,13 @@ CLAIM = Claim(
         ),
         Quantity(
             "most",
-            "number of queries without any key to attend to if every pool is hidden from queries before the pool's "
-            "last token, largest over variants",
+            "number of queries left without any key if pools that contain later tokens are hidden from each query, "
+            "largest over variants",
         ),
         Quantity("n", "number of queries"),
         Quantity(
             "moved",
-            "number of variants without pools that leak information although weights on later tokens are masked",
+            "number of variants that use no pools but leak information although weights on later tokens are masked",
             brief="variants without pools that leak information although weights on later tokens are masked",
         ),
         Quantity("others", "number of tested variants without pools"),

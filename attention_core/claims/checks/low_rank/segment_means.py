@@ -36,9 +36,9 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention represents all tokens by a few vectors (landmarks). Averages of neighbouring "
-    "tokens are about as accurate landmarks as averages of similar tokens (k-means), which cost more.",
-    short="averaging neighbouring tokens gives landmarks as good as k-means",
+    statement="Nyström attention represents all tokens by a few vectors (landmarks). With averages of neighbouring "
+    "tokens as landmarks, it is about as accurate as with averages of similar tokens (k-means), which cost more.",
+    short="averages of neighbouring tokens are as good landmarks for Nyström as k-means centres",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: means of "
@@ -50,10 +50,11 @@ CLAIM = Claim(
     numbers=numbers,
     rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
     "Its matrix error is the relative difference of its matrix from softmax's matrix. The claim holds if two "
-    "conditions are met. (1) In 75% of the heads, averaging neighbouring tokens gives at most {near}× the matrix "
-    "error of k-means centres. (2) With averages of neighbouring tokens, the median matrix error over heads is at "
-    "most {useful}× that of uniform attention, which gives all keys equal weights. Otherwise, the claim partly holds "
-    "if the first condition is met in 50% of the heads.",
+    "conditions are met. (1) In 75% of the heads, the matrix error with averages of neighbouring tokens is at "
+    "most {near}× the matrix error with k-means centres. (2) With averages of neighbouring tokens, the median "
+    "matrix error over heads is at most {useful}× that of uniform attention, which gives all keys equal weights. "
+    "Otherwise, the claim partly holds if the first condition is met in 50% of the heads. The second condition "
+    "is then not needed.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
@@ -75,7 +76,7 @@ CLAIM = Claim(
             "most",
             "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, third quartile "
             "over heads",
-            brief="matrix error with landmarks from neighbouring tokens ÷ from k-means, third quartile over heads",
+            brief="matrix error with means of neighbours ÷ matrix error with k-means, third quartile over heads",
         ),
         Quantity(
             "segments",

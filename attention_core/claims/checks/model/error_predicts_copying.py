@@ -15,23 +15,24 @@ CLAIM = correlation_claim(
     "replacement. The output error is the relative difference between the outputs of the replacement and of softmax "
     "on the unchanged model's queries, keys and values. It is averaged over heads and layers. The paper compares "
     "approximations by this error, but does not test copying.",
-    rule="Two numbers are measured for each replacement for softmax. The output error is the relative difference of "
-    "its outputs from softmax's outputs. The loss of copying is the share of the gain from copying that the model "
-    "loses. This gain is how much better the model predicts tokens at their second appearance than at their first. A "
-    "rank correlation of 1 means that both numbers rank the replacements in the same order. The claim holds if the "
-    "rank correlation is at least {holds}. It partly holds if it is at least {partly}.",
+    rule="Two numbers are measured for each replacement for softmax. The first is the output error: the relative "
+    "difference of the replacement's outputs from softmax's outputs. The second is the share of the gain from "
+    "copying that the model loses with the replacement. The gain from copying is how much better the original "
+    "model predicts tokens at their second appearance than at their first. If the rank correlation is 1, both "
+    "numbers rank the replacements in the same order. The claim holds if the rank correlation is at least "
+    "{holds}. It partly holds if it is at least {partly}.",
     finding="An error in one layer's output is passed on to all later layers. Over {n} replacements for softmax, "
     "the output error and the loss in copying repeated text have a rank correlation of {rho}, where 1 means the "
     "same ranking.",
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
-    "their first. The loss of copying is the share of this gain that a replacement loses. Kendall's τ, another rank "
-    "correlation, is {tau}. The error and the loss are measured on a sequence that is repeated once: 48 of the "
-    "first {tokens} tokens that SmolLM2 reads.",
+    "their first. The loss of copying is the share of this gain that a replacement loses. Kendall's τ, another "
+    "rank correlation, is {tau}. For the error and the loss, 48 tokens are drawn at random from the first "
+    "{tokens} tokens of the text. The model reads these 48 tokens twice in a row.",
     quantities=(
         Quantity(
             "rho",
             "rank correlation between a replacement's output error and its loss in copying repeated text",
-            brief="rank correlation between output error and loss in copying text",
+            brief="rank correlation of output error and lost share of the gain from copying",
         ),
         Quantity(
             "tau",

@@ -31,8 +31,8 @@ CLAIM = correlation_claim(
         ),
         Quantity(
             "tau",
-            "Kendall's τ, another rank correlation, between the output error of a replacement for softmax and the "
-            "model's perplexity",
+            "Kendall's τ (a rank correlation) between the output error of a replacement for softmax and the model's "
+            "perplexity",
         ),
         Quantity("n", "number of replacements for softmax"),
     ),

@@ -93,12 +93,13 @@ CLAIM = Claim(
         authors="Xiao et al.",
     ),
     place=Place("model", {"m_view": "budget"}),
-    experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, each query "
-    "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. As in the "
-    "paper, the baseline is the unchanged model, which reads the last 36 tokens (32 + 4) again for every prediction. "
-    "Perplexity measures how badly a model predicts the next tokens. To test copying, 48 tokens of the text are "
-    "shuffled once, and the model reads this sequence twice in a row. The second half can be predicted only by "
-    "copying from the first. The gain from copying is how much lower the model's loss is in the second half.",
+    experiment="SmolLM2-135M reads the first 128 tokens of the text, without retraining. In all layers, each query "
+    "attends only to the last 32 tokens (window) and to the first 0, 1, 2, 4 or 8 tokens (sinks). Perplexity "
+    "measures how badly a model predicts the next tokens. The baseline, as in the paper by Xiao et al., is the "
+    "unchanged model. It predicts each token from the 36 tokens (32 + 4) before it alone, and reads them again "
+    "for every prediction. To test copying, 48 tokens of the text are shuffled once, and the model reads this "
+    "sequence twice in a row. The second half can be predicted only by copying from the first. The gain from "
+    "copying is how much lower the model's loss is in the second half.",
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "
@@ -116,9 +117,9 @@ CLAIM = Claim(
     finding="A window of recent tokens hides the first tokens (sinks), on which trained models put spare weight. "
     "With such a window, perplexity (lower is better) is {window}× that of a model that rereads the last 36 tokens "
     "for every prediction. If queries also attend to four sinks, it is {four}×.",
-    details="With a window and the first four tokens (sinks), perplexity is {whole}× that of the unchanged model. A "
-    "model predicts repeated tokens better because it copies them, and {lost}% of this gain is lost. All results are "
-    "for the {tokens} tokens that SmolLM2 reads.",
+    details="If each query attends only to a window and the first four tokens (sinks), perplexity is {whole}× that "
+    "of the unchanged model on the whole text. The gain from copying (better prediction of repeated tokens) "
+    "falls by {lost}%. All results are for the {tokens} tokens that SmolLM2 reads.",
     notes=(
         Case(
             finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
@@ -127,7 +128,8 @@ CLAIM = Claim(
         ),
         Case(
             finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
-            "falls by {gain}%. The claim allows {margin} percentage points more.",
+            "falls by {gain}%. This is {margin} percentage points less than the largest fall that the claim "
+            "allows.",
             applies=lambda numbers: 0 < numbers["gain"] <= MAX_GAIN,
         ),
         Case(
@@ -141,13 +143,13 @@ CLAIM = Claim(
             "four",
             "perplexity with a window and four sinks (first tokens) ÷ perplexity if the last 36 tokens are reread "
             "for each prediction",
-            brief="perplexity with four sinks ÷ perplexity if 36 tokens are reread",
+            brief="perplexity with four sinks ÷ perplexity from the last 36 tokens alone",
         ),
         Quantity(
             "window",
             "perplexity with a window and no sinks (first tokens) ÷ perplexity if the last 36 tokens are reread for "
             "each prediction",
-            brief="perplexity without sinks ÷ perplexity if 36 tokens are reread",
+            brief="perplexity without sinks ÷ perplexity from the last 36 tokens alone",
         ),
         Quantity("whole", "perplexity with a window and four sinks ÷ perplexity of the unchanged model"),
         Quantity(

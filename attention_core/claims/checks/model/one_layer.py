@@ -93,8 +93,8 @@ CLAIM = Claim(
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
     finding="If softmax is replaced in one middle layer, the other layers can compensate for it. The worst "
-    "replacement multiplies perplexity (how badly the model predicts text) by {worst}. Copying helps to predict "
-    "repeated tokens, and at most {lost}% of this gain is lost.",
+    "replacement multiplies perplexity (how badly the model predicts text) by {worst}. No replacement loses more "
+    "than {lost}% of the gain from copying (better prediction of repeated tokens).",
     details="If softmax is replaced in all layers, the best replacement multiplies the perplexity by {best}, and the "
     "worst by {floor}. All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
@@ -105,7 +105,7 @@ CLAIM = Claim(
         ),
         Quantity(
             "lost",
-            "share of the gain from copying repeated tokens that the worst replacement in one middle layer loses",
+            "share of the gain from copying that is lost with the worst replacement in one middle layer",
             "%",
             brief="share of the gain from copying that the worst replacement loses",
         ),

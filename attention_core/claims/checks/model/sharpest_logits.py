@@ -40,19 +40,21 @@ CLAIM = Claim(
     ),
     place=Place("model", {"m_view": "predicts"}),
     experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use "
-    "only nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without "
-    "a decay over distance), or equal weights. The model reads the first 128 tokens of the text. In addition, 48 of "
-    "these tokens are shuffled once, and the model reads this sequence twice in a row. The second half can be "
-    "predicted only by copying from the first. The gain from copying is how much lower the model's loss is in the "
-    "second half. The kept weight is the share of softmax's weight on a query's highest-scoring key that a "
-    "replacement gives to this key. It is averaged over queries, heads and layers.",
+    "only nearby keys (with or without the first tokens), only the largest logits, linear attention (with or "
+    "without a decay over distance), or equal weights. The model reads the first 128 tokens of the text. To test "
+    "copying, 48 of these tokens are shuffled once, and the model reads this sequence twice in a row. The second "
+    "half can be predicted only by copying from the first. The gain from copying is how much lower the model's "
+    "loss is in the second half. For each query, softmax gives a certain weight to the highest-scoring key. The "
+    "kept weight is the share of it that a replacement gives to the same key, averaged over queries, heads and "
+    "layers.",
     measure=replacement_rows,
     numbers=numbers,
-    rule="A replacement for softmax keeps each query's highest weight if it gives the highest-scoring key, on "
-    "average, at least {keeps}% of its weight under softmax. The replacement works if it multiplies the model's "
-    "perplexity (how badly it predicts text) by at most {survives}. The claim holds if two conditions are met. (1) "
-    "Every replacement that keeps the highest weight works. (2) No other replacement works. The claim partly holds "
-    "if most replacements that keep the highest weight work, and most others do not.",
+    rule="For each query, consider the weight that softmax gives to the highest-scoring key. A replacement for "
+    "softmax keeps this highest weight if it gives the same key at least {keeps}% of it, on average. A "
+    "replacement works if the model's perplexity (how badly it predicts text) is at most {survives}× that of the "
+    "unchanged model. The claim holds if two conditions are met. (1) Every replacement that keeps the highest "
+    "weight works. (2) No other replacement works. The claim partly holds if most replacements that keep the "
+    "highest weight work, and most others do not.",
     bounds={"keeps": MIN_KEPT, "survives": MAX_RATIO},
     verdict=Rule(
         requires=all_of(
@@ -64,23 +66,24 @@ CLAIM = Claim(
     finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) stays within a "
     "limit. This is true for {alive} of the {keepers} replacements that, on average, keep at least half of each "
     "query's highest weight, and for {spared} of the {others} others.",
-    details="A model predicts repeated tokens better because it copies them. At least half of this gain remains with "
-    "{copying} of the replacements that keep each query's highest weight, and with {others_copying} of the others. "
-    "The kept share of the highest weight and the perplexity have a rank correlation of {rho}, where −1 means "
-    "opposite rankings. All results are for the {tokens} tokens that SmolLM2 reads.",
+    details="The gain from copying is how much better a model predicts repeated tokens because it copies them. At "
+    "least half of this gain remains with {copying} of the replacements for softmax that keep each query's "
+    "highest weight, and with {others_copying} of the other replacements. Over all replacements, perplexity and "
+    "the kept share of the highest weight have a rank correlation of {rho}, where −1 means opposite rankings. "
+    "All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "alive",
-            "number of replacements that keep each query's highest weight and work (low perplexity)",
-            brief="working replacements that keep each query's highest weight",
+            "number of replacements for softmax with low perplexity that keep each query's highest weight",
+            brief="replacements with low perplexity that keep each query's highest weight",
         ),
         Quantity("keepers", "number of replacements that keep each query's highest weight"),
         Quantity(
             "spared",
-            "number of replacements that do not keep each query's highest weight, but work (low perplexity)",
-            brief="working replacements that do not keep each query's highest weight",
+            "number of replacements for softmax with low perplexity that do not keep each query's highest weight",
+            brief="replacements with low perplexity that do not keep each query's highest weight",
         ),
-        Quantity("others", "number of replacements that do not keep each query's highest weight"),
+        Quantity("others", "number of replacements that keep less than half of each query's highest weight"),
         Quantity(
             "copying",
             "number of replacements that keep each query's highest weight and at least half of the gain from copying "
@@ -93,8 +96,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "rho",
-            "rank correlation between the share of each query's highest weight that a replacement keeps and the "
-            "model's perplexity",
+            "rank correlation, over all replacements, between perplexity and the kept share of each query's highest "
+            "weight",
         ),
         TOKENS,
     ),

@@ -109,12 +109,13 @@ CLAIM = Claim(
     "replaces softmax's exponential with the square of each positive logit, is measured in the same way.",
     measure=measure,
     numbers=numbers,
-    rule="The effective number of keys over which a query spreads its weight grows as nᵖ, where n is the number of "
-    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and beyond "
-    "it. The claim holds if multiplying the logits by the log n factor brings p to between −{steady} and {steady} in "
-    "both ranges. It partly holds if this is true in only one range, or if the factor reduces the size of p to at "
-    "most {flatter}% in both ranges. For comparison, squared ReLU replaces softmax. The claim holds, even partly, "
-    "only if the factor changes the entropy of squared ReLU by at most {moved} nats.",
+    rule="The effective number of keys, over which a query spreads its weight, grows as nᵖ, where n is the number of "
+    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and "
+    "beyond it. The log n factor on the logits is a number proportional to log n. The claim holds if this factor "
+    "brings p to between −{steady} and {steady} in both ranges. It partly holds if p is between these limits in "
+    "only one range, or if the factor reduces the size of p to at most {flatter}% in both ranges. For "
+    "comparison, squared ReLU replaces softmax. The claim can hold or partly hold only if the factor changes the "
+    "entropy of squared ReLU by at most {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),
@@ -131,25 +132,25 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "scaled",
-            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens up to the base length, with "
-            "the log n factor",
-            brief="exponent p if effective keys grow as nᵖ in short texts, with the log n factor",
+            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) up to the base length, with "
+            "the log n factor on the logits",
+            brief="growth exponent p of effective keys (nᵖ) in short texts, with the log n factor on the logits",
         ),
         Quantity(
             "plain",
-            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens up to the base length, "
-            "without the log n factor",
+            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) up to the base length, "
+            "without the log n factor on the logits",
         ),
         Quantity(
             "scaled_beyond",
-            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens beyond the base length, with "
-            "the log n factor",
-            brief="exponent p if effective keys grow as nᵖ in long texts, with the log n factor",
+            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, with "
+            "the log n factor on the logits",
+            brief="growth exponent p of effective keys (nᵖ) in long texts, with the log n factor on the logits",
         ),
         Quantity(
             "plain_beyond",
-            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens beyond the base length, "
-            "without the log n factor",
+            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, "
+            "without the log n factor on the logits",
         ),
         Quantity(
             "base", "base length, which separates short from long texts; the log n factor is 1 at this length", "tokens"

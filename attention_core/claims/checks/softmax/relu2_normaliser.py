@@ -47,8 +47,8 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
     points_by_head = {head: sorted(head_points) for head, head_points in sorted(points.items()) if len(head_points) > 1}
     if not points_by_head:
         raise UntestableError(
-            "No head has positive logits at two lengths, so the growth of its row sums with "
-            "squared ReLU cannot be measured. Choose another head or input."
+            "To measure the growth of squared ReLU's row sums, a head needs positive logits at two or more lengths. "
+            "No head has them. Choose another head or input."
         )
     for head, head_points in points_by_head.items():
         start, log_start = head_points[0]
@@ -102,7 +102,7 @@ CLAIM = Claim(
         Quantity(
             "exponent",
             "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, median over heads",
-            brief="exponent p if the row sums grow as nᵖ for n tokens",
+            brief="growth exponent p of squared ReLU's row sums (nᵖ for n tokens)",
         ),
         Quantity(
             "slower",
@@ -112,14 +112,16 @@ CLAIM = Claim(
             of_heads=True,
         ),
         Quantity("lowest", "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, smallest over heads"),
-        Quantity("curve", "exponent p if the median growth of the row sums over heads is nᵖ for n tokens"),
+        Quantity(
+            "curve", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), fitted to the median over heads"
+        ),
     ),
     figure=Figure(
         x="n",
         y="growth",
         by="growing",
         x_title="tokens n",
-        y_title="growth factor since the shortest length (×)",
+        y_title="growth factor relative to the shortest length (×)",
         log="xy",
     ),
     needs=2 * SHORTEST,
