@@ -280,7 +280,19 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
 def notes(question: Question) -> str:
     """Return the effect of RoPE on a dot product, and the meaning of the bound."""
     text = _(
-        "- RoPE groups the d coordinates of every query and key into pairs. It rotates pair p by the token's position times $\\theta_p$. The vectors keep their lengths.\n- $h_p$ in the formula is pair p of the query times the conjugate of pair p of the key, as complex numbers and before the rotation. Beyond the last pair, $h_p$ is 0.\n- $S_p$ is the sum of the rotations $e^{\\mathrm{i}(i-j)\\theta_r}$ of the first p pairs. The upper bound on the dot product is the sum of all $|S_p|$, multiplied by a factor that does not depend on the distance.\n- [The article](https://kexue.fm/archives/8265) shows that the mean of $|S_p|$ over p falls with distance, so the **bound** falls. The dot product itself need not fall. For random queries and keys, it has mean 0 at every distance.\n- n is the number of tokens. A head's value at one distance is the mean over all allowed query–key pairs at this distance. Distances up to three quarters of n are measured.\n- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n- A value “beyond distance n / 2” is the mean over all measured distances greater than n / 2."
+        "- RoPE groups the d coordinates of every query and key into pairs. It rotates pair p by the token's position "
+        "times $\\theta_p$. The vectors keep their lengths.\n"
+        "- $h_p$ in the formula is pair p of the query times the conjugate of pair p of the key, as complex numbers "
+        "and before the rotation. Beyond the last pair, $h_p$ is 0.\n"
+        "- $S_p$ is the sum of the rotations $e^{\\mathrm{i}(i-j)\\theta_r}$ of the first p pairs. The upper bound on "
+        "the dot product is the sum of all $|S_p|$, multiplied by a factor that does not depend on the distance.\n"
+        "- [The article](https://kexue.fm/archives/8265) shows that the mean of $|S_p|$ over p falls with distance, "
+        "so the **bound** falls. The dot product itself need not fall. For random queries and keys, it has mean 0 at "
+        "every distance.\n"
+        "- n is the number of tokens. A head's value at one distance is the mean over all allowed query–key pairs at "
+        "this distance. Distances up to three quarters of n are measured.\n"
+        "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
+        "- A value “beyond distance n / 2” is the mean over all measured distances greater than n / 2."
     )
     return f"{text}\n- {position_origin(question.source)}"
 

@@ -256,8 +256,8 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]
         if len(solving) == 1
         else (
             N_(
-                "{fast} learns to recall {own} pairs (step {step}) sooner than {names}, but with {pairs} only "
-                "these slower variants still reach an accuracy of {most}."
+                "{fast} learns to recall {own} pairs at step {step}, sooner than {names}. With {pairs}, however, "
+                "only these slower variants still reach an accuracy of {most}."
             ),
             {fast},
         )

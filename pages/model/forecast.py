@@ -125,8 +125,8 @@ def _order(name: str, rho: float, n: int) -> str:
         )
     if rho >= SIMILAR_ORDER:
         return _(
-            "**The output error orders the variants roughly as their {name} does** (rank correlation {rho} over {n} "
-            "points).",
+            "**Output error and {name} rank the variants in roughly the same order** (rank correlation {rho} over "
+            "{n} points).",
             **values,
         )
     return _(

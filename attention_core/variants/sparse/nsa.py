@@ -222,8 +222,8 @@ VARIANT = Variant(
             title="Compressed branch",
             symbol="A^{(1)}",
             formula=r"A^{(1)}_{ij} = \frac{B_{i\,b(j)}}{|b(j)|}",
-            mechanism="The first of the three attentions (branches) is over the means of blocks. The weight of a mean "
-            "is spread evenly over the tokens of its block.",
+            mechanism="The first of the variant's three branches is softmax attention to the means of blocks. The "
+            "weight of a mean is spread evenly over the tokens of its block.",
         ),
         Intermediate(
             name="selected",
@@ -247,10 +247,11 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="In the paper (NSA), the gates and the vectors that summarise blocks are learned. Each of the three "
-    "attentions (branches) has keys and values of its own, and the first block is always selected. Here, gates are "
-    "constants, and blocks are summarised by their means. The weights of a row sum to the sum of the gates. With a "
-    "causal mask, the branch over block means has no weight until the first block is complete.",
+    note="This variant has three branches: attention to block means, to selected blocks and to a local window. In "
+    "the paper (NSA), the gates and the vectors that summarise blocks are learned, each branch has its own keys "
+    "and values, and the first block is always selected. Here, gates are constants, and blocks are summarised by "
+    "their means. The weights of a row sum to the sum of the gates. With a causal mask, the branch over block "
+    "means has no weight until the first block is complete.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

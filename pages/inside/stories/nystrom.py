@@ -213,9 +213,13 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
     """
     values = {"without": percent(without), "error": percent(error), "largest": number(largest)}
     if values["without"] == values["error"]:
-        return _("**Here, Z makes no difference: without it, the matrix error is {without} too.**", **values)
+        return _(
+            "**Here, the inverse Z hardly changes the matrix error: it is {without} with and without Z.**", **values
+        )
     if without > error:
-        return _("**Here, Z helps: without it, the matrix error is {without} instead of {error}.**", **values)
+        return _(
+            "**Here, the inverse Z reduces the matrix error from {without} (without Z) to {error} (with Z).**", **values
+        )
     return paragraph(
         _(
             "**Here, the inverse Z increases the matrix error from {without} (without Z) to {error} (with Z).**",
@@ -392,7 +396,8 @@ def _directions(data: HeadData, key: str) -> None:
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
     st.markdown("**" + _("The iteration inverts small singular values last") + "**")
-    st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
+    sentence = exact_inverse_sentence if data.setting("inverse") == "exact" else inverted_sentence
+    st.caption(sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
     left, right = st.columns(2)
     with left:
         pictures.lines(
@@ -436,6 +441,22 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> st
         "The iteration computes an approximate inverse Z of M. After {n} iterations, the product M Z scales {done} "
         "of the {m} singular vectors of M by at least 0.9. With the exact inverse, the factor is 1 for all singular "
         "vectors, including the one with the smallest singular value ({least}).",
+        n=iterations,
+        done=done,
+        m=m,
+        least=number(smallest),
+    )
+
+
+def exact_inverse_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
+    """Return the ``inverted_sentence`` for an exact inverse Z, which is only compared with the iteration."""
+    return _n(
+        "Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1, including the one with the "
+        "smallest singular value ({least}). With an approximate inverse from {n} iteration, M Z would scale {done} of "
+        "the {m} singular vectors by at least 0.9.",
+        "Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1, including the one with the "
+        "smallest singular value ({least}). With an approximate inverse from {n} iterations, M Z would scale {done} of "
+        "the {m} singular vectors by at least 0.9.",
         n=iterations,
         done=done,
         m=m,

@@ -143,7 +143,6 @@ def _features(data: HeadData) -> Step:
     parts = _anatomy(data) if data.causal else data.parts
     q, k = parts["query_features"], parts["key_features"]
     bearing = factors.participation_ratio(q * k.sum(0))
-    captions = _("relative values, scaled for each query"), _("divided by the feature's largest value")
     return Step(
         title=_("Features"),
         mechanism=_(
@@ -168,8 +167,28 @@ def _features(data: HeadData) -> Step:
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
-        draw=lambda key: pictures.features(data, q, k, key, captions),
+        draw=lambda key: pictures.features(data, q, k, key, feature_captions(data.setting("kind"))),
     )
+
+
+def feature_captions(kind: str) -> tuple[str, str]:
+    """Return how the drawn features of queries and of keys are scaled, compared with their formula.
+
+    Factors per query cancel when rows are divided by their sums, and so do factors per feature that queries and keys
+    share inversely.
+
+    Args:
+        kind: the kind of feature.
+    """
+    if kind in POSITIVE:
+        return (
+            _("times each feature's largest value in φ(k); maximum 1 per query"),
+            _("divided by the feature's largest value"),
+        )
+    common = _("all features multiplied by the same factor")
+    if kind == "trig":
+        return _("each query's features scaled to the same length"), common
+    return common, common
 
 
 def _estimate(data: HeadData) -> Step:

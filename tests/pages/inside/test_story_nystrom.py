@@ -11,6 +11,7 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from pages.inside.headline import headline
 from pages.inside.stories import nystrom
 from pages.inside.stories.nystrom import (
+    exact_inverse_sentence,
     inverse_effect,
     inverse_sentence,
     inverse_size,
@@ -164,3 +165,19 @@ def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, wo
 def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
     text = "**Here, Z does harm: without it, the matrix error is 40% instead of 43%.**"
     assert inverse_effect(0.4, 0.43, largest, averaged=averaged) == text
+
+
+@pytest.mark.parametrize("inverse", ["iterative", "exact"])
+def test_the_singular_vectors_are_described_for_the_chosen_inverse(inverse):
+    text = spoken(open_story(step="3", inside=f"nystrom~landmarks~6~inverse~{inverse}"), "caption")
+    assert ("Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1" in text) == (
+        inverse == "exact"
+    )
+    assert ("The iteration computes an approximate inverse Z of M." in text) == (inverse == "iterative")
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 iteration, M Z would"), (2, "2 iterations, M Z would")])
+def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words):
+    assert exact_inverse_sentence(2, 6, count, 0.5).endswith(
+        f"(0.50). With an approximate inverse from {words} scale 2 of the 6 singular vectors by at least 0.9."
+    )

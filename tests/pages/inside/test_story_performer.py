@@ -5,13 +5,19 @@ import math
 import numpy as np
 import pytest
 import torch
-from driver import charts, curves, spoken
-from stories import head, open_step, said, source
+from driver import board, charts, curves, spoken
+from stories import data, head, open_step, said, source
 
 import attention_core as ac
 from app.figures.lines.spread import Spread
 from attention_core.experiments import performer_error
-from pages.inside.stories.performer import bias_sentence, estimate_sentence, fall_sentence, mean_formula
+from pages.inside.stories.performer import (
+    bias_sentence,
+    estimate_sentence,
+    fall_sentence,
+    feature_captions,
+    mean_formula,
+)
 
 
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
@@ -176,3 +182,41 @@ def test_bias_and_spread_explain_the_median_estimate(kind, row_norms, middle, wo
     formula = mean_formula(kind, row_norms)
     assert (r"\approx" in formula) == ("biased" in words and "unbiased" not in words)
     assert (r"\theta" in formula) == (kind == "relu")
+
+
+def formula_features(x, directions, kind):
+    """Return the features of queries or keys by the formula of the story."""
+    x = x / x.shape[-1] ** 0.25
+    projections, half_norm, m = x @ directions.T, (x**2).sum(-1, keepdims=True) / 2, len(directions)
+    return {
+        "positive": lambda: np.exp(projections - half_norm) / m**0.5,
+        "hyperbolic": lambda: np.exp(np.hstack([projections, -projections]) - half_norm) / (2 * m) ** 0.5,
+        "trig": lambda: np.exp(half_norm) * np.hstack([np.cos(projections), np.sin(projections)]) / m**0.5,
+        "relu": lambda: np.maximum(projections, 0) / m**0.5,
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", ["positive", "hyperbolic", "trig", "relu"])
+def test_the_captions_of_the_features_say_how_they_are_scaled(kind):
+    parts = data(ac.get("performer", kind=kind, features=6)).parts
+    drawn = parts["query_features"], parts["key_features"]
+    exact = [formula_features(x.numpy(), parts["directions"], kind) for x in head()[:2]]
+    largest = exact[1].max(0)
+    scaled = {
+        "divided by the feature's largest value": lambda x: x / largest,
+        "times each feature's largest value in φ(k); maximum 1 per query": lambda x: (
+            x * largest / (x * largest).max(-1, keepdims=True)
+        ),
+        "each query's features scaled to the same length": lambda x: (
+            x * np.linalg.norm(drawn[0][0]) / np.linalg.norm(x, axis=-1, keepdims=True)
+        ),
+        "all features multiplied by the same factor": lambda x: x * np.linalg.norm(drawn[1]) / np.linalg.norm(exact[1]),
+    }
+    for found, features, caption in zip(drawn, exact, feature_captions(kind), strict=True):
+        assert found == pytest.approx(scaled[caption](features), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["positive", "trig", "relu"])
+def test_the_panels_of_the_features_have_the_captions_of_their_kind(kind):
+    panels = board(open_step(ac.get("performer", kind=kind, features=6), 3), "inside.performer.3")[1]
+    assert [panel["caption"] for panel, _values in panels.values()] == [*feature_captions(kind)]

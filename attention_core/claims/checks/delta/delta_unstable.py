@@ -14,7 +14,7 @@ from attention_core.claims.rule import Condition, Numbers, parts
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, UNSTABLE = 2.0, 2.1
-HALF, WHOLE = "stored values after half of the text", "stored values after the whole text"
+HALF, WHOLE = "growth factor after half of the text", "growth factor after the whole text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,8 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "same",
-            "largest difference between PaTH's logits and DeltaNet's weights, with keys as directions",
+            "largest difference between PaTH's logits and DeltaNet's weights if tokens remove components along their "
+            "own keys",
             digits=2,
             bound=True,
         ),

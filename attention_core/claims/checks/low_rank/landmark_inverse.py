@@ -75,7 +75,7 @@ CLAIM = Claim(
             "exact_wins",
             "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
             "%",
-            brief="heads in which the exact inverse lowers Nyström's error",
+            brief="heads in which Nyström's error is lower with the exact inverse than with none",
             of_heads=True,
         ),
         Quantity("double", "matrix error of Nyström attention without an inverse, median over heads", share=True),

@@ -238,8 +238,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "fewest",
-            "number of queries without any key to attend to if every pool is hidden from queries before the pool's "
-            "last token, smallest over variants",
+            "number of queries left without any key if pools that contain later tokens are hidden from each query, "
+            "smallest over variants",
         ),
         Quantity(
             "most",

@@ -70,7 +70,7 @@ CLAIM = Claim(
         Quantity(
             "ratio",
             "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, median over heads",
-            brief="matrix error with landmarks from neighbouring tokens ÷ from k-means, median over heads",
+            brief="matrix error with means of neighbours ÷ matrix error with k-means, median over heads",
         ),
         Quantity(
             "most",

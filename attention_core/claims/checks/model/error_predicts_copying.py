@@ -9,12 +9,12 @@ CLAIM = correlation_claim(
     short="output error predicts how well models copy repeated text",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: local "
     "windows with and without the first tokens (sinks), top-k, linear attention, retention, and the mean of the "
-    "values. To test copying, 48 tokens of the text are shuffled once, and the model reads this sequence twice in a "
-    "row. The second half can be predicted only by copying the first. The gain from copying is how much better the "
-    "second half is predicted than the first. The loss of copying is the share of this gain that is lost with a "
-    "replacement. The output error is the relative difference between the outputs of the replacement and of softmax "
-    "on the unchanged model's queries, keys and values. It is averaged over heads and layers. The paper compares "
-    "approximations by this error, but does not test copying.",
+    "values. To test copying, 48 tokens of the text are shuffled once, and the model reads this sequence twice "
+    "in a row. The second half can be predicted only by copying the first. The gain from copying is how much "
+    "better the second half is predicted than the first. The lost share is the part of this gain that is lost "
+    "with a replacement. The output error is the relative difference between the outputs of the replacement and "
+    "of softmax on the unchanged model's queries, keys and values. It is averaged over heads and layers. The "
+    "paper compares approximations by this error, but does not test copying.",
     rule="Two numbers are measured for each replacement for softmax. The first is the output error: the relative "
     "difference of the replacement's outputs from softmax's outputs. The second is the share of the gain from "
     "copying that the model loses with the replacement. The gain from copying is how much better the original "
@@ -25,8 +25,8 @@ CLAIM = correlation_claim(
     "the output error and the loss in copying repeated text have a rank correlation of {rho}, where 1 means the "
     "same ranking.",
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
-    "their first. The loss of copying is the share of this gain that a replacement loses. Kendall's τ, another "
-    "rank correlation, is {tau}. For the error and the loss, 48 tokens are drawn at random from the first "
+    "their first. The lost share is the part of this gain that a replacement loses. Kendall's τ, another rank "
+    "correlation, is {tau}. For the error and the lost share, 48 tokens are drawn at random from the first "
     "{tokens} tokens of the text. The model reads these 48 tokens twice in a row.",
     quantities=(
         Quantity(

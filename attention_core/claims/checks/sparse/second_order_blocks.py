@@ -13,7 +13,12 @@ from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.ops.blocks import key_blocks
 
-MEAN, SECOND, BOUND, MASS = ("by mean key", "by mean and covariance of keys", "by bound on logits", "by true weight")
+MEAN, SECOND, BOUND, MASS = (
+    "selected by mean key",
+    "selected by mean and covariance of keys",
+    "selected by bound on logits",
+    "selected by true weight",
+)
 SCORES = {MEAN: key_blocks.MEAN, SECOND: key_blocks.SECOND, BOUND: key_blocks.BOUND, MASS: key_blocks.MASS}
 """The score of a block by the name of its line in the figure."""
 BLOCK, BUDGETS, JUDGED_BUDGET = 8, (1, 2, 4), 2
