@@ -147,7 +147,11 @@ CASES = {
         "208 numbers. Choose smaller values, so that the product is at most 192",
     ),
     "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "For tokens, use a number from 1 to 12 instead of 13"),
-    "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes. Upload at most 2,000"),
+    "upload_bytes": (
+        2000,
+        lambda n: read(padded(n)),
+        "2,001 bytes, but the limit is 2,000 bytes. Upload a smaller file",
+    ),
     "upload_magnitude": (100, lambda n: read(upload(largest=n)), r"values up to 101\. .* to at most 100"),
     "upload_members": (
         5,

@@ -46,7 +46,7 @@ def test_matrices_are_rectangular(view, more):
         assert np.isnan(found["topk"]).sum() == 5 * 6
 
 
-LEFT_OUT = ":material/block: These variants are left out because the keys belong to another sequence than the queries"
+LEFT_OUT = ":material/block: These variants are left out because the queries and the keys come from different sequences"
 ONE_LEFT_OUT = LEFT_OUT.replace("These variants are", "This variant is")
 
 
@@ -63,7 +63,7 @@ def test_variants_of_one_sequence_are_left_out_with_their_reasons():
     alone = upload("matrices", variants=("softmax", "local", "linear"))
     assert left_out(alone) == [f"{ONE_LEFT_OUT}: Local ({local})."]
     reason = ac.variant("local").cross_reason
-    text = "This variant is left out because the keys belong to another sequence than the queries: "
+    text = "This variant is left out because the queries and the keys come from different sequences: "
     assert text + reason in [each.value for each in at.info]
 
 

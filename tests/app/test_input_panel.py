@@ -131,9 +131,13 @@ def test_positions_that_a_model_does_not_allow_are_refused_on_the_page(monkeypat
 @pytest.mark.parametrize(
     ("alone", "others", "expected"),
     [
-        (["Softmax", "Local"], [], ["only these scores: Softmax and Local."]),
+        (["Softmax", "Local"], [], ["only on the scores q·k / √d: Softmax and Local."]),
         ([], ["Linear"], ["or gates: Linear."]),
-        (["Softmax"], ["Linear", "Performer"], ["only these scores: Softmax.", "or gates: Linear and Performer."]),
+        (
+            ["Softmax"],
+            ["Linear", "Performer"],
+            ["only on the scores q·k / √d: Softmax.", "or gates: Linear and Performer."],
+        ),
     ],
 )
 def test_the_page_says_for_which_variants_two_coordinates_are_alibi(alone, others, expected):

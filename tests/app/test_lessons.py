@@ -108,7 +108,7 @@ def _last_entropy(at, attention):
 
 def _slope(at, attention):
     name = "Softmax · log n scaling, n₀ 512" if attention.key == "softmax_log_n" else label(attention)
-    return float(table(at)["slope of H against log n"].loc[name])
+    return float(table(at)["slope of entropy against log n"].loc[name])
 
 
 def _error(at, attention):
@@ -382,8 +382,8 @@ MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_me
         (None, 3.0, "No."),
         (40.0, None, "Answer: 40%."),
         (40.0, 45.0, "Your guess: 45%. Answer: 40%. Your guess is close."),
-        (40.0, 46.0, "Your guess: 46%. Answer: 40% (6 percentage points lower)."),
-        (40.0, 34.0, "Your guess: 34%. Answer: 40% (6 percentage points higher)."),
+        (40.0, 46.0, "Your guess: 46%. Answer: 40%. The answer is 6 percentage points lower."),
+        (40.0, 34.0, "Your guess: 34%. Answer: 40%. The answer is 6 percentage points higher."),
         (-40.0, None, "Answer: −40%."),
     ],
 )

@@ -187,7 +187,7 @@ def test_more_series_than_colours_repeat_colours_without_grey():
         ("delta 规则，步长 1/t", ["delta 规则，", "步长 1/t"]),
         ("双重 softmax", ["双重 softmax"]),
         ("融合算子（不存储矩阵）", ["融合算子", "（不存储矩阵）"]),
-        ("秩与 Linformer 相同的最佳矩阵", ["秩与 Linformer", "相同的最佳矩阵"]),
+        ("秩与 Linformer 相同的最佳近似", ["秩与 Linformer", "相同的最佳近似"]),
         ("delta rule, capped steps", ["delta rule,", "capped steps"]),
     ],
 )

@@ -93,7 +93,7 @@ def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, f
     machine = "this machine" if live else r"A \*GPU\*"
     if where == "at":
         more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
-        more += "lengths at which variants become faster may differ in another run."
+        more += "lengths from which variants are faster than softmax may differ in another run."
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
     assert summary_text(whole) == f"{finding} ({machine}, 16 to 64 tokens).{more}"
     assert crossing_text(whole[1]) == cell
@@ -107,8 +107,8 @@ def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
     faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
-    certain = "Each time was measured in only one round, so the lengths at which variants become faster may "
-    certain += "differ in another run."
+    certain = "Each time was measured in only one round, so the lengths from which variants are faster than "
+    certain += "softmax may differ in another run."
     assert summary_text(series(times | others)) == (
         f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this machine, 16 to 64 tokens). "
         "**Sparse** shows no clear difference in time from softmax at the longest length. "

@@ -55,7 +55,7 @@ def test_softmax_takes_all_arguments_of_torchs_function_in_its_order():
         ({"attn_mask": torch.ones(24, dtype=torch.bool)}, r"the shape \(24,\)"),
         ({"attn_mask": torch.ones(4, 1, 24, dtype=torch.bool)}, r"the shape \(4, 1, 24\)"),
         ({"attn_mask": torch.ones(1, 24) > 0, "key_mask": torch.ones(24) > 0}, "both set"),
-        ({"attn_mask": torch.ones(1, 24) > 0, "is_causal": True}, "no key may be hidden"),
+        ({"attn_mask": torch.ones(1, 24) > 0, "is_causal": True}, "a key mask is not allowed"),
     ],
 )
 def test_arguments_that_mean_something_else_are_refused_with_a_reason(settings, reason):

@@ -73,8 +73,8 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         "averages neighbouring tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” gives 77% of its attention to “animal”. This share is 51% with Nyström, 10% with Linear, "
-        "8% with equal weights and 0% with Local."
+        "With softmax, “it” gives 77% of its attention to “animal”. For comparison, this share is 51% with Nyström, "
+        "10% with Linear, 8% with equal weights and 0% with Local."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -86,7 +86,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(finding).to_contain_text("This share is 77% with Local,")
+    expect(finding).to_contain_text("For comparison, this share is 77% with Local,")
     expect(summary).not_to_contain_text("Local")
     page.wait_for_timeout(600)  # This is longer than the pause in a drag after which the browser reports to the server.
     assert len(asked) == before, "arcs follow the hand without a request"
@@ -261,13 +261,13 @@ def text_of(window):
     ],
 )
 def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, said):
-    shares = "This share is 25% with equal weights and 0% with X."
+    shares = "For comparison, this share is 25% with equal weights and 0% with X."
     assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {said} {shares}"
 
 
 def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(text_of):
     others = [("A", [0, -0.02, 0, 0]), ("B", [0, math.nan, 1, 0]), ("C", [0, 0.004, 0, 0]), ("D", [0, 0.9, 0, 0])]
-    shares = "This share is 90% with D, 25% with equal weights, <1% with C, 0% with B and −2% with A."
+    shares = "For comparison, this share is 90% with D, 25% with equal weights, <1% with C, 0% with B and −2% with A."
     finding = f"With softmax, “it” gives 80% of its attention to “animal”. {shares}"
     assert text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0] == finding
 

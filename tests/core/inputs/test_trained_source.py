@@ -161,7 +161,7 @@ def test_words_describe_a_run_completely(words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "A training run needs a task and a variant. Write for example: recall softmax."),
+        ((), "A training run needs a task and a variant, for example “recall softmax”."),
         (("recal", "softmax"), "There is no task 'recal'. Did you mean 'recall'?"),
         (("recall", "softmin"), "There is no attention variant 'softmin'."),
         (("recall", "nystrom"), "Nyström cannot be trained on this task: "),

@@ -360,9 +360,9 @@ def test_a_directory_of_many_members_is_not_read(monkeypatch):
 
 
 def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
-    assert "has 68,157,442 bytes. Upload at most 67,108,864," in refusal(b"PK" + bytes(65 * 2**20))
+    assert "has 68,157,442 bytes, but the limit is 67,108,864 bytes. " in refusal(b"PK" + bytes(65 * 2**20))
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
-    assert "Upload at most 16,777,216," in refusal(b"PK" + bytes(17 * 2**20))
+    assert "but the limit is 16,777,216 bytes. " in refusal(b"PK" + bytes(17 * 2**20))
     assert "use a number from 1 to 512" in refusal(save(**triple(600, 2)))
 
 

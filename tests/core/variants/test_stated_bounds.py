@@ -30,7 +30,7 @@ def opposed(n=32, d=8):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("q_k", [normal(2, 3, 40, 8), opposed()], ids=["even", "opposed"])
 def test_cosine_weights_are_within_the_bound(q_k, causal):
-    bound = said(ac.variant("cosine").note, r"at most (.*) times the mean weight of its row")
+    bound = said(ac.variant("cosine").note, r"a weight is at most (.*) times the mean weight\.")
     q, k = q_k
     A = ac.get("cosine").weights(q, k, causal=causal)
     cosines = torch.nn.functional.cosine_similarity(q[..., :, None, :], k[..., None, :, :], dim=-1)
@@ -96,7 +96,9 @@ def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 50])
 @pytest.mark.parametrize("levels", [1, 2, 3, 128])
 def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
-    factor = int(said(ac.variant("pyramid").note, r"at most (\d+) times the setting “levels”"))
+    note = ac.variant("pyramid").note
+    factor = int(said(note, r"is therefore at most (\d+) times “levels”"))
+    assert factor == sum(map(int, said(note, r"(\d+), (\d+), (\d+) or (\d+) times the setting “levels”")))
     attention, x = ac.get("pyramid", levels=levels), normal(n, 4)
     pools = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
     assert len(pools) <= factor * levels
@@ -115,7 +117,7 @@ def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("size", [3, 8])
 def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
-    assert "at most twice this number of tokens" in help_of("reformer", "bucket_size")
+    assert "it therefore attends to at most 2c tokens" in help_of("reformer", "bucket_size")
     attention = ac.get("reformer", bucket_size=size, rounds=1)
     seen = attention.variant.pattern(normal(150, 6), normal(150, 6), attention.params, causal=causal)
     assert seen.sum(-1).max() <= 2 * size
@@ -123,9 +125,14 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
 
 def test_nonlocal_similarities_match_their_description():
     note = ac.variant("nonlocal").note
-    normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
+    normalised, *unnormalised = said(
+        note,
+        r'With "(\w+)", a softmax of dot products, rows sum to one\. '
+        r'With "(\w+)" and "(\w+)", they generally do not\.',
+    )
+    assert {normalised, *unnormalised} == {"gaussian", "dot", "concat"}
     negative = said(
-        note, r'Only with "(\w+)" can weights be negative\. For n tokens, the time is proportional to n with "\1"'
+        note, r'With "(\w+)", weights can be negative, and the time for n tokens is proportional to n instead of n²\.'
     )
     for similarity in ("gaussian", "dot", "concat"):
         A = ac.get("nonlocal", similarity=similarity).weights(*normal(2, 20, 4))

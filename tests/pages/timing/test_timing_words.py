@@ -160,7 +160,11 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
             (100, 120),
             "At 64 tokens, 80% of the multiply-adds of Nyström go into work that does not grow with the text.",
         ),
-        ("nystrom", (100, 100), "For 64 tokens, Nyström needs as many multiply-adds as for twice as many tokens."),
+        (
+            "nystrom",
+            (100, 100),
+            "Nyström needs the same number of multiply-adds for 64 tokens as for twice as many tokens.",
+        ),
         ("nystrom", (100, 151), ""),
         ("nystrom", (40, 50), ""),
         ("softmax", (100, 120), ""),
@@ -358,7 +362,7 @@ def test_every_row_of_the_table_is_at_the_same_length():
         },
         **{
             "exponent a of time ∝ nᵃ": pytest.approx(1),
-            "R² of the time's exponent": pytest.approx(1),
+            "R² of the fit of time ∝ nᵃ": pytest.approx(1),
             "exponent a of multiply-adds ∝ nᵃ": pytest.approx(1),
             "time ÷ softmax's time": 0.5,
         },
@@ -563,7 +567,7 @@ def test_empty_cells_are_explained():
     alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16)
     assert table.empty_cells([alone], list(alone), 16) == (
         "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (softmax was "
-        "not measured at this length); exponent a of time ∝ nᵃ, R² of the time's exponent and exponent a of "
+        "not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a of "
         "multiply-adds ∝ nᵃ (needs at least two lengths); multiply-adds by formula (known only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32)
