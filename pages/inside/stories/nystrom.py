@@ -331,8 +331,8 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     return paragraph(
         reason,
         _(
-            "The attention matrix A is closest to softmax's matrix after {best} of {all} iterations: the error of A "
-            "is then {error:.0%}. With the exact inverse, the error of A is {exact:.0%}.",
+            "With an iterative inverse, the attention matrix A is closest to softmax's matrix after {best} of {all} "
+            "iterations: the error of A is then {error:.0%}. With the exact inverse, the error of A is {exact:.0%}.",
             best=best + 1,
             all=len(iterated),
             error=iterated[best],

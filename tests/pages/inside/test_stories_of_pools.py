@@ -152,7 +152,7 @@ def test_the_best_possible_error_is_named():
         "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
         "**25%**. With the actual weights, it is **50%**. The matrix has rank 6 instead of 24, and 7 different columns."
     )
-    assert blur_sentence(**found | {"rank": 24}).startswith("There are as many independent pools as tokens")
+    assert blur_sentence(**found | {"rank": 24}).startswith("There are as many linearly independent pools as tokens")
 
 
 def test_a_pool_of_one_token_has_its_name():
@@ -169,7 +169,7 @@ def test_single_tokens_do_not_leak():
 def test_linformers_window_is_flat_or_a_triangle(projection):
     given = data(ac.get("linformer", projection=projection))
     text = linformer.steps(given)[0].findings
-    assert ("Within one projected key, all tokens have the same weight." in text) == (projection == "mean")
+    assert ("Each projected key gives the same weight to all tokens of its window." in text) == (projection == "mean")
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)

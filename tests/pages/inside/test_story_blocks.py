@@ -30,7 +30,7 @@ def test_the_story_reports_the_choices_on_screen():
     assert f"“t{query}” (token {query}) loses the most softmax weight" in " ".join(c.value for c in at.caption)
     assert drawn_words(at).count("border-left") == 4
     at = open_step(FIVE, 3, again=at)
-    text = said(at, r"holds ([\d.]+)% of.*\*\*([\d.]+)%\*\*\. .* be ([\d.]+)%, .* reaches (\d+)%")
+    text = said(at, r"holds ([\d.]+)% of.*it holds \*\*([\d.]+)%\*\*\. .* be ([\d.]+)%, .* achieves (\d+)%")
     held = [mass[i, own].mean(), (mass[i, own] + mass[i, chosen]).mean(), (mass[i, own] + mass[i, best]).mean()]
     np.testing.assert_allclose(text[:3], 100 * np.array(held), atol=0.051)
     assert text[3] == pytest.approx(100 * (held[1] - held[0]) / (held[2] - held[0]), abs=0.51)
@@ -41,7 +41,7 @@ def test_the_true_mass_chooses_the_best_blocks():
     assert "In **100%** of all comparisons" in found[0]
     assert "100%" in found[1]
     assert "blocks before the query's own block" in found[1]
-    assert "the selection reaches 100%" in found[2]
+    assert "the actual selection achieves 100%" in found[2]
 
 
 @pytest.mark.parametrize("score", ac.variant("blocks").params.settings()[2].choices)
@@ -72,4 +72,4 @@ def test_sentences_without_selectable_blocks():
 
 def test_the_gain_of_choosing_is_reported_if_possible():
     assert missed_sentence(0.5, 0.5, 0.5).endswith("Other blocks would hardly increase this share.")
-    assert "the selection reaches 50%" in missed_sentence(0.5, 0.6, 0.7)
+    assert "the actual selection achieves 50%" in missed_sentence(0.5, 0.6, 0.7)

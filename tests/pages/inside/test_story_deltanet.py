@@ -42,7 +42,10 @@ def test_little_is_written_if_the_key_already_reads_the_value():
 
 def test_unit_keys_diverge_beyond_a_strength_of_two():
     text = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
-    assert "If the write strength β is 2.1 or more, λ is below −1" in text
+    assert text.startswith(
+        "At a write strength β of 2.1 or more, tokens can multiply part of the state by a factor λ below −1, so it can "
+        "diverge."
+    )
     assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in text
     beyond = np.where(UNIT < -1, np.inf, 3.0)
     assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
@@ -56,13 +59,17 @@ def test_a_fast_decaying_state_cannot_diverge():
     assert "cannot diverge" in growth.findings
     assert r"\alpha" in growth.formula
     [*_, growth, _] = deltanet.steps(data(ac.get("gated_deltanet", decay=0.9)))
-    assert "If the write strength β is 2.2 or more, λ is below −1" in growth.findings  # 0.9 (1 - 2.2) = -1.08
+    assert (  # 0.9 (1 - 2.2) = -1.08
+        "At a write strength β of 2.2 or more, tokens can multiply part of the state by a factor λ below −1"
+        in growth.findings
+    )
 
 
 def test_the_exact_step_is_stable_at_every_rate():
     text = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
     assert "For η from 0.1 to 3.0, the norm of the final state is 2 to 4 times" in text
-    assert "a rate η sets β for each key such that λ lies between 0 and 1" in text
+    assert "a rate η sets the write strength β of each token. The factor λ, by which a token" in text
+    assert "then lies between 0 and 1, so the state cannot diverge." in text
 
 
 @pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])

@@ -47,8 +47,8 @@ def test_maps_are_described_by_width_and_the_sharpest_by_its_token():
     gather[1, 5], gather[1, 7] = 0.75, 0.25
     text = efficient.steps(data(ac.get("efficient"), parts={"gather": gather}))[0].findings
     assert text == (
-        "Each feature spreads its weight over effectively 24 of the 24 tokens (median over features). The narrowest, "
-        "feature 1, gives 75% of its weight to “t5”."
+        "Each feature spreads its weight over 24 of the 24 tokens (effective number, median over features). Feature 1 "
+        "spreads its weight least and gives 75% of it to “t5”."
     )
     assert (
         "the weights that a feature gives to tokens depend on the query. The figure shows those for the last query."

@@ -21,7 +21,12 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         for t in figure["data"]
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
-    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, if all other entries are 0": "dot", "exp": "dot"}
+    assert dashes == {
+        "elu+1": "dot",
+        "relu": "solid",
+        "softmax × 8, if the vector's other entries are 0": "dot",
+        "exp": "dot",
+    }
     x, y = curves(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
@@ -89,7 +94,10 @@ def test_a_kernel_is_flatter_if_the_heaviest_pairs_lose_most(middle, heavy, flat
     )
     assert f"the median is {heavy:.2g}×." in text
     assert ("The kernel is flatter than the exponential, so large weights shrink most." in text) == flatter
-    assert ("not flatter than the exponential" in text) != flatter
+    assert (
+        "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, linear "
+        "attention's kernel is not flatter than softmax's exponential." in text
+    ) != flatter
 
 
 @pytest.mark.parametrize("causal", [False, True])

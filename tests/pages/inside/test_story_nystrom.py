@@ -45,7 +45,7 @@ def test_the_exact_inverse_is_compared_with_iterations():
     needle = {"kind": "needle", "n": "256", "heads": "4", "d": "32", "step": "3"}
     close = spoken(open_story(**needle, inside="nystrom"))
     assert "more exact inverse gives a better matrix" not in close
-    assert "Stopping early is slightly better" in close
+    assert "Stopping the iteration early gives a slightly smaller error" in close
 
 
 def test_visible_negative_weights_are_explained():
@@ -70,7 +70,8 @@ def inverses(*errors):
         ((0.5, 0.2, 0.2041), "**The exact inverse is worse than stopping early**, because inverting small singular "
         "values amplifies the error from averaging."),
         ((0.5, 0.2, 0.2039), "The error comes from averaging tokens into landmarks, not from the inverse."),
-        ((0.05, 0.02, 0.09), "Stopping early is slightly better than the exact inverse, and both errors are small."),
+        ((0.05, 0.02, 0.09), "Stopping the iteration early gives a slightly smaller error than the exact inverse. Both "
+        "errors are small."),
         ((0.05, 0.02, 0.0203), "A more exact inverse gives a better matrix, because averaging into landmarks loses "
         "little."),
         ((0.5, 0.2, 0.15), "The error comes from averaging tokens into landmarks, not from the inverse."),
@@ -78,15 +79,16 @@ def inverses(*errors):
 )  # fmt: skip
 def test_a_better_inverse_is_compared_with_its_matrix_error(errors, why):
     assert inverse_sentence(inverses(*errors)) == (
-        f"{why} Compared with softmax, the error of the attention matrix A is smallest after 2 of 2 iterations: "
-        f"{errors[1]:.0%}. With the exact inverse, it is {errors[2]:.0%}."
+        f"{why} With an iterative inverse, the attention matrix A is closest to softmax's matrix after 2 of 2 "
+        f"iterations: the error of A is then {errors[1]:.0%}. With the exact inverse, the error of A is "
+        f"{errors[2]:.0%}."
     )
 
 
 def test_small_singular_values_amplify():
     assert inverse_size(1234.4, 520.0) == (
-        "The largest singular value of M is 520 times the smallest. The largest entry of the exact inverse is 1,234 "
-        "in absolute value."
+        "The matrix M holds the landmarks' weights on each other. Its largest singular value is 520 times the "
+        "smallest. The largest entry of the exact inverse of M is 1,234 in absolute value."
     )
 
 
@@ -101,11 +103,13 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     )
     step = nystrom.steps(given)[0]
     without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())
-    assert step.findings == (f"**Here, Z helps: without it, the matrix error is {without:.0%} instead of {off:.0%}.**")
+    assert step.findings == (
+        f"**Here, the inverse Z reduces the matrix error from {without:.0%} (without Z) to {off:.0%} (with Z).**"
+    )
     assert "of softmax's multiply-adds" in step.details
     whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0].findings
     assert whole.startswith(
-        "Every token is its own landmark, so averaging loses nothing. **Here, Z helps: without it, "
+        "Every token is its own landmark, so averaging loses nothing. **Here, the inverse Z reduces the matrix error "
     )
 
 
@@ -127,13 +131,9 @@ def test_landmarks_discard_the_variance_within_them(method):
 
 
 def test_one_iteration_uses_the_singular():
-    assert "After 1 iteration, it is at least 90% correct along 2 of the 6 singular vectors of M." in inverted_sentence(
-        2, 6, 1, 0.5
-    )
-    assert (
-        "After 2 iterations, it is at least 90% correct along 2 of the 6 singular vectors of M."
-        in inverted_sentence(2, 6, 2, 0.5)
-    )
+    words = ", the product M Z scales 2 of the 6 singular vectors of M by at least 0.9."
+    assert f"After 1 iteration{words}" in inverted_sentence(2, 6, 1, 0.5)
+    assert f"After 2 iterations{words}" in inverted_sentence(2, 6, 2, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,11 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
 @pytest.mark.parametrize(
     ("without", "words"),
     [
-        (0.65, "**Here, Z helps: without it, the matrix error is 65% instead of 43%.**"),
-        (0.4301, "**Here, Z makes no difference: without it, the matrix error is 43% too.**"),
-        (0.4, "**Here, Z does harm: without it, the matrix error is 40% instead of 43%.** The entries of Z (up to ±10) "
-        "enlarge the errors of averaging in L and R."),
+        (0.65, "**Here, the inverse Z reduces the matrix error from 65% (without Z) to 43% (with Z).**"),
+        (0.4301, "**Here, the inverse Z hardly changes the matrix error: it is 43% with and without Z.**"),
+        (0.4, "**Here, the inverse Z increases the matrix error from 40% (without Z) to 43% (with Z).** The inverse Z "
+        "has entries up to ±10. They amplify the errors in the factors L and R, which come from averaging tokens into "
+        "landmarks."),
     ],
 )  # fmt: skip
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, words):
@@ -163,7 +164,7 @@ def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, wo
 
 @pytest.mark.parametrize(("largest", "averaged"), [(1.0, True), (10.4, False)])
 def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
-    text = "**Here, Z does harm: without it, the matrix error is 40% instead of 43%.**"
+    text = "**Here, the inverse Z increases the matrix error from 40% (without Z) to 43% (with Z).**"
     assert inverse_effect(0.4, 0.43, largest, averaged=averaged) == text
 
 

@@ -81,7 +81,7 @@ def test_the_error_over_the_features_equals_the_library():
     x, y = drawn["positive · independent"]
     assert y[x.index(task.params.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
-    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law fitted to this error")
+    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law fitted to the error of positive")
     positive = drawn["positive · orthogonal"][1]
     assert (start, end) == (pytest.approx(positive[0], rel=0.06), pytest.approx(positive[-1], rel=0.06))
 
@@ -111,7 +111,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     [positive] = [t for t in named if t["name"] == "positive · orthogonal"]
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
-    assert "For an unbiased estimate, theory predicts the exponent −0.5." in spoken(at)
+    assert "For an unbiased estimate, theory predicts an error proportional to m to the power of −0.5." in spoken(at)
 
 
 def spreads(**of):
@@ -130,10 +130,13 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     text = fall_sentence(spreads(**FALLING), row_norms=row_norms)
     assert text.startswith(
         "When the number of random directions increases from 8 to 32, the error of **positive** features falls from "
-        "4 to 1. A power law fitted to this error, over the number of directions m, has the exponent −1.0."
+        "4 to 1. A power law fitted to the error of positive features, as a function of the number of directions m, "
+        "has the exponent −1.0."
     )
     assert text.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
-    assert ("For an unbiased estimate, theory predicts the exponent −0.5." in text) == (row_norms == "chi")
+    assert ("For an unbiased estimate, theory predicts an error proportional to m to the power of −0.5." in text) == (
+        row_norms == "chi"
+    )
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
@@ -173,8 +176,8 @@ def test_one_draw_is_described_by_its_accuracy_and_its_median():
         ("hyperbolic", "chi", 0.1, "Most estimates are therefore too small."),
         ("trig", "chi", 0.1, "so the estimator is unbiased."),
         ("relu", "fixed", 0.1, "so the estimator is unbiased."),
-        ("positive", "fixed", 0.1, "With directions of fixed length, the estimate is biased"),
-        ("trig", "fixed", 0.9, "With directions of fixed length, the estimate is biased"),
+        ("positive", "fixed", 0.1, "If all random vectors have the same length, the estimate is biased"),
+        ("trig", "fixed", 0.9, "If all random vectors have the same length, the estimate is biased"),
     ],
 )
 def test_bias_and_spread_explain_the_median_estimate(kind, row_norms, middle, words):

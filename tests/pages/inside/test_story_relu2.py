@@ -78,14 +78,14 @@ def test_the_gate_is_drawn_and_each_channel_has_a_matrix():
     (_, shared), (_, own) = board(at, "inside.relu2.6.own")[1].values()
     np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
     np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
-    [away] = said(at, r"by at least ([\d.]+)% of its length")
+    [away] = said(at, r"distance from the nearest multiple is ([\d.]+)% of the length of the gated output\.")
     assert away == pytest.approx(100 * found.gate_distance, abs=0.51)
 
 
 def test_one_head_and_many_are_described():
-    assert "one head, so softmax also has only one matrix" in matrix_sentence(1, 16, 0.0)
+    assert "one head, so softmax has a single attention matrix here." in matrix_sentence(1, 16, 0.0)
     many = matrix_sentence(12, 768, 0.314)
-    assert "All 768 channels share one attention matrix." in many
+    assert "(GAU), all 768 channels share one attention matrix." in many
     assert "each of the 12 heads. On average, 31% of a row's weight" in many
     assert "one head" not in many
 
@@ -100,12 +100,12 @@ def test_the_effect_of_the_gate_is_described():
         gate_distance=0.42,
     )
     text = gate_sentence(plain)
-    assert (
-        "50% of the untrained gates are nearly closed (between −0.1 and 0.1), and 50% of all gates are negative."
-        in text
-    )
+    assert "The gates are untrained here: 50% are nearly closed (between −0.1 and 0.1), and 50% are negative." in text
     assert "The largest gate is 2." in text
-    assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in text
+    assert (
+        "the gated output is not a multiple of the output without gates, A V. Its distance from the nearest multiple "
+        "is 42% of the length of the gated output." in text
+    )
     assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
         dataclasses.replace(plain, gate_distance=0.004)
     )
@@ -123,7 +123,7 @@ def test_the_first_steps_count_negative_and_kept_entries():
     assert first.findings.startswith("Logits range from −3 to 2, and 76% of the logits are negative")
     assert second.findings == (
         "76% of the squares are exactly zero. Each query gives weight to 6 of 24 keys (median over queries). "
-        "1 query gives weight to no key."
+        "1 query gives no weight to any key."
     )
 
 
@@ -141,8 +141,8 @@ def test_the_current_divisor_is_named_with_the_row_sums(normalizer, name):
 
 def test_queries_without_keys_are_counted():
     two, one, none = (relu2.zeros_sentence(0.5, np.array(counts)) for counts in ([0, 0, 2], [0, 2, 2], [1, 2, 2]))
-    assert two.endswith("2 queries give weight to no key.")
-    assert one.endswith("gives weight to 2 of 3 keys (median over queries). 1 query gives weight to no key.")
+    assert two.endswith("2 queries give no weight to any key.")
+    assert one.endswith("gives weight to 2 of 3 keys (median over queries). 1 query gives no weight to any key.")
     assert none.endswith(
         "gives weight to 2 of 3 keys (median over queries). Every query gives weight to at least one key."
     )

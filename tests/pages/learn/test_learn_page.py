@@ -60,30 +60,30 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
     assert "**Local · window 16** gets 72% right, because its mask hides 43% of the answers." in text
-    assert "Guessing the hidden answers and knowing the others would give 70%." in text
+    assert "A model that guesses the answers hidden by the mask and knows all others has an accuracy of 70%." in text
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text.startswith(
-        "**Linear learns to recall 4 pairs sooner than Softmax (step 125 against 175), but with "
-        f"[24 pairs](#?l_view=capacity{chosen}) only Softmax still reaches an accuracy of 95%.**  \n"
+        "**Linear learns to recall 4 pairs at step 125, sooner than Softmax (step 175). With "
+        f"[24 pairs](#?l_view=capacity{chosen}), however, only Softmax still reaches an accuracy of 95%.**  \n"
         "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn "
     )
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
     [chart] = charts(at)
-    assert "70%: only hidden<br>answers guessed" in [trace.get("name") for trace in chart["data"]]
+    assert "70%: guessing only<br>answers the mask hides" in [trace.get("name") for trace in chart["data"]]
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert (
-        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so 32% of these "
-        "guesses are right instead of 25%." in help_text
+        "If the mask hides an answer, the model can guess among the hidden answers of the sequence. 32% of these "
+        "guesses are right, compared with 25% if all answers are guessed." in help_text
     )
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
     [text] = [text for text in texts(at) if "the weight on the answer" in text]
     assert text == (
-        "**With Softmax, a key that appears again attends mostly to its value.** In layer 0, the weight on the "
-        "answer (framed) changes from step 0 to step 400: **Softmax** (3.3% to 100%) and **Linear** (3.9% to 48%). "
-        "Choose layer 0 to see these weights."
+        "**With Softmax, a repeated key symbol attends mostly to the value symbol that it was paired with.** In layer "
+        "0, the weight on the answer (framed) changes from step 0 to step 400: **Softmax** (3.3% to 100%) and "
+        "**Linear** (3.9% to 48%). Choose layer 0 to see these weights."
     )
     [notes] = [each.value for each in at.caption if "Accuracy rises most between these training steps" in each.value]
     assert "The matrices are those of the training run with the first seed." in notes
@@ -101,7 +101,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
 
 def test_the_result_says_which_variants_have_no_recorded_run():
     at = open_learn(variants=(ac.get("softmax"), ac.get("linear"), ac.get("topk"), ac.get("atrous")))
-    [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall 4 pairs sooner")]
+    [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall 4 pairs at step 125, sooner")]
     assert (
         "2 other variants that you chose (Top-k · k 8 and Atrous · stride 8) have no recorded runs with these settings."
         in text
@@ -146,7 +146,7 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     sentence = next(
         i
         for i, (_kind, text) in enumerate(kinds)
-        if str(text).startswith("**Linear learns to recall 4 pairs sooner than Softmax")
+        if str(text).startswith("**Linear learns to recall 4 pairs at step 125, sooner than Softmax")
     )
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
@@ -165,8 +165,8 @@ def test_the_button_shows_the_training_time():
         if row.row.step == 400 and not row.is_test
     ]
     assert button.help == (
-        f"This run trains 4 models. 2 of them train for about {math.ceil(end)} CPU seconds in total, as in the "
-        "recorded runs."
+        "This run trains 4 models. The training time is known from recorded runs for 2 of them: about "
+        f"{math.ceil(end)} CPU seconds in total."
     )
 
 
@@ -237,7 +237,7 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
     plans = rotary_plan(), STUDIES["relu2_longer"]()[0]
     softmax, relu2 = zip(*(outcomes(recorded_runs.recorded_rows(plan)) for plan in plans), strict=True)
     of = lambda both: "({} with RoPE, {} without)".format(*(percent(each.largest_test("length")[1]) for each in both))  # noqa: E731
-    text = f"at 256 tokens: **Softmax** {of(softmax)} and **Squared ReLU** {of(relu2)}."
+    text = f"at 256 tokens. Accuracy by variant: **Softmax** {of(softmax)} and **Squared ReLU** {of(relu2)}."
     assert any(each.value.startswith("Compare only models") and each.value.endswith(text) for each in at.caption)
     at = press(at, "Show with RoPE" if other == "rotary" else "Show without positions")
     assert at.session_state["l_positions"] == other

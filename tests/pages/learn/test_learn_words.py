@@ -138,7 +138,7 @@ BOTH_LEARNED = "Linear (step 10) and Softmax (step 10)"
     ("curves", "text"),
     [
         ([GOOD, GOOD, GOOD], f"**All 3 variants learn the task within 20 steps: {DELTANET_LEARNED}, {BOTH_LEARNED}.**"),
-        ([GOOD, GOOD], f"**Both variants learn the task within 20 steps: {BOTH_LEARNED}.**"),
+        ([GOOD, GOOD], f"**Within 20 steps, both variants learn the task: {BOTH_LEARNED}.**"),
         (
             [GOOD, GOOD, BAD],
             f"**2 of 3 variants learn the task within 20 steps: {BOTH_LEARNED}.**  \nCorrect answers of the other "
@@ -206,9 +206,8 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
     ]
     found = outcomes([replace(row, spec=replace(row.spec, steps=20)) for row in runs])
     expected = (
-        "The seed sets the initial weights and the data. It also determines which variant learns the task in the "
-        "fewest "
-        f"steps: {text}."
+        "The seed sets the initial weights and the data. The variant that learns the task in the fewest steps differs "
+        f"between seeds: {text}."
     )
     assert words.fastest_by_seed(found) == (expected if text else "")
 
@@ -216,19 +215,19 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
 @pytest.mark.parametrize(
     ("softmax", "linear", "text"),
     [
-        (0.95, 0.9, "only **Softmax** still reaches an accuracy of 95%."),
-        (0.95, 0.95, "**Softmax** and **Linear** still reach an accuracy of 95%."),
-        (0.9, 0.9, "no variant still reaches an accuracy of 95%."),
+        (0.95, 0.9, "instead of 4, only **Softmax** still reaches an accuracy of 95%."),
+        (0.95, 0.95, "instead of 4, **Softmax** and **Linear** still reach an accuracy of 95%."),
+        (0.9, 0.9, "to remember instead of 4, no variant that learned the task reaches an accuracy of 95%."),
     ],
 )
 def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, linear, text):
     own, other, never = rows_of("softmax", GOOD), rows_of("linear", GOOD), rows_of("deltanet", BAD)
     rows = [*own, *other, *never, *(row_of_test(each, items=8, accuracy=1.0) for each in (own, other, never))]
     rows += [row_of_test(own, items=16, accuracy=softmax), row_of_test(other, items=16, accuracy=linear)]
-    sentence = f"With 16 pairs instead of 4, {text}"
+    sentence = f"With 16 pairs {text}"
     assert words.capacity_note(outcomes(rows)) == sentence
     assert f"\n{sentence}" in words.headline(outcomes(rows))
-    assert f"\nWith [16 pairs](#there) instead of 4, {text}" in words.headline(outcomes(rows), "#there")
+    assert f"\nWith [16 pairs](#there) {text}" in words.headline(outcomes(rows), "#there")
     alone = words.capacity_note(outcomes([*own, row_of_test(own, items=16, accuracy=softmax)]))
     assert alone == sentence.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
     third = rows_of("gla", GOOD)
@@ -245,15 +244,15 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
         (
             0.95,
             0.9,
-            "**Linear learns to recall 4 pairs sooner than Softmax (step 10 against 20), but with 16 pairs only "
+            "**Linear learns to recall 4 pairs at step 10, sooner than Softmax (step 20). With 16 pairs, however, only "
             "Softmax still reaches an accuracy of 95%.**  \n**DeltaNet** (step 20) also learns 4 pairs.",
         ),
         (
             0.95,
             0.95,
-            "**Linear learns to recall 4 pairs (step 10) sooner than Softmax and DeltaNet, but with 16 pairs only "
-            "these slower variants still reach an accuracy of 95%.**  \n**DeltaNet** (step 20) and **Softmax** (step "
-            "20) also learn 4 pairs.",
+            "**Linear learns to recall 4 pairs at step 10, sooner than Softmax and DeltaNet. With 16 pairs, however, "
+            "only these slower variants still reach an accuracy of 95%.**  \n**DeltaNet** (step 20) and **Softmax** "
+            "(step 20) also learn 4 pairs.",
         ),
     ],
 )
@@ -271,10 +270,13 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     linked = headline("softmax", "linear", "deltanet", link="#there")
     assert linked == text.replace("16 pairs", "[16 pairs](#there)")
     assert headline("softmax", "linear").endswith("still reaches an accuracy of 95%.**"), "no other variant learns"
-    for changes in ({"linear": 0.95}, {"softmax": 0.5, "deltanet": 0.5}):
+    for changes, capacity in (
+        ({"linear": 0.95}, "With 16 pairs instead of 4, "),
+        ({"softmax": 0.5, "deltanet": 0.5}, "With 16 pairs to remember instead of 4, no variant"),
+    ):
         found = headline("softmax", "linear", "deltanet", **changes)
         assert found.startswith("**All 3 variants have learned the task so far")
-        assert "With 16 pairs instead of 4" in found
+        assert capacity in found
 
 
 def gated_linear(curve, steps, **model):
@@ -339,7 +341,10 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
     assert words.right_guess_share(spec) == pytest.approx(np.mean(guessed))
-    text = f" Guessing the hidden answers and knowing the others would give {percent(expected)}."
+    text = (
+        " A model that guesses the answers hidden by the mask and knows all others has an accuracy of "
+        f"{percent(expected)}."
+    )
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.guess_accuracy(local) == (expected if is_close else None)
     assert words.guess_accuracy(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
@@ -350,7 +355,8 @@ def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_th
     spec = rows_of("local", [0.1])[0].spec
     local, softmax = outcomes([*rows_of("local", [0.1, accuracy_with_guesses(spec)]), *rows_of("softmax", BAD)])
     assert words.hidden_guesses_note([softmax, local], 0.25).endswith(
-        f"so {percent(words.right_guess_share(spec))} of these guesses are right instead of 25%."
+        f" {percent(words.right_guess_share(spec))} of these guesses are right, compared with 25% if all answers are "
+        "guessed."
     )
     assert words.hidden_guesses_note([softmax, local], words.right_guess_share(spec)) == ""
     assert words.hidden_guesses_note([softmax], 0.25) == ""
@@ -361,8 +367,13 @@ def test_shares_of_right_guesses_are_in_ascending_order(monkeypatch):
     shares = {"local": 0.11, "local~window~4": 0.09}
     monkeypatch.setattr(words, "guess_accuracy", lambda outcome: outcome.accuracy)
     monkeypatch.setattr(words, "right_guess_share", lambda spec: shares[spec.model.word])
-    assert "so 9% and 11% of these guesses are right instead of 25%." in words.hidden_guesses_note(found, 0.25)
-    assert "so 9% of these guesses are right instead of 11%." in words.hidden_guesses_note(found, 0.11)
+    assert (
+        " 9% and 11% of these guesses are right, compared with 25% if all answers are guessed."
+        in words.hidden_guesses_note(found, 0.25)
+    )
+    assert " 9% of these guesses are right, compared with 11% if all answers are guessed." in words.hidden_guesses_note(
+        found, 0.11
+    )
 
 
 def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence():
@@ -408,7 +419,10 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
         float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
         for length in (32, 256)
     ]
-    text = "At {n} tokens, a mask hides this share of the answers: {names}."
+    text = (
+        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of such hidden "
+        "answers: {names}."
+    )
     name = "Local · window 16"
     assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
     assert longer == text.format(n=256, names=f"{name} ({percent(shares[1])})")
@@ -463,8 +477,8 @@ def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
     rows += [row_of_test(own, items=8, accuracy=0.99), row_of_test(own, length=64, items=16, accuracy=0.95)]
     found = outcomes(rows)
     assert generalisation_words.headline(found, by="length", trained_at=32) == (
-        "**At 256 tokens, no variant gives 95% correct answers: Softmax (70%) and Linear (20%).** The models were "
-        "trained on sequences of 32 tokens."
+        "**At 256 tokens, no variant reaches an accuracy of 95%. Accuracy by variant: Softmax (70%) and Linear "
+        "(20%).** The models were trained on sequences of 32 tokens."
     )
     assert generalisation_words.headline(found, by="items", trained_at=4) == (
         "**With 16 pairs to remember, at least 95% of the answers are correct with Softmax (95%).** The models were "
@@ -477,7 +491,8 @@ def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
     )
     rows[-2] = row_of_test(own, length=64, items=16, accuracy=0.94)
     assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4).startswith(
-        "**With 16 pairs to remember, no variant gives 95% correct answers: Linear (94%) and Softmax (94%).** "
+        "**With 16 pairs to remember, no variant reaches an accuracy of 95%. Accuracy by variant: Linear (94%) and "
+        "Softmax (94%).** "
     )
     rows += [row_of_test(own, length=512, accuracy=0.95)]
     assert generalisation_words.headline(outcomes(rows), by="length", trained_at=32).startswith(
@@ -499,9 +514,12 @@ def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
 
 CHANGE = (
     "Compare only models with the same position encoding, because rotary positions (RoPE) change the accuracy at 256 "
-    "tokens:"
+    "tokens. Accuracy by variant:"
 )
-NO_CHANGE = "Rotary positions (RoPE) change the accuracy at 256 tokens by at most 5 percentage points:"
+NO_CHANGE = (
+    "Rotary positions (RoPE) change the accuracy of each compared variant at 256 tokens by at most 5 percentage "
+    "points. Accuracy by variant:"
+)
 
 
 @pytest.mark.parametrize(
@@ -540,7 +558,8 @@ def test_only_equal_tests_of_a_variant_are_compared():
         ([8.2, 20.0], "This run trains 2 models for about 29 CPU seconds in total, as in the recorded runs."),
         (
             [8.2, None, 20.0],
-            "This run trains 3 models. 2 of them train for about 29 CPU seconds in total, as in the recorded runs.",
+            "This run trains 3 models. The training time is known from recorded runs for 2 of them: about 29 CPU "
+            "seconds in total.",
         ),
         ([None], "This run trains 1 model. No run of this variant is recorded, so its training time is not known."),
         (
@@ -650,7 +669,7 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
         "For each variant, the learning rates 0.001, 0.003 and 0.01 were tried in runs with another seed. The one with "
         "the lowest loss is used:"
     )
-    same = "Recorded runs and runs on this machine use the same rates."
+    same = "Recorded runs and runs on this machine use the same learning rates."
     assert training_words.learning_rates(found) == text.format(chosen=chosen, same=same)
 
 
@@ -759,14 +778,15 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
     rows += with_matrices("linear", [[0.02, 0.3], [0.4, 0.1]])
     found = outcomes(rows)
     text = (
-        "**With Softmax, a key that appears again attends mostly to its value.** In layer 0, the weight on the "
-        "answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** (2.0% to 40%)."
+        "**With Softmax, a repeated key symbol attends mostly to the value symbol that it was paired with.** In layer "
+        "0, the weight on the answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** "
+        "(2.0% to 40%)."
     )
     assert attention_words.attention_headline(found, 0) == text
     assert attention_words.attention_headline(found, 1) == f"{text} Choose layer 0 to see these weights."
     rows = with_matrices("softmax", [[0.0, 0.5]]) + with_matrices("linear", [[0.0, 0.6]])
     assert attention_words.attention_headline(outcomes(rows), 1).startswith(
-        "**With Linear and Softmax, a key that appears again"
+        "**With Linear and Softmax, a repeated key symbol attends mostly"
     )
 
 

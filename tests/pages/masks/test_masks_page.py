@@ -77,7 +77,7 @@ def test_a_preset_and_the_layers_make_the_stack():
     assert "connects all pairs of tokens after 2 layers, with" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "All pairs are connected after 9 layers, with" in spoken(at)
+    assert "All pairs are connected after 9 layers. Together, these layers compute" in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -176,7 +176,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs: {layers * local / 300:.0%}"
+    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of scores)"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed ({local:,})\n{costs}"),
         "atrous": (
@@ -194,7 +194,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
 def test_the_headline_begins_with_the_stack():
     text = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
     assert text.index(", the stack ") < text.index("**Atrous** alone never connects all pairs")
-    assert "To connect all pairs, **Local** alone needs " in spoken(open_masks(stack=(), variants=chosen("local")))
+    assert "to connect all pairs: **Local** (" in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
 def test_shares_in_any_head_are_shown_for_all_heads_only():
@@ -233,7 +233,10 @@ def test_chart_and_sentence_show_the_same_reach():
     scores = 12 * int((layers <= 1).sum()) / 576
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
-    assert f"after 12 layers, with {scores:.0%} of the query–key scores of one softmax layer." in spoken(at)
+    assert (
+        f"after 12 layers. Together, these layers compute {scores:.0%} of the query–key scores of one softmax layer."
+        in spoken(at)
+    )
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -278,7 +281,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     assert frames[2].endswith("% of pairs connected after 3 layers")
-    assert frames[3].startswith("4 layers connect all pairs: ")
+    assert frames[3].startswith("4 layers connect all pairs (")
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
@@ -291,7 +294,10 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_s
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
     name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
-    assert f"With a window of 7, {name} would need {scores:.0%} of softmax's scores." in spoken(wide)
+    assert (
+        f"With a window of 7, {name} would need {scores:.0%} of the query–key scores of one softmax layer."
+        in spoken(wide)
+    )
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
@@ -304,7 +310,10 @@ def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_
     text = spoken(visit("masks", {}))
     assert "**With two layers, BigBird and Local → Atrous connect all pairs of tokens, using " in text
     assert "In **BigBird**, a global token passes information between all tokens." in text
-    assert "To connect all pairs, **Local** alone needs 7 layers with 201% of softmax's scores." in text
+    assert (
+        "A variant alone needs the following layers and query–key scores (relative to one softmax layer) to connect "
+        "all pairs: **Local** (7 layers, 201% of the scores)." in text
+    )
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

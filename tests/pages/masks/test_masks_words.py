@@ -57,8 +57,8 @@ def test_a_panel_describes_the_rule(primitives, step, words):
 @pytest.mark.parametrize(
     ("all_heads", "anywhere", "words"),
     [
-        (True, 500, "25.0% of pairs allowed per head, 50.0% in at least one head"),
-        (True, 251, "25.0% of pairs allowed per head, 25.1% in at least one head"),
+        (True, 500, "pairs allowed: 25.0% per head on average, 50.0% in at least one head"),
+        (True, 251, "pairs allowed: 25.0% per head on average, 25.1% in at least one head"),
         (True, 250, "25.0% of pairs allowed (250)"),
         (False, 500, "25.0% of pairs allowed (250)"),
     ],
@@ -71,10 +71,10 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
     ("pairs", "complete", "words"),
     [
         ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "1 layer connects all pairs: 30%"),
-        ([300.0], 7, "7 layers connect all pairs: 210%"),
-        ([300.0, 100.0], 2, "2 layers connect all pairs: 40%"),
-        ([300.0, 100.0], 3, "3 layers connect all pairs: 70%"),
+        ([300.0], 1, "1 layer connects all pairs (30% of scores)"),
+        ([300.0], 7, "7 layers connect all pairs (210% of scores)"),
+        ([300.0, 100.0], 2, "2 layers connect all pairs (40% of scores)"),
+        ([300.0, 100.0], 3, "3 layers connect all pairs (70% of scores)"),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
@@ -118,15 +118,21 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
     assert never_connected(steps) == words
 
 
+ALONE = (
+    "A variant alone needs the following layers and query–key scores (relative to one softmax layer) to connect all "
+    "pairs:"
+)
+
+
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
         ([], ""),
-        ([(1, 1.0)], "To connect all pairs, **A** alone needs 1 layer with 100% of softmax's scores."),
+        ([(1, 1.0)], f"{ALONE} **A** (1 layer, 100% of the scores)."),
         (
             [(7, 2.01), (2, 0.394), (2, 0.04)],
-            "To connect all pairs, **A** alone needs 7 layers with 201%, **B** alone needs 2 layers with 39% and **C** "
-            "alone needs 2 layers with 4% of softmax's scores.",
+            f"{ALONE} **A** (7 layers, 201% of the scores), **B** (2 layers, 39% of the scores) and **C** (2 layers, "
+            "4% of the scores).",
         ),
         ([(7, 2.0), (2, 0.4), (3, 0.4), (2, 0.1)], ""),
     ],
@@ -177,7 +183,7 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     ("window", "words"),
     [
         (7, "With a smaller window, two layers would not connect all pairs."),
-        (16, "With a window of 7, A → B would need 26% of softmax's scores."),
+        (16, "With a window of 7, A → B would need 26% of the query–key scores of one softmax layer."),
     ],
 )
 def test_how_small_the_window_of_a_stack_may_be(window, words):
@@ -210,14 +216,14 @@ SCORES = "of the query–key scores of one softmax layer"
             2,
             {},
             "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All pairs are connected after "
-            f"2 layers, with 40% {SCORES}.",
+            f"2 layers. Together, these layers compute 40% {SCORES}.",
         ),
         (
             2,
             7,
             {},
             "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All pairs are connected "
-            f"after 7 layers, with 40% {SCORES}.",
+            f"after 7 layers. Together, these layers compute 40% {SCORES}.",
         ),
         (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
     ],
@@ -231,8 +237,8 @@ def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, compl
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "2 layers connect all pairs: 40%"),
-        (3, 2, "2 layers connect all pairs: 40%"),
+        (2, 2, "2 layers connect all pairs (40% of scores)"),
+        (3, 2, "2 layers connect all pairs (40% of scores)"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
@@ -305,8 +311,16 @@ def test_connected_tokens_are_counted_per_layer():
     ("missed", "words"),
     [
         (0, "every pair in the same bucket in this hashing round is allowed."),
-        (1, "1 pair shares a bucket in this hashing round, but no round allows this pair."),
-        (1234, "1,234 pairs share a bucket in this hashing round, but no round allows these pairs."),
+        (
+            1,
+            "1 pair shares a bucket in this hashing round, but it is not allowed. No round puts the key into the "
+            "query's chunk or the previous chunk.",
+        ),
+        (
+            1234,
+            "1,234 pairs share a bucket in this hashing round, but they are not allowed. No round puts the key into "
+            "the query's chunk or the previous chunk.",
+        ),
     ],
 )
 def test_missed_pairs_are_counted(missed, words):

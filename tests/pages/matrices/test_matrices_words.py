@@ -112,31 +112,29 @@ def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weight
 @pytest.mark.parametrize(
     ("error", "tail"),
     [
-        (0.89, "have an output error of 95%."),
-        (0.9, "have an output error of 95%, which is hardly larger."),
-        (0.94, "have an output error of 95%, which is hardly larger."),
-        (0.95, "also have an output error of 95%."),
-        (0.96, "have an output error of only 95%."),
-        (1.78, "have an output error of only 95%."),
+        (0.89, "Equal weights on all keys would have an output error of 95%."),
+        (0.9, "This output error is hardly smaller than that of equal weights on all keys (95%)."),
+        (0.94, "This output error is hardly smaller than that of equal weights on all keys (95%)."),
+        (0.95, "Equal weights on all keys would also have an output error of 95%."),
+        (0.96, "Equal weights on all keys would have an output error of only 95%."),
+        (1.78, "Equal weights on all keys would have an output error of only 95%."),
     ],
 )
 def test_one_variant_is_compared_with_equal_weights(error, tail):
     words = ranking("softmax", make_errors(Linear=error))
-    assert words == (
-        f"**Linear has an output error of {error:.0%} compared with softmax.** Equal weights on all keys would {tail}"
-    )
+    assert words == f"**Linear has an output error of {error:.0%} compared with softmax.** {tail}"
 
 
 def test_the_baseline_of_causal_attention_averages_the_values_so_far():
     for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}):
-        assert "Equal weights on all keys up to each query" in ranking("softmax", make_errors(**errors), causal=True)
+        assert "Equal weights on all keys up to the query" in ranking("softmax", make_errors(**errors), causal=True)
     for errors in ({"A": 0.99, "B": 1.5}, {"A": 0.3, "B": 0.94}):
-        assert "equal weights on all keys up to each query (9" in ranking("softmax", make_errors(**errors), causal=True)
+        assert "equal weights on all keys up to the query (9" in ranking("softmax", make_errors(**errors), causal=True)
     chosen = [ac.get(key) for key in ("softmax", "linear")]
-    assert "Equal weights on all keys up to each query would" in headline(
+    assert "hardly smaller than that of equal weights on all keys up to the query (35%)." in headline(
         {a: compared_with_softmax(a) for a in chosen}, causal=True
     )
-    assert "(with equal weights on all keys up to each query: 75%)" in variant_sentence(
+    assert "(with equal weights on all keys up to the query: 75%)" in variant_sentence(
         *make_compared("local", **WHOLE), causal=True
     )
 

@@ -76,7 +76,10 @@ def test_losses_on_screen_equal_the_rows():
 def test_a_selected_token_shows_the_predictions_of_both_models():
     at = open_model(m_token=3, m_shown=1)
     assert "” is 50% in the original model and 0.20% with **Attention sinks · window 64 · sinks 1**." in spoken(at)
-    assert "changes most in layer 0, head 2. There, 70% of its weight moves to other tokens." in spoken(at)
+    assert (
+        "Its attention row changes most in layer 0, head 2. There, 70% of the row's weight moves to other tokens."
+        in spoken(at)
+    )
     assert list(at.table[-1].value["Original"]) == ["one · 50%", "\\<b\\> · 10%"]
     assert charts(at)
 

@@ -152,7 +152,9 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, hides_first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
     far_back = ".** The token to copy is 95 tokens back, beyond the window of 64."
-    reason = f"{far_back} A chain of 2 layers could pass it on, but this model has never learned to do so."
+    reason = (
+        f"{far_back} A chain of 2 layers could pass on the token to copy, but this model has never learned to do so."
+    )
     assert words.describe_effects(AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity to 2 times the original.** It hides 61% of the query–key pairs, and it hides the first "
         "token from most queries.  \n**B raises perplexity to 2 times the original.** It hides 61% of the query–key "
@@ -166,8 +168,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == words.describe_effects(AS_IT_IS, [seen, blind])
         == (
             "**The first token makes the difference: with A, perplexity rises to 2 times the original, but to only "
-            "1.10 times if the first token stays visible.** Either way, a query attends to at most "
-            "65 tokens. Many heads use the first token to absorb leftover weight (an attention sink).  \n"
+            "1.10 times if the first token stays visible.** With both variants, a query attends to at most 65 tokens. "
+            "In many heads, queries without a relevant key put their weight on the first token (an attention sink).  \n"
             f"**Copying fails with both variants{reason}"
         )
     )
@@ -198,11 +200,12 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
     )
     assert reading.uncoloured_note(blind) == (
-        "The first 66 tokens have no colour, because they are predicted from all tokens before them."
+        "The first 66 tokens have no colour. The variant's mask hides no token before them, so their loss does not "
+        "change."
     )
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
     assert reading.uncoloured_note(one) == (
-        "The first 1 token has no colour, because it is predicted from all tokens before it."
+        "The first 1 token has no colour. The variant's mask hides no token before it, so its loss does not change."
     )
     assert reading.uncoloured_note(AS_IT_IS) == ""
 
@@ -243,7 +246,7 @@ def test_results_origin():
     assert "2 of 3 results were computed on this machine." in words.results_origin([read(1), read(1), recorded])
 
 
-STAYS = "Perplexity is at most 1.5 times the original with every tested number."
+STAYS = "With every tested number of replaced layers, perplexity is at most 1.5 times that of the original model."
 EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
 REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
@@ -291,8 +294,8 @@ def test_better_than_blind(perplexity, copied, reads, copies):
         ],
     }
     assert layers.better_than_blind(lines) == (
-        f"Linear has a lower perplexity than both variants that ignore the text in {reads} of 1 layers. It has a lower "
-        f"copying loss than both in {copies} of 1 layers."
+        f"In {reads} of 1 layers, Linear has a lower perplexity than both variants that ignore the text. In {copies} "
+        "of 1 layers, it has a lower copying loss than both."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
     assert layers.better_than_blind(lines) == ""
@@ -324,14 +327,14 @@ def test_describe_budgets():
         (
             99.0,
             1.0,
-            "**With window ≥ 2, Local copies repeated text about as well as softmax.** No tested value is enough to "
-            "predict text as well (perplexity).",
+            "**With window ≥ 2, Local copies repeated text about as well as softmax.** No tested value of this "
+            "setting is enough to predict text about as well as softmax (perplexity).",
         ),
         (
             20.0,
             9.0,
-            "**With window ≥ 2, Local predicts text about as well as softmax (perplexity).** No tested value is enough "
-            "to copy repeated text as well.",
+            "**With window ≥ 2, Local predicts text about as well as softmax (perplexity).** No tested value of this "
+            "setting is enough to copy repeated text about as well as softmax.",
         ),
         (20.0, 1.0, "**With window ≥ 2, Local predicts text (perplexity) and copies it about as well as softmax.**"),
     ],
@@ -368,7 +371,7 @@ def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_liste
         + (
             f"To copy repeated text as well, it needs {values}."
             if values
-            else "No tested value is enough to copy repeated text as well."
+            else "No tested value of this setting is enough to copy repeated text about as well as softmax."
         )
     )
 
@@ -390,29 +393,32 @@ def cloud(copies):
     [
         (
             (0, 1, 2, 3, 4.0),
-            " orders the variants much as their copying loss does** (rank correlation 1.0 over 5 points).",
+            "**Output error and copying loss rank the variants in nearly the same order** (rank correlation 1.0 over 5 "
+            "points).",
         ),
         (
             (1, 0, 3, 2, 4.0),
-            " orders the variants roughly as their copying loss does** (rank correlation 0.80 over 5 points).",
+            "**Output error and copying loss rank the variants in roughly the same order** (rank correlation 0.80 over "
+            "5 points).",
         ),
-        ((4, 3, 2, 1, 0.0), "**The output error does not order the variants as their copying loss does**"),
+        ((4, 3, 2, 1, 0.0), "**Output error and copying loss rank the variants differently**"),
         ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying loss cannot be compared"),
     ],
 )
 def test_describe_correlation(copies, expected):
     said = forecast.describe_correlation(cloud(copies))
     assert expected in said
-    assert "**The output error orders the variants much as their perplexity does**" in said
+    assert "**Output error and perplexity rank the variants in nearly the same order**" in said
     assert forecast.describe_correlation(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
 
 def test_pairs_within_and_between_variants_are_counted_separately():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
     assert forecast.pair_counts(two) == (
-        "The output error orders 4 of 5 pairs of points from different variants as their perplexity does. The largest "
-        "outlier is Local · window 2. The output error orders 2 of 5 pairs of points from different variants as their "
-        "copying loss does. The largest outlier is Linear."
+        "For 4 of 5 pairs of points from different variants, the point with the larger output error also has the "
+        "higher perplexity. The largest outlier is Local · window 2. For 2 of 5 pairs of points from different "
+        "variants, the point with the larger output error also has the higher copying loss. The largest outlier is "
+        "Linear."
     )
     assert forecast.pair_counts(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
     assert forecast.pair_counts(two[:3]) == ""
@@ -433,14 +439,24 @@ def test_display_name():
     ("tau", "expected"),
     [
         (0.96, "**Linear keeps the original model's ranking of the sentences** (rank correlation 0.96)."),
-        (0.94, "**Linear ranks the sentences similarly to the original model** (rank correlation 0.94)."),
-        (0.71, "**Linear ranks the sentences similarly to the original model** (rank correlation 0.71)."),
+        (
+            0.94,
+            "**Linear roughly keeps the original model's ranking of the sentences by similarity** (rank correlation "
+            "0.94).",
+        ),
+        (
+            0.71,
+            "**Linear roughly keeps the original model's ranking of the sentences by similarity** (rank correlation "
+            "0.71).",
+        ),
         (0.69, "**Linear changes the original model's ranking of the sentences** (rank correlation 0.69)."),
     ],
 )
 def test_describe_rankings(tau, expected):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
-    assert encoder.describe_drifts([row]) == "Mean change of the embeddings (drift): Linear 0.12."
+    assert encoder.describe_drifts([row]) == (
+        "Mean change of the sentence embeddings compared with the original model (drift): Linear 0.12."
+    )
     assert encoder.describe_rankings([row]).startswith(expected)
 
 
@@ -460,8 +476,8 @@ def test_a_probability_has_no_power_of_ten(chance, expected):
 def test_an_unchanged_attention_row_is_reported(moved, changes):
     row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), context=["a"], layer=3, head=2, moved_weight=moved)
     said = token_details.describe_token(row, "Local")
-    assert ("“a”, changes most in layer 3, head 2. There, " in said) == changes
-    assert said.endswith("No attention row of the token before it, “a”, changes.") != changes
+    assert ("“a”. Its attention row changes most in layer 3, head 2. There, " in said) == changes
+    assert said.endswith("The attention rows of the token before the predicted one, “a”, do not change.") != changes
 
 
 def generated(word, ids, held, layers=(0,)):
@@ -484,13 +500,13 @@ def generated(word, ids, held, layers=(0,)):
         ),
         (
             [("linear", (1, 2, 3), 7)],
-            "**With Linear, the generated text is the same as the original model's.** The smallest cache of a variant "
-            "takes 7.0 KiB, and that of the original model takes 8.0 KiB.",
+            "**With Linear, the generated text is the same as the original model's.** Among the variants, the "
+            "smallest cache takes 7.0 KiB. The original model's cache takes 8.0 KiB.",
         ),
         (
             [("linear", (4, 2, 3), 5), ("softmax", (5, 2, 3), 6)],
-            "**With both variants, the generated text differs from the original model's at the first token.** The "
-            "smallest cache of a variant takes 5.0 KiB, and that of the original model takes 8.0 KiB.",
+            "**With both variants, the generated text differs from the original model's at the first token.** "
+            "Among the variants, the smallest cache takes 5.0 KiB. The original model's cache takes 8.0 KiB.",
         ),
     ],
 )
