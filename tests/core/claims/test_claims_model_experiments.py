@@ -92,9 +92,9 @@ def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
 @pytest.mark.parametrize(
     ("gain", "words"),
     [
-        (4.76, "by 4.76%. The claim allows 0.240 percentage points more."),
+        (4.76, "by 4.76%. This is 0.240 percentage points less than the largest fall that the claim allows."),
         (5.25, "by 5.25%. This is 0.250 percentage points more than the claim allows."),
-        (0.001, "by 0.00100%. The claim allows 5.00 percentage points more."),
+        (0.001, "by 0.00100%. This is 5.00 percentage points less than the largest fall that the claim allows."),
         (0.0, "first eight tokens (sinks) instead of the first four, perplexity does not fall."),
         (-2.0, "first eight tokens (sinks) instead of the first four, perplexity does not fall."),
     ],

@@ -25,7 +25,7 @@ def line(name, law="", *, n=40, token=2, decay=None):
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
 LABELS = tuple(f"t_{i}" for i in range(40))
 LAW = (
-    "With linear attention, the weight of the followed token in row i is approximately proportional to i to the power "
+    "With linear attention, the weight of the selected token in row i is approximately proportional to i to the power "
     "−1.00"
 )
 
@@ -60,7 +60,7 @@ def test_fitted_laws():
     assert fitted_laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}. With Half, its weight is multiplied by 0.50 at each later token."
+        f"{LAW}. With Half, the weight of this token is multiplied by 0.50 at each later token."
     )
     assert fitted_laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -115,7 +115,7 @@ def test_fading_without_a_decay_and_with_all_of_them(open_view):
     bare = open_view("fading", c_decays=[], c_gate="none")
     assert len(charts(bare)[0]["data"]) == 3
     assert len(charts(bare)) == 2
-    assert "its weight is multiplied by" not in spoken(bare)
+    assert "the weight of this token is multiplied by" not in spoken(bare)
     assert "gate" not in spoken(bare).split("**Linear** attention adds")[0]
     everything = open_view("fading", c_gate="none", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
     assert len(charts(everything)[0]["data"]) == 11
@@ -165,7 +165,10 @@ def test_a_constant_gate_is_called_a_fixed_decay():
     rule = Gate(kind="surprise", decay=0.5)
     text = gates.summary(still, rule, 2, ("a", "b", "c"))
     assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in text
-    assert text.endswith("token 2 gets 100% of the weight with the gate and 100% with this fixed γ.")
+    assert text.endswith(
+        "With the gate, token 2 gets 100% of the weight of the last row. With a fixed γ that decays the state as "
+        "quickly on average, the token gets 100%."
+    )
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
     text = gates.summary(moving, rule, 2, ("a", "b", "c_"))
     assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in text

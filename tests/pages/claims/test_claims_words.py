@@ -143,8 +143,8 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
-            "share of the gain from copying repeated tokens that the worst replacement in one middle layer "
-            "loses: 10.5% (close to the threshold of 10%)",
+            "share of the gain from copying that is lost with the worst replacement in one middle "
+            "layer: 10.5% (close to the threshold of 10%)",
         ),
         (
             "cosine_closest",
@@ -171,22 +171,24 @@ def test_margin_text(key, changed, expected):
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 90.0},
-            "heads in which the inverse from six iterations lowers Nyström's error: 80% (required: at least 75%)",
+            "heads in which Nyström's error is lower with a six-iteration inverse than with none: 80% "
+            "(required: at least 75%)",
         ),
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 8.0},
-            "heads in which the exact inverse lowers Nyström's error: 8% (required: at least 75%)",
+            "heads in which Nyström's error is lower with the exact inverse than with none: 8% "
+            "(required: at least 75%)",
         ),
         (
             "cosine_closest",
             {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
-            "heads in which 1 + cos is closest to softmax: 8% (required: at least 50%)",
+            "heads in which the kernel 1 + cos is closest to softmax: 8% (required: at least 50%)",
         ),
         (
             "relu2_normaliser",
             {"exponent": 0.5},
-            "exponent p if the row sums grow as nᵖ for n tokens: 0.500 (required: at most 0.9)",
+            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens): 0.500 (required: at most 0.9)",
         ),
         # On each side of a value, the nearer bound is needed.
         (
@@ -213,7 +215,7 @@ def test_margin_text(key, changed, expected):
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            f"drop in softmax's accuracy from the fewest items to the most: 4{NBSP}percentage points "
+            f"drop in softmax's accuracy from the fewest to the most items compared: 4{NBSP}percentage points "
             f"(required: more than 5{NBSP}percentage points)",
         ),
         (
@@ -238,25 +240,27 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100 / 12},
             12,
-            "heads in which 1 + cos is closest to softmax: 1 of 12 (required: at least 6)",
+            "heads in which the kernel 1 + cos is closest to softmax: 1 of 12 (required: at least 6)",
         ),
         (
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which 1 + cos is closest to softmax: 1 of 1 (required: at least 1)",
+            "heads in which the kernel 1 + cos is closest to softmax: 1 of 1 (required: at least 1)",
         ),
         (
             "landmark_inverse",
             {},
             2,
-            "heads in which the inverse from six iterations lowers Nyström's error: 0 of 2 (required: at least 2)",
+            "heads in which Nyström's error is lower with a six-iteration inverse than with none: 0 of 2 "
+            "(required: at least 2)",
         ),
         (
             "landmark_inverse",
             {},
             0,
-            "heads in which the inverse from six iterations lowers Nyström's error: 0% (required: at least 75%)",
+            "heads in which Nyström's error is lower with a six-iteration inverse than with none: 0% "
+            "(required: at least 75%)",
         ),
     ],
 )
@@ -287,7 +291,7 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
         f"{YES} matrix error of 1 + cos, median over heads: 50% (required: less than 90%)",
-        f"{NO} heads in which 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
+        f"{NO} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
     ]
 
 

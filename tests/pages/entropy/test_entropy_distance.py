@@ -127,7 +127,7 @@ def test_alibi_is_a_third_form_if_chosen():
     said = spoken(at, "caption")
     assert "With ALiBi, a distant key gets" in said
     assert list(at.dataframe[0].value["position encoding"]) == ["with RoPE", "without RoPE", "with ALiBi"]
-    assert "The option “ALiBi” is selected, so ALiBi replaces RoPE in this input" in said
+    assert "The option “ALiBi” is selected, so this input uses ALiBi instead of RoPE." in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 
@@ -161,15 +161,15 @@ def test_few_tokens_show_instructions(n):
 
 def test_constant_attention_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
-    assert "The limit (the bound" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
-    assert "RoPE hardly changes how local attention is here." in spoken(at, "caption")
+    assert "RoPE also sets an upper bound for |logit|" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
+    assert "RoPE hardly changes the locality of attention here." in spoken(at, "caption")
 
 
 def test_the_origin_of_each_form_is_explained(monkeypatch):
     assert "recorded" in position_origin(TextSource("a", "smollm2", 0))
     assert "base 100,000" in position_origin(TextSource("a", "smollm2", 0))
     assert "trained without RoPE" in position_origin(TextSource("a", "minilm", 0))
-    assert "RoPE has not been applied to the uploaded queries and keys" in position_origin(
+    assert "The uploaded queries and keys are assumed to be without RoPE." in position_origin(
         UploadSource.of("a.npz", b"")
     )
     known = ac.inputs.models.load("smollm2")

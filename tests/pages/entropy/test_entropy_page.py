@@ -39,7 +39,7 @@ def test_the_default_text_has_a_headline():
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**In longer texts, attention spreads over more keys (" in spoken(at)
     assert "but over a smaller share of all keys (" in spoken(at)
-    assert "This flattens the weights below 512 tokens: " in spoken(at)
+    assert "Log n scaling flattens the weights in texts of fewer than 512 tokens. With it, a query has " in spoken(at)
 
 
 def test_the_share_of_all_keys_is_the_number_of_effective_keys_over_the_length():
@@ -109,7 +109,9 @@ def test_curves_bands_and_table_equal_the_library():
     table = at.dataframe[0].value.set_index("variant")
     assert table.loc["Softmax", "entropy H, n = 128 (nats)"] == pytest.approx(drawn["Softmax"][n])
     x, y = zip(*drawn["Softmax"].items(), strict=True)
-    assert table.loc["Softmax", "slope of H against log n"] == pytest.approx(np.polyfit(np.log(x), y, 1)[0], abs=1e-6)
+    assert table.loc["Softmax", "slope of entropy against log n"] == pytest.approx(
+        np.polyfit(np.log(x), y, 1)[0], abs=1e-6
+    )
     assert table.loc["Softmax", "R² of the slope"] == pytest.approx(np.corrcoef(np.log(x), y)[0, 1] ** 2, abs=1e-6)
 
 
@@ -196,8 +198,10 @@ def test_the_factor_changes_softmax_but_not_relu2():
     low, high = map(float, sums["Squared ReLU ÷ n"].split(" … "))
     assert low < high
     still = drawn["Squared ReLU ÷ row sum"][1.0]
-    assert f"÷ row sum stays at {still:.2f} nats: λ² multiplies each term of a row and their sum" in spoken(at)
-    assert "so it cancels. No weight changes." in spoken(at)
+    assert (
+        f"Squared ReLU is divided by its row sum, and its entropy stays at {still:.2f} nats. A factor λ on all logits "
+        "multiplies each term of a row, and the row sum, by λ². This λ² cancels, so no weight changes."
+    ) in spoken(at)
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
@@ -222,7 +226,7 @@ def test_drift_is_relative_to_each_heads_reference_length(measure):
     # 16 is farther from 64 than 128 is.
     word = "row sum" if measure == "total" else "output size"
     assert f"From 64 to 16 tokens, the {word} of squared ReLU" in spoken(at)
-    assert f"{found['squared'][16]:.2g} times with division by n²" in spoken(at)
+    assert f"The factor is {found['squared'][16]:.2g} with division by n²" in spoken(at)
     table = at.dataframe[0].value.set_index("variant")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
@@ -245,22 +249,23 @@ def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.headline(drifting(**ends), 16, "total") == (
         "**From 16 to 64 tokens, the row sum of squared ReLU changes least if the weights are divided by n.** A row of "
-        "squared ReLU has one term per key, so its sum can grow with the text. At 64 tokens, the row sum is 0.80 times "
-        "as large as at 16 tokens with division by n, 0.20 times with division by n², and 3.2 times with division by a "
-        "constant."
+        "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the row sum of "
+        "squared ReLU changes by a factor of 0.80 if the weights are divided by n. The factor is 0.20 with division by "
+        "n² and 3.2 with division by a constant."
     )
     assert drift.headline(drifting(**ends), 16, "size") == (
         "**From 16 to 64 tokens, the output size of squared ReLU changes least if the weights are divided by n.** A "
-        "row of squared ReLU has one term per key, so its sum can grow with the text. At 64 tokens, the output size "
-        "is 0.80 times as large as at 16 tokens with division by n, 0.20 times with division by n², and 3.2 times with "
-        "division by a constant. The output size of softmax is 1 times as large."
+        "row of squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the "
+        "output size of squared ReLU changes by a factor of 0.80 if the weights are divided by n. The factor is 0.20 "
+        "with division by n² and 3.2 with division by a constant. Between the same two lengths, the output size of "
+        "softmax changes by a factor of 1."
     )
     assert "From 64 to 16 tokens," in drift.headline(drifting(**ends), 64, "total")
     assert "the weights are divided by a constant.**" in drift.headline(drifting(**ends | {"fixed": 1.1}), 16, "total")
     assert "the weights are divided by n².**" in drift.headline(
         drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total"
     )
-    assert "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**" in drift.headline(
+    assert "no divisor is clearly best at keeping the row sum of squared ReLU constant.**" in drift.headline(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
     assert "the weights are divided by n.**" in drift.headline(drifting(**ends | {"squared": 0.0}), 16, "total")
@@ -288,7 +293,8 @@ def test_a_single_length_is_drawn_with_instructions(state, n, view):
     assert not at.error
     if view != "factor":
         assert "longer input" in spoken(at)
-        ends = "has only 1 token." if n == 1 else f"has only {n} tokens."
+        ends = "1 token" if n == 1 else f"{n} tokens"
+        ends = f"has only {ends}, too few to show the effect of the text length. Measure instead:"
         assert ends in " ".join(c.value for c in at.caption)
 
 
@@ -369,7 +375,7 @@ def test_links_carry_the_options_and_invalid_values_are_rejected():
 def test_causal_uniform_attention_averages_visible_keys(unit):
     at = open_entropy(variants=chosen("softmax"), causal=True, h_unit=unit, h_scales=[])
     log = math.log if unit == "nats" else math.log2
-    for n, height in points(at)["equal weights on all keys up to each query"].items():
+    for n, height in points(at)["equal weights on all keys up to the query"].items():
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
@@ -396,7 +402,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = number(points(keys)["Softmax · log n scaling, n₀ 64"][128])
-    assert f"sharpens them above ({scaled} at 128)." in spoken(keys)
+    assert f"In longer texts, it sharpens the weights ({scaled} effective keys at 128 tokens)." in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax · log n scaling, n₀ 64"][128], 128, causal=False)
     table = keys.dataframe[0].value
     assert table["effective keys, share of all keys, n = 128"].iloc[-1] == share
@@ -408,9 +414,9 @@ def test_the_sentence_uses_the_chosen_factor():
     drawn = points(at, 0)
     softmax = drawn["Softmax"]
     assert (
-        "**Multiplying all logits by λ = 2 sharpens softmax, but not squared ReLU.** The entropy of softmax changes "
-        f"from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. The entropy of squared ReLU ÷ row sum stays at "
-        f"{drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits:"
+        "**Multiplying all logits by λ = 2 sharpens softmax, but not squared ReLU.** Multiplying the logits "
+        f"changes the entropy of softmax from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. Squared ReLU is divided "
+        f"by its row sum, and its entropy stays at {drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits."
     ) in spoken(at)
 
 

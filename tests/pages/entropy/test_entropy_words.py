@@ -48,7 +48,7 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share
 def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = growth.headline(line(n16=4.0, n256=31.0), None, causal=True)
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
-    assert f"a smaller share of all keys up to each query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
+    assert f"a smaller share of all keys up to the query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
 
 
 @pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "(8%, then 7%)")])
@@ -111,13 +111,21 @@ def test_a_label_has_the_last_value_if_measured():
 @pytest.mark.parametrize(
     ("base", "effect"),
     [
-        (16, "This sharpens the weights above 16 tokens: 6 effective keys at 16 tokens, 9.5 at 256."),
+        (
+            16,
+            "Log n scaling sharpens the weights in texts of more than 16 tokens. With it, a query has 6 effective keys "
+            "at 16 tokens and 9.5 at 256.",
+        ),
         (
             64,
-            "This flattens the weights below 64 tokens (6 effective keys at 16 tokens) and sharpens them above (9.5 at "
-            "256).",
+            "Log n scaling flattens the weights in texts of fewer than 64 tokens (6 effective keys at 16 tokens). In "
+            "longer texts, it sharpens the weights (9.5 effective keys at 256 tokens).",
         ),
-        (256, "This flattens the weights below 256 tokens: 6 effective keys at 16 tokens, 9.5 at 256."),
+        (
+            256,
+            "Log n scaling flattens the weights in texts of fewer than 256 tokens. With it, a query has 6 effective "
+            "keys at 16 tokens and 9.5 at 256.",
+        ),
     ],
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
@@ -129,14 +137,26 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
 @pytest.mark.parametrize(
     ("base", "effect"),
     [
-        (16, "This flattens the weights of queries with fewer than 16 keys and sharpens the others: 6 effective keys"),
-        (64, "This flattens the weights of queries with fewer than 64 keys and sharpens the others: 6 effective keys"),
-        (256, "This flattens the weights below 256 tokens: 6 effective keys"),
+        (
+            16,
+            "Log n scaling flattens the weights of queries with fewer than 16 keys and sharpens those of queries with "
+            "more keys. With it, a query has 6 effective keys",
+        ),
+        (
+            64,
+            "Log n scaling flattens the weights of queries with fewer than 64 keys and sharpens those of queries with "
+            "more keys. With it, a query has 6 effective keys",
+        ),
+        (
+            256,
+            "Log n scaling flattens the weights in texts of fewer than 256 tokens. With it, a query has 6 effective "
+            "keys",
+        ),
     ],
 )
 def test_with_a_causal_mask_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
     text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True)
-    assert text.endswith(f" {effect} at 16 tokens, 9.5 at 256.")
+    assert text.endswith(f" {effect} at 16 tokens and 9.5 at 256.")
 
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
@@ -166,7 +186,10 @@ def test_a_single_length_does_not_grow():
 
 def test_during_a_run_log_n_scaling_is_described_up_to_its_longest_measured_text():
     text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64)
-    assert text.endswith("This flattens the weights below 64 tokens: 6 effective keys at 16 tokens, 8 at 64.")
+    assert text.endswith(
+        "Log n scaling flattens the weights in texts of fewer than 64 tokens. With it, a query has 6 effective keys at "
+        "16 tokens and 8 at 64."
+    )
 
 
 def power(exponent):
@@ -225,11 +248,11 @@ def test_a_total_beyond_every_float_is_shown_by_its_logarithm(log, words):
     [
         (2.0, "the row sum of squared ReLU changes least if the weights are divided by n.**"),
         (1.0, "the row sum of squared ReLU changes least if the weights are divided by a constant.**"),
-        (1.49, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
-        (1.51, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
+        (1.49, "no divisor is clearly best at keeping the row sum of squared ReLU constant.**"),
+        (1.51, "no divisor is clearly best at keeping the row sum of squared ReLU constant.**"),
         (1.48, "the row sum of squared ReLU changes least if the weights are divided by a constant.**"),
         (1.52, "the row sum of squared ReLU changes least if the weights are divided by n.**"),
-        (1 / 1.51, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
+        (1 / 1.51, "no divisor is clearly best at keeping the row sum of squared ReLU constant.**"),
     ],
 )
 def test_the_smallest_drift_is_named_if_clear(fixed, words):
@@ -245,16 +268,17 @@ def test_a_total_of_zero_has_the_largest_drift():
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        (0.0, "No weight changes."),
-        (2e-16, "No weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
+        (0.0, "so no weight changes."),
+        (2e-16, "so no weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
     ],
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
     assert factor.headline(4.0, softmax, relu2, moved, "bits") == (
-        "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** The entropy of softmax changes "
-        f"from 2.50 to 1.25 bits. The entropy of squared ReLU ÷ row sum stays at 3.25 bits: λ² multiplies "
-        f"each term of a row and their sum, so it cancels. {words}"
+        "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** Multiplying the logits "
+        "changes the entropy of softmax from 2.50 to 1.25 bits. Squared ReLU is divided by its row sum, and its "
+        "entropy stays at 3.25 bits. A factor λ on all logits multiplies each term of a row, and the row sum, by λ². "
+        f"This λ² cancels, {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
         assert factor.headline(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
@@ -263,23 +287,34 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
 @pytest.mark.parametrize(
     ("steered", "finding"),
     [
-        (2.494, "sharpens softmax, but not squared ReLU.** The entropy of softmax changes from 2.50 to 2.49 nats."),
+        (
+            2.494,
+            "sharpens softmax, but not squared ReLU.** Multiplying the logits changes the entropy of softmax from 2.50 "
+            "to 2.49 nats.",
+        ),
         (2.496, "hardly changes the entropy of softmax.** The entropy of softmax stays at 2.50 nats."),
         (2.504, "hardly changes the entropy of softmax.** The entropy of softmax stays at 2.50 nats."),
-        (2.506, "flattens softmax, but not squared ReLU.** The entropy of softmax changes from 2.50 to 2.51 nats."),
+        (
+            2.506,
+            "flattens softmax, but not squared ReLU.** Multiplying the logits changes the entropy of softmax from 2.50 "
+            "to 2.51 nats.",
+        ),
     ],
 )
 def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
     text = factor.headline(4.0, softmax, relu2, 0.0, "nats")
-    assert text.startswith(f"**Multiplying all logits by λ = 4 {finding} The")
+    assert text.startswith(
+        f"**Multiplying all logits by λ = 4 {finding} Squared ReLU is divided by its row sum, and its entropy stays at "
+        "3.50 nats. A factor λ on all logits multiplies"
+    )
 
 
 @pytest.mark.parametrize(
     ("room", "written", "words"),
     [
-        (255, True, "This text has only 255 tokens. Measure instead:"),
-        (1, True, "This text has only 1 token. Measure instead:"),
+        (255, True, "This text has only 255 tokens, too few to show the effect of the text length. Measure instead:"),
+        (1, True, "This text has only 1 token, too few to show the effect of the text length. Measure instead:"),
         (256, True, ""),
         (255, False, ""),
     ],
@@ -404,7 +439,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         seeds=1,
         options=EntropyOptions(),
     )
-    assert (growth.describe([], asked) == "So far, fewer than 3 text lengths are measured.") == expected
+    assert (growth.describe([], asked) == "So far, fewer than 3 text lengths have been measured.") == expected
 
 
 @pytest.mark.parametrize(

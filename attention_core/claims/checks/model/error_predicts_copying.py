@@ -27,7 +27,7 @@ CLAIM = correlation_claim(
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
     "their first. The lost share is the part of this gain that a replacement loses. Kendall's τ, another rank "
     "correlation, is {tau}. For the error and the lost share, 48 tokens are drawn at random from the first "
-    "{tokens} tokens of the text. The model reads these 48 tokens twice in a row.",
+    "{tokens} tokens that SmolLM2 reads. It then reads these 48 tokens twice in a row.",
     quantities=(
         Quantity(
             "rho",
