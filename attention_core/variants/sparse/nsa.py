@@ -248,10 +248,10 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2502.11089",
     ),
     note="This variant has three branches: attention to block means, to selected blocks and to a local window. In "
-    "the paper (NSA), the gates and the vectors that summarise blocks are learned, each branch has its own keys "
-    "and values, and the first block is always selected. Here, gates are constants, and blocks are summarised by "
-    "their means. The weights of a row sum to the sum of the gates. With a causal mask, the branch over block "
-    "means has no weight until the first block is complete.",
+    "the paper (NSA), the gates and the vectors that summarise blocks are learned, and each branch has its own "
+    "keys and values. The paper also always selects the first block. Here, gates are constants, and blocks are "
+    "summarised by their means. The weights of a row sum to the sum of the gates. With a causal mask, the branch "
+    "over block means has no weight until the first block is complete.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

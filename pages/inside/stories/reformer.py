@@ -332,7 +332,7 @@ def _missed(data: HeadData) -> Step:
                 weight=full[i, j],
             ),
             _(
-                "Of the pairs that are not allowed, {together:,} share a bucket in at least one hashing round. "
+                "Pairs that are not allowed but share a bucket in at least one hashing round: {together:,}. "
                 "{part:.1%} of the weight of {reference} falls on these pairs.",
                 together=together.sum(),
                 part=full[together].sum() / n,
