@@ -228,7 +228,7 @@ def test_the_included_lessons_compute_every_answer():
 def test_a_guess_is_compared_with_the_number():
     at = press(guess(begun("flat"), 4.5), ".check")
     assert "Your guess: 4.50 nats. Answer: 4.62 nats. Your guess is close." in card(at)
-    assert "(2.62 nats higher)" in card(press(guess(begun("flat"), 2.0), ".check"))
+    assert "The answer is 2.62 nats higher." in card(press(guess(begun("flat"), 2.0), ".check"))
 
 
 def test_an_unmoved_slider_is_no_guess():
