@@ -162,8 +162,8 @@ def summary_text(series: Sequence[Series]) -> str:
     rounds_note = ""
     if "at" in by_kind and min(len(point.ms) for point in line.points) == 1:
         rounds_note = _(
-            "Each time was measured in only one round, so the lengths at which variants become faster may differ in "
-            "another run."
+            "Each time was measured in only one round, so the lengths from which variants are faster than softmax "
+            "may differ in another run."
         )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
     return paragraph(text, below_note, *others, rounds_note, missing_note)

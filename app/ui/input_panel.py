@@ -237,11 +237,15 @@ def describe_alibi(exact: Sequence[str], inexact: Sequence[str]) -> str:
             "from 1 to H, and distance is measured in tokens. The subtraction is done by two additional coordinates of "
             "queries and keys."
         ),
-        _("ALiBi is exact for variants that use only these scores: {names}.", names=enumeration(exact))
+        _(
+            "ALiBi is exact for variants whose weights depend only on the scores q·k / √d: {names}.",
+            names=enumeration(exact),
+        )
         if exact
         else "",
         _(
-            "ALiBi is not exact for variants in which the coordinates also affect features, norms or gates: {names}.",
+            "ALiBi is not exact for variants in which its two additional coordinates also affect features, norms or "
+            "gates: {names}.",
             names=enumeration(inexact),
         )
         if inexact

@@ -130,8 +130,8 @@ def show_left_out() -> None:
             for reason, names in reasons.items()
         ]
         text = _n(
-            "This variant is left out because the keys belong to another sequence than the queries: {variants}.",
-            "These variants are left out because the keys belong to another sequence than the queries: {variants}.",
+            "This variant is left out because the queries and the keys come from different sequences: {variants}.",
+            "These variants are left out because the queries and the keys come from different sequences: {variants}.",
             n=sum(map(len, reasons.values())),
             variants=clauses(groups),
         )
@@ -166,7 +166,7 @@ def _draw_variant_settings(attention: ac.Attention, reason: str | None) -> None:
             _("This variant is left out while **Causal** is on: {reason}", reason=_(reason))
             if causal
             else _(
-                "This variant is left out because the keys belong to another sequence than the queries: {reason}",
+                "This variant is left out because the queries and the keys come from different sequences: {reason}",
                 reason=_(reason),
             )
         )

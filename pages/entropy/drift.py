@@ -71,15 +71,16 @@ def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
         smallest_change(factors, measures()[measure], base, int(farthest)),
         _("A row of squared ReLU has one term per key, so its sum can grow with the text."),
         _(
-            "At {n:,} tokens, the {measure} is {length} times as large as at {base:,} tokens with division by n, "
-            "{squared} times with division by n², and {fixed} times with division by a constant.",
+            "From {base:,} to {n:,} tokens, the {measure} of squared ReLU changes by a factor of {length} if the "
+            "weights are divided by n. The factor is {squared} with division by n² and {fixed} with division by a "
+            "constant.",
             measure=measures()[measure],
             base=base,
             n=int(farthest),
             **{name: number(end) for name, end in factors.items()},
         ),
         _(
-            "The output size of softmax is {softmax} times as large.",
+            "Between the same two lengths, the output size of softmax changes by a factor of {softmax}.",
             softmax=number(spreads[SOFTMAX].value_at(farthest) or 0.0),
         )
         if measure == "size"
@@ -102,8 +103,8 @@ def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: in
     values = {"measure": measure, "divisor": divisor, "base": base, "n": n}
     if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
         return _(
-            "**From {base:,} to {n:,} tokens, no divisor keeps the {measure} of squared ReLU clearly more constant "
-            "than the others do.**",
+            "**From {base:,} to {n:,} tokens, no divisor is clearly best at keeping the {measure} of squared ReLU "
+            "constant.**",
             **values,
         )
     return _(

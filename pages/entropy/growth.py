@@ -113,7 +113,7 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question, "keys")
     if len(softmax.x) < MIN_LENGTHS and len(softmax.x) < len(measured_lengths(question.longest)):
-        return _("So far, fewer than {n} text lengths are measured.", n=MIN_LENGTHS)
+        return _("So far, fewer than {n} text lengths have been measured.", n=MIN_LENGTHS)
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
     return paragraph(headline(softmax, scaled, base, causal=question.causal), uniform_note(rows, question))
 
@@ -192,7 +192,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "share": _("effective keys, share of all keys"),
         "entropy": _("entropy H ({unit})", unit=question.unit),
         "normalised": _("normalised entropy H / log n"),
-        "sparsity": _("evenness S = E|a| / √E a²"),
+        "sparsity": _("evenness S = E|a| / √(E a²)"),
     }
     name = _("equal weights on {keys}", keys=every_key(causal=question.causal))
     curves_.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
@@ -311,24 +311,26 @@ def log_n_effect(first_keys: float, last_keys: float, base: int, *, a: int, b: i
     return paragraph(
         _("Log n scaling multiplies every logit (the score before softmax) by log n / log {base}.", base=base),
         _(
-            "This flattens the weights below {base} tokens: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
+            "Log n scaling flattens the weights in texts of fewer than {base} tokens. With it, a query has {few} "
+            "effective keys at {a:,} tokens and {many} at {b:,}.",
             **values,
         )
         if b <= base
         else _(
-            "This flattens the weights of queries with fewer than {base} keys and sharpens the others: {few} effective "
-            "keys at {a:,} tokens, {many} at {b:,}.",
+            "Log n scaling flattens the weights of queries with fewer than {base} keys and sharpens those of queries "
+            "with more keys. With it, a query has {few} effective keys at {a:,} tokens and {many} at {b:,}.",
             **values,
         )
         if causal
         else _(
-            "This flattens the weights below {base} tokens ({few} effective keys at {a:,} tokens) and sharpens them "
-            "above ({many} at {b:,}).",
+            "Log n scaling flattens the weights in texts of fewer than {base} tokens ({few} effective keys at {a:,} "
+            "tokens). In longer texts, it sharpens the weights ({many} effective keys at {b:,} tokens).",
             **values,
         )
         if a < base
         else _(
-            "This sharpens the weights above {base} tokens: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
+            "Log n scaling sharpens the weights in texts of more than {base} tokens. With it, a query has {few} "
+            "effective keys at {a:,} tokens and {many} at {b:,}.",
             **values,
         ),
     )
@@ -355,7 +357,7 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
                 _("effective keys, share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last): share,
                 _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.value_at(first),
                 _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): entropies.value_at(last),
-                _("slope of H against log n"): law and law.exponent,
+                _("slope of entropy against log n"): law and law.exponent,
                 _("R² of the slope"): law and law.r2,
                 _("slope, quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
                 _("evenness S, n = {n:g}", n=last): by_length(word_rows, word, question, "sparsity").value_at(last),

@@ -68,7 +68,9 @@ def _map(data: HeadData) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, if all other entries are 0", d=d) if name == "softmax" else setting_name(name),
+                _("softmax × {d}, if the vector's other entries are 0", d=d)
+                if name == "softmax"
+                else setting_name(name),
                 x.tolist(),
                 [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
                 colour=i,
@@ -173,7 +175,10 @@ def kernel_sentence(middle: float, heavy: float) -> str:
         ),
         _("The kernel is flatter than the exponential, so large weights shrink most.")
         if heavy < min(1, middle)
-        else _("Here, the kernel is not flatter than the exponential."),
+        else _(
+            "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, "
+            "linear attention's kernel is not flatter than softmax's exponential."
+        ),
     )
 
 
@@ -246,8 +251,9 @@ def _sum_first(data: HeadData) -> Step:
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings=paragraph(
             _(
-                "Because the sum is the same for all queries, the cost grows with n instead of n². Linear attention is "
-                "cheaper than softmax for texts of {cheaper} tokens or more.",
+                "Each token is added only once to the state, the sum of products of key features and values, so the "
+                "cost grows with n instead of n². Linear attention is cheaper than softmax for texts of {cheaper} "
+                "tokens or more.",
                 cheaper=cheaper,
             )
             if (cheaper := cheaper_from(data))
@@ -292,7 +298,7 @@ def _normaliser(data: HeadData) -> Step:
             key=key,
             x_title=_("query"),
             y_title="φ(q)·Σ φ(k)",
-            alt=_("Bars: the divisor of each query"),
+            alt=_("Bars: the number by which each query's weights are divided"),
         )
 
     return Step(
