@@ -89,8 +89,9 @@ def _parser() -> argparse.ArgumentParser:
         "--variants",
         nargs="+",
         metavar="WORD",
-        help="variants to time, with their settings, such as softmax local~window~64; fused.local is full attention "
-        "with the mask of local (default: all variants)",
+        help="variants to time, separated by spaces, with settings after ~ (two variants, for example: softmax "
+        "local~window~64); fused.local is full attention with the mask of local attention (default: all "
+        "variants)",
     )
     bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="sequence lengths, in tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
@@ -98,22 +99,26 @@ def _parser() -> argparse.ArgumentParser:
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
         help="inputs that are timed. 16k: a batch of texts with 16k tokens in total, and heads whose sizes add up to "
-        "2048; ours: one text and 8 heads (default on cuda); page: as on the Timing page, which can open the "
-        "saved run (default on the CPU)",
+        "2048; ours (default on cuda): one text and 8 heads; page (default on the CPU): the inputs of the Timing "
+        "page, where the saved run can then be opened",
     )
     bench.add_argument(
         "--keep-cache",
         action="store_true",
         help="with --preset: do not empty the processor's cache before each timed call",
     )
-    bench.add_argument("--alone", action="store_true", help="with --preset: do not time the baselines")
+    bench.add_argument(
+        "--alone",
+        action="store_true",
+        help="with --preset: do not time the baselines (fused softmax, compiled and fla versions of the variants)",
+    )
     bench.add_argument("--repeats", type=int, default=30, help="with --preset: number of timed calls of each variant")
     bench.add_argument(
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
         help="what is timed. backward: the forward and the backward pass together; backward-alone: only the backward "
-        "pass, which the preset page does not allow",
+        "pass (not possible with --preset page)",
     )
     bench.add_argument("--causal", action="store_true")
     bench.add_argument("--heads", type=int, default=8, help="number of heads (a preset sets its own)")
@@ -332,7 +337,7 @@ def _claims(args: argparse.Namespace) -> None:
         _survey(args)
         return
     if args.out is not None:
-        raise InputError("--out is the file for the counts of a survey. Add --survey.")
+        raise InputError("--out names the file for the counts of a survey, so it needs --survey.")
     if args.tokens is not None and not 1 <= args.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}. Choose a number from 1 to {most}.", n=args.tokens, most=claims.LONGEST)
     source = _source(args)

@@ -40,7 +40,7 @@ class LessonOptions(Options, shared=2):
         C_("show to a class", "Present"),
         widget=st.toggle,
         help=N_(
-            "Shows the lab to a class: with larger text and without the sidebar. The arrow keys then move between the "
-            "steps of a lesson."
+            "Shows the lab with larger text and without the sidebar, for use in class. The arrow keys then move "
+            "between the steps of a lesson."
         ),
     )

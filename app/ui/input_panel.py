@@ -244,8 +244,8 @@ def describe_alibi(exact: Sequence[str], inexact: Sequence[str]) -> str:
         if exact
         else "",
         _(
-            "ALiBi is not exact for variants in which its two additional coordinates also affect features, norms or "
-            "gates: {names}.",
+            "ALiBi is not exact for variants in which the two coordinates that it adds to queries and keys also "
+            "affect features, norms or gates: {names}.",
             names=enumeration(inexact),
         )
         if inexact

@@ -157,9 +157,10 @@ ENTRIES = (
     Entry(
         N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
         N_(
-            "How far the number that decides a verdict is from its threshold. The difference is given in per cent of "
-            "the larger of the two numbers. For a share above its threshold, it is given in per cent of the gap from "
-            "the threshold to 100%. Below 10% is close, and above 50% is far."
+            "How far the number that decides a verdict is from its threshold. The difference is divided by the "
+            "larger of the two numbers. If the number is a share (at most 100%) above its threshold, the difference "
+            "is divided by the largest possible difference, 100% minus the threshold. Below 10% is close, and above "
+            "50% is far."
         ),
     ),
     Entry(
@@ -172,7 +173,8 @@ ENTRIES = (
     Entry(
         N_("misplaced weight"),
         N_(
-            "The share of a query's weight that a variant gives to other keys than its reference does, usually softmax."
+            "The share of a query's weight that a variant gives to different keys than its reference does. The "
+            "reference is usually softmax."
         ),
     ),
     Entry(

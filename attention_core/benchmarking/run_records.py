@@ -84,7 +84,9 @@ class Skipped:
     def __post_init__(self) -> None:
         """Raise ValueError if a bound is given with a template other than ours, as an uploaded file may do."""
         if self.most is not None and self.reason not in LIMIT_REASONS:
-            raise ValueError("a limit is given (most), but the reason is not a known message about a limit")
+            raise ValueError(
+                "the field “most” gives a limit, but the field “reason” is not a known message about a limit"
+            )
 
     @property
     def fields(self) -> dict[str, float]:

@@ -244,15 +244,18 @@ def _show_table(lines: Sequence[Line]) -> None:
         (
             _("fit from row"),
             _(
-                "First row of the fit to the weight of token j. Without a decay, this is row 2j + 1. With a decay γ, "
-                "it is row 1 / (1 − γ) or row j, whichever is later. In earlier rows, the normaliser still changes "
-                "quickly."
+                "First row used to fit how the weight of token j changes. Without a decay, this is row 2j + 1. With "
+                "a decay γ, it is row 1 / (1 − γ) or row j, whichever is later. Earlier rows are left out, because "
+                "the normaliser (the sum that weights are divided by) still changes quickly there."
             ),
             lambda line: "—" if not line.law or line.token_weight.start >= n else str(line.token_weight.start),
         ),
         (
             _("half-life"),
-            _("Number of tokens after which half of the weight remains, computed from the fitted factor."),
+            _(
+                "Number of tokens after which half of the weight remains, computed from the fitted share that remains "
+                "after each token."
+            ),
             lambda line: _digits(line.token_weight.half_life, 1),
         ),
         (

@@ -31,8 +31,8 @@ class GateOptions(Options, prefix="c_"):
         {"surprise": N_("By key novelty"), RANDOM: N_("Random"), NO_GATE: N_("None")},
         N_("Untrained gate γₜ"),
         help=N_(
-            "By key novelty: the state decays faster when a key differs more from the mean of earlier keys. "
-            "Random: the gate is a sigmoid of the key's component along a random direction."
+            "“By key novelty”: the state decays faster when a key differs more from the mean of earlier keys. "
+            "“Random”: the gate is a sigmoid of the key's component along a random direction."
         ),
     )
     gate_decay = stops(
@@ -134,8 +134,8 @@ def summary(gated: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> st
             _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=gated.mean),
         )
     last = _(
-        "With the gate, token {token} gets {gated} of the weight of the last row. With a fixed γ that decays the "
-        "state as quickly on average, the token gets {even}.",
+        "With the gate, token {token} gets {gated} of the weight of the last row. If all gates γₜ are replaced by "
+        "one constant γ with the same average decay, the token gets {even}.",
         token=token,
         gated=percent(gated.weights[-1, token]),
         even=percent(gated.even[-1, token]),
@@ -153,7 +153,7 @@ def draw(gated: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
         ),
         guide(fixed_decay_name(gated), positions, [gated.mean] * len(positions), "dash"),
     ]
-    text = _("A curve: the share of the state that each token's gate keeps")
+    text = _("Curve: the share of the state that each token's gate keeps")
     axes = {
         "x_title": _("token t"),
         "y_title": _("share of the state kept"),

@@ -247,7 +247,7 @@ def _figure(history: StateHistory, i: int) -> None:
             "norm of the state at every token, and bars for the output"
         )
     else:
-        features, title = history.channel_sizes, _("norm of each row of the state S (a key channel)")
+        features, title = history.channel_sizes, _("norm of each row (key channel) of the state S")
         text = _(
             "From top to bottom: bars for the norm of each row of the state, lines for the change of the state at "
             "every token, and bars for the output"

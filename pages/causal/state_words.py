@@ -78,8 +78,8 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str
             token=escape_markdown(labels[i]),
         ),
         _(
-            "Its output error compared with softmax is {lost:.0%}. Its n × n attention matrix gives the same output as "
-            "the state, with differences of at most {difference}.",
+            "The output error of the variant compared with softmax is {lost:.0%}. The outputs computed from its "
+            "state and from its n × n attention matrix differ by at most {difference}.",
             lost=history.softmax_error(i),
             difference=format_readable(history.matrix_difference(i), 1),
         ),
@@ -134,9 +134,11 @@ def decay_text(shares: np.ndarray) -> str:
         return _("The previous state does not decay.")
     low, high = percent(shares.min()), percent(shares.max())
     if low == high:
-        return _("At this token, **{share}** of the previous state decays.", share=low)
+        return _("At this token, **{share}** of the previous state is lost to decay.", share=low)
     return _(
-        "At this token, **{low} to {high}** of the previous state decays, depending on the channel.", low=low, high=high
+        "At this token, **{low} to {high}** of the previous state is lost to decay, depending on the channel.",
+        low=low,
+        high=high,
     )
 
 

@@ -222,8 +222,9 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "Let $G_i$ be the gradient with respect to the numerator of output i. The gradients of query "
-                "features, key features and values follow from $G_i$ by running sums:"
+                "In the formula above, output i is a fraction. Let $G_i$ be the gradient of the loss with respect to "
+                "its numerator. The gradients of query features, key features and values follow from $G_i$ and sums "
+                "over tokens:"
             )
         )
         st.latex(
@@ -238,9 +239,10 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "One state in the forward pass and one state in the backward pass replace all n states. To compute "
-                "the normaliser, a column of ones is appended to the values. Source: Katharopoulos et al. 2020, "
-                "[arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
+                "The forward pass and the backward pass each update one state token by token. They need not store "
+                "the n states after all tokens. To compute the normaliser (the denominator of an output), a column "
+                "of ones is appended to the values. Source: Katharopoulos et al. 2020, [arXiv "
+                "2006.16236](https://arxiv.org/abs/2006.16236)."
             )
         )
 

@@ -165,8 +165,8 @@ def show(chosen: ChosenInput) -> None:
                 key="claims.check",
                 on_click=request_all,
                 help=_(
-                    "Some claims are checked only on request, because they measure time or because SmolLM2 must "
-                    "read the text many times."
+                    "Some claims are checked only on request, because their checks measure computing times or "
+                    "because SmolLM2 must read the text many times."
                 ),
             )
     verdict_filter, placeholder = ClaimsOptions.verdict.value, st.container()

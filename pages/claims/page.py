@@ -14,7 +14,9 @@ from pages.claims.options import ClaimsOptions
 def top() -> ChosenInput:
     """Return the input with the chosen head, or with no head to select all heads."""
     chosen = input_panel.require_input(
-        switch=False, uses_unmasked=True, cross_reason=_("The claims are about queries and keys of the same tokens.")
+        switch=False,
+        uses_unmasked=True,
+        cross_reason=_("The claims apply only if queries and keys belong to the same tokens."),
     )
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 

@@ -146,7 +146,7 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
                         number(each.middle[i], 3)
                     )
             law = fit_growth(each.x, each.middle) if min(each.middle, default=0) > 0 else None
-            line[_("exponent a of the {measure}, ∝ nᵃ", measure=word)] = law and law.exponent
+            line[_("growth exponent a of the {measure} (∝ nᵃ)", measure=word)] = law and law.exponent
         table_rows.append(line)
     return table_rows
 

@@ -189,10 +189,10 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     )
     titles = {
         "keys": _("effective keys"),
-        "share": _("effective keys, share of all keys"),
+        "share": _("effective keys as a share of all keys"),
         "entropy": _("entropy H ({unit})", unit=question.unit),
         "normalised": _("normalised entropy H / log n"),
-        "sparsity": _("evenness S = E|a| / √(E a²)"),
+        "sparsity": _("evenness of weights a: S = E|a| / √(E a²)"),
     }
     name = _("equal weights on {keys}", keys=every_key(causal=question.causal))
     curves_.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
@@ -273,8 +273,8 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), and over about the same share of {keys} ({before}, then {after}).**",
+            "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
+            "at {b:,}. Their share of {keys} stays about the same ({before}, then {after}).**",
             **values,
         )
     elif growth < 1:
@@ -285,8 +285,8 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
         )
     else:
         finding = _(
-            "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), and over a larger share of {keys} ({before}, then {after}).**",
+            "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
+            "at {b:,}. Their share of {keys} rises from {before} to {after}.**",
             **values,
         )
     return paragraph(
@@ -354,7 +354,9 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
                 _("variant"): line.name,
                 _("effective keys, n = {n:g}", n=first): first_keys and number(first_keys),
                 _("effective keys, n = {n:g}", n=last): count,
-                _("effective keys, share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last): share,
+                _(
+                    "effective keys as a share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last
+                ): share,
                 _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.value_at(first),
                 _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): entropies.value_at(last),
                 _("slope of entropy against log n"): law and law.exponent,

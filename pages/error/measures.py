@@ -46,7 +46,7 @@ MAX_ERROR = 2.0
 """The largest guess of an error, and the upper end of the curve that a visitor draws."""
 MEASURES = {
     "error": VariantMeasure(
-        N_("error of {name} at its current settings, in the error metric of the page"),
+        N_("error of {name} at its current settings, in the error metric selected on the page"),
         _error,
         high=MAX_ERROR,
         step=0.05,
@@ -56,7 +56,7 @@ MEASURES = {
 }
 CURVES = {
     "error": CurveMeasure(
-        N_("error of {name} against its budget, in the error metric of the page"),
+        N_("error of {name} against its budget, in the error metric selected on the page"),
         lambda screen, attention: [_error(screen, each) for each in budget_variants(attention, screen.chosen.qkv.m)],
         positions=_budgets,
         x_title=N_("budget"),

@@ -81,8 +81,8 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
     output_is_larger = question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO
     return paragraph(
         _n(
-            "**Local with window {windows} is worse than equal weights.**",
-            "**Local with windows {windows} is worse than equal weights.**",
+            "**Local with window {windows} has a larger error than equal weights.**",
+            "**Local with windows {windows} has a larger error than equal weights.**",
             n=len(windows),
             windows=enumeration(f"{p.value}" for p in windows),
         ),
@@ -95,7 +95,7 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
             hidden=math.floor(100 * min(p.mass for p in windows)),
         ),
         _(
-            "As a result, the output is up to {size:.1f} times as large as softmax's.",
+            "As a result, the output of local attention is up to {size:.1f} times as large as softmax's output.",
             size=math.ceil(10 * max(p.size for p in windows)) / 10,
         )
         if output_is_larger

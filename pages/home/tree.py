@@ -27,8 +27,8 @@ def show() -> None:
             "level above it."
         ),
         _(
-            "Each number is the largest difference between a weight of a variant and the same weight of the variant "
-            "one level above it, on {n} random tokens.",
+            "Each number is the largest difference between a weight of a variant and the same weight of its parent "
+            "in the tree, on {n} random tokens.",
             n=TOKEN_COUNT,
         ),
     )

@@ -105,8 +105,8 @@ def pools_step(data: HeadData) -> Step:
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, data.qkv.k.shape[-1])},
         findings=_(
-            "{n} tokens become **{m} keys**. A pooled key combines {size:.1f} tokens on average "
-            "(effective number). The widest key combines {pool}.",
+            "{n} tokens become **{m} keys**. On average, a pooled key combines {size:.1f} tokens, where tokens with "
+            "smaller weights count less. The widest key combines {pool}.",
             n=n,
             m=m,
             pool=pool_text(data, widest(pools)),
@@ -194,9 +194,9 @@ def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) 
     values = {"rank": rank, "n": n, "kinds": distinct, "floor": floor, "error": error}
     if rank == n:
         return _(
-            "There are as many linearly independent pools as tokens, so pooling alone causes no error. Compared with "
-            "softmax, the best possible weights on the pools would give a matrix error of {floor:.0%}. The actual "
-            "weights give a matrix error of {error:.0%}.",
+            "With the best possible weights on the pools, the matrix error compared with softmax would be "
+            "{floor:.0%}, because there are as many linearly independent pools as tokens. The actual weights give a "
+            "matrix error of {error:.0%}.",
             **values,
         )
     return _(

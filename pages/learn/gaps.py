@@ -45,8 +45,9 @@ def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -
     if not names:
         return ""
     return _n(
-        "Too many models: with {n} seed, this machine leaves out {names}. Choose fewer variants.",
-        "Too many models: with {n} seeds, this machine leaves out {names}. Choose fewer variants or fewer seeds.",
+        "Too many models for this machine: with {n} seed, {names} would not be trained. Choose fewer variants.",
+        "Too many models for this machine: with {n} seeds, {names} would not be trained. Choose fewer variants or "
+        "fewer seeds.",
         n=seeds,
         names=enumeration(names),
     )
@@ -70,7 +71,8 @@ def no_tests(task: LearningTask, *, by: str) -> str:
     if by == "length":
         return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))
     return _(
-        "Models trained on the task “{task}” are not tested with more to remember than in training.", task=_(task.title)
+        "Models trained on the task “{task}” are not tested with more items to remember than in training.",
+        task=_(task.title),
     )
 
 

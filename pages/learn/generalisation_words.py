@@ -65,8 +65,8 @@ def hidden_answers(results: Sequence[Outcome], length: int) -> str:
     if not names:
         return ""
     return _(
-        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of such "
-        "hidden answers: {names}.",
+        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of answers "
+        "that are hidden, by variant: {names}.",
         n=length,
         names=enumeration(names),
     )

@@ -75,4 +75,4 @@ def not_removable(results: Sequence[PartOutcome]) -> str:
             sentences.append(
                 _("Models without {part}: {names}.", part=_(MISSING_PARTS[part]), names=enumeration(names))
             )
-    return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""
+    return paragraph(_("Not every model has all the parts that can be removed here."), *sentences) if sentences else ""

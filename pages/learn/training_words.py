@@ -75,8 +75,9 @@ def duration(seconds: Sequence[float | None]) -> str:
         )
         return _(text, n=len(seconds), **values)
     return _n(
-        "This run trains {n} model for about {seconds} CPU seconds, as in the recorded runs.",
-        "This run trains {n} models for about {seconds} CPU seconds in total, as in the recorded runs.",
+        "This run trains {n} model. The training time, estimated from recorded runs, is about {seconds} CPU seconds.",
+        "This run trains {n} models. The training time, estimated from recorded runs, is about {seconds} CPU seconds "
+        "in total.",
         n=len(seconds),
         **values,
     )

@@ -46,7 +46,7 @@ def cause(outcome: Outcome) -> str:
                 **values,
             ),
             _(
-                "A model that guesses the answers hidden by the mask and knows all others has an accuracy of "
+                "A model that guesses only if the mask hides the answer, and is right otherwise, has an accuracy of "
                 "{expected}.",
                 expected=percent(expected),
             )
@@ -83,8 +83,8 @@ def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
     if not shares:
         return ""
     return _(
-        "If the mask hides an answer, the model can guess among the hidden answers of the sequence. {shares} of "
-        "these guesses are right, compared with {chance} if all answers are guessed.",
+        "If the mask hides an answer, the model can still guess one of the sequence's answers that the mask hides. "
+        "{shares} of these guesses are right. If the model guessed all answers, {chance} would be right.",
         shares=enumeration(shares),
         chance=percent(chance),
     )
@@ -113,8 +113,8 @@ def threshold_note(*, from_sequence: bool) -> str:
     return paragraph(
         _("A variant has learned the task if at least {most} of its answers are correct.", most=percent(THRESHOLD)),
         _(
-            "Before training, a model also guesses answers that the sequence does not contain, so its accuracy "
-            "starts below guessing."
+            "Before training, a model also predicts answers that the sequence does not contain. Its accuracy "
+            "therefore starts below the accuracy of guessing an answer from the sequence."
         )
         if from_sequence
         else "",

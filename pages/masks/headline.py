@@ -189,8 +189,8 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
     farthest = max(pattern.farthest for _name, pattern in layers)
     if complete > 1 and complete == ceil((n - 1) / farthest):
         return _(
-            "Fewer layers cannot connect the first and the last of the {n} tokens, because information moves at most "
-            "{farthest} tokens per layer.",
+            "With fewer layers, the stack cannot connect the first and the last of the {n} tokens, because "
+            "information moves at most {farthest} tokens per layer.",
             n=n,
             farthest=farthest,
         )
@@ -259,12 +259,12 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
-        "A variant alone needs the following layers and query–key scores (relative to one softmax layer) to connect "
-        "all pairs: {needed}.",
+        "Layers and query–key scores (relative to one softmax layer) that a variant alone needs to connect all "
+        "pairs: {needed}.",
         needed=enumeration(
             _n(
-                "**{name}** ({n} layer, {cost:.0%} of the scores)",
-                "**{name}** ({n} layers, {cost:.0%} of the scores)",
+                "**{name}** ({n} layer, {cost:.0%} of one softmax layer's scores)",
+                "**{name}** ({n} layers, {cost:.0%} of one softmax layer's scores)",
                 n=each.layers,
                 name=name,
                 cost=each.cost,

@@ -149,8 +149,8 @@ def _preserved(word: str, reads: str, copies: str) -> str:
             "**With {reads}, {name} predicts text (perplexity) and copies it about as well as softmax.**", **values
         )
     return _(
-        "**With {reads}, {name} predicts text about as well as softmax (perplexity).** To copy repeated text as well, "
-        "it needs {copies}.",
+        "**With {reads}, {name} predicts text about as well as softmax (perplexity).** To copy repeated text about "
+        "as well as softmax, it needs {copies}.",
         **values,
     )
 

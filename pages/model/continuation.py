@@ -24,9 +24,9 @@ def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> No
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
     return paragraph(
         _(
-            "A text is bold from its first token that differs from the original model's text. SmolLM2-135M "
-            "(4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced in "
-            "{where}.",
+            "In each text, bold type starts at the first token that differs from the original model's text. "
+            "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced "
+            "in {where}.",
             where=question.layers_text,
             n=rows[0].prompt,
             steps=continuation.STEPS,

@@ -139,8 +139,9 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
         if word not in BASELINES and floors and reads and copies:
             sentences.append(
                 _(
-                    "In {reads} of {n} layers, {name} has a lower perplexity than both variants that ignore the "
-                    "text. In {copies} of {m} layers, it has a lower copying loss than both.",
+                    "In {reads} of {n} layers, replacing softmax with {name} gives a lower perplexity than replacing "
+                    "it with either variant that ignores the text. In {copies} of {m} layers, it gives a lower "
+                    "copying loss than either of them.",
                     name=display_name(word),
                     reads=sum(reads),
                     n=len(reads),

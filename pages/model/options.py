@@ -161,7 +161,10 @@ class ModelOptions(Options, prefix="m_"):
     query = link_only_option(
         lambda: Field(DEFAULT_QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
         N_("Query sentence"),
-        help=N_("Ten fixed sentences are ranked by cosine similarity with this sentence."),
+        help=N_(
+            "Ten fixed sentences are ranked by the cosine similarity of their embeddings with the embedding of "
+            "this sentence."
+        ),
         widget=st.text_input,
     )
     replacements = words_control(REPLACEMENT_WORDS, causal=False)

@@ -126,7 +126,7 @@ def describe_token(row: NextTokenRow, name: str) -> str:
             "The predicted probability of “{token}” is {before} in the original model and {after} with **{name}**.",
             **values,
         ),
-        _("The attention rows of the token before the predicted one, “{last}”, do not change.", **values)
+        _("The token before the predicted one is “{last}”. Its attention rows are the same in both models.", **values)
         if row.moved_weight < MAX_UNCHANGED
         else _(
             "The token before the predicted one is “{last}”. Its attention row changes most in layer {layer}, head "

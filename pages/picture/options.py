@@ -22,9 +22,10 @@ class PictureOptions(Options, prefix="p_"):
         N_("Square windows"),
         opening=True,
         help=N_(
-            "Adds a second image for local, atrous, sparse and Longformer attention, whose windows and strides run "
-            "along the row. In the second image, windows are squares, and strides apply to rows and to columns. Both "
-            "patterns select about the same number of pixels, but a square window has at least 3 × 3 of them."
+            "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels. This "
+            "option adds a second image for each of them, with square windows and with strides along rows and "
+            "columns. Both images use about the same number of pixels per query, but a square window has at least 3 "
+            "× 3 pixels."
         ),
     )
     below = choice(

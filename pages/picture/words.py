@@ -40,8 +40,8 @@ def headline(
         _best_variants(images, noisy, softmax, costs),
         _mean_images(weights, sharpest, causes) if weights else "",
         _n(
-            "**{names} returns an almost uniform image, the mean of all pixels.**",
-            "**{names} return almost uniform images, the mean of all pixels.**",
+            "**{names} returns an almost uniform image, close to the mean of all pixels.**",
+            "**{names} return almost uniform images, close to the mean of all pixels.**",
             n=len(grey),
             names=enumeration(grey),
         )
@@ -55,19 +55,19 @@ def _mean_images(weights: Mapping[str, float], sharpest: float, causes: Sequence
     fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
     if len(causes) == len(weights):
         return _n(
-            "**{names} returns an almost uniform image**, because its weights are usually at most {largest} "
-            "times the average (softmax: {softmax}): {causes}.",
-            "**{names} return almost uniform images**, because their weights are usually at most {largest} "
-            "times the average (softmax: {softmax}): {causes}.",
+            "**{names} returns an almost uniform image**, because even its largest weights are usually at most "
+            "{largest} times as large as equal weights (softmax: {softmax}): {causes}.",
+            "**{names} return almost uniform images**, because even their largest weights are usually at most "
+            "{largest} times as large as equal weights (softmax: {softmax}): {causes}.",
             n=len(weights),
             causes=enumeration(causes),
             **fields,
         )
     return _n(
-        "**{names} returns an almost uniform image:** its weights are usually at most {largest} times the "
-        "average (softmax: {softmax}).",
-        "**{names} return almost uniform images:** their weights are usually at most {largest} times the "
-        "average (softmax: {softmax}).",
+        "**{names} returns an almost uniform image:** even its largest weights are usually at most {largest} times "
+        "as large as equal weights (softmax: {softmax}).",
+        "**{names} return almost uniform images:** even their largest weights are usually at most {largest} times as "
+        "large as equal weights (softmax: {softmax}).",
         n=len(weights),
         **fields,
     )
@@ -257,14 +257,16 @@ def square_comparison(
             near=reach[1],
         ),
         _(
-            "Close pixels often show the same object, so more pixels in the square window have the right colour. "
-            "The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the row.",
+            "Neighbouring pixels often show the same object, so more pixels in the square window have the right "
+            "colour. The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the "
+            "row.",
             **values,
         )
         if round(psnr[1], 1) > round(psnr[0], 1)
         else _(
-            "Close pixels often show the same object, but in this image, the square window does not improve the "
-            "result. The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the row.",
+            "Neighbouring pixels often show the same object, but in this image, the square window does not improve "
+            "the result. The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the "
+            "row.",
             **values,
         ),
     )
@@ -296,7 +298,7 @@ def definition(patch: int, pixels: int) -> str:
             "The **filter strength** h sets how sharp attention is: with a smaller h, more of the weight goes to the "
             "most similar patches."
         ),
-        _("No model is trained, and no other image than the noisy one is used."),
+        _("No model is trained, and no image other than the noisy one is used."),
     )
 
 
@@ -386,6 +388,6 @@ def matrices_note() -> str:
 def no_psnr_note() -> str:
     """Return why a digit has no PSNR, and which page shows an error over the budget."""
     return _(
-        "The PSNR measures how much noise a variant removes, but a digit has no noise. The page Error shows how the "
-        "output error depends on one setting of each variant, such as its window."
+        "The PSNR measures how much noise a variant removes, but the image of a digit has no noise. Instead, the "
+        "page Error shows how the output error depends on one setting of each variant, such as its window."
     )

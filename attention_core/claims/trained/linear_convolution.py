@@ -48,10 +48,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
-    "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
-    "Accuracies are medians over three runs with different random seeds. The claim holds if linear attention learns "
-    "recall with the short convolution but not without it. It partly holds if it learns recall with the convolution "
-    "and answers less than {learned}% of the queries correctly without it.",
+    "correctly. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and "
+    "100%. Accuracies are medians over three runs with different random seeds. The claim holds if linear "
+    "attention learns recall with the short convolution but not without it. It partly holds if it learns recall "
+    "with the convolution and answers less than {learned}% of the queries correctly without it.",
     bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("with", ">=", "learned"),

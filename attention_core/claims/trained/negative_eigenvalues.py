@@ -57,14 +57,14 @@ CLAIM = Claim(
     "random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned parity (whether the count of ones so far is odd) if it gives at least {learned}% "
-    "correct answers. It has not learned parity if it gives less than {missed}%, half way between guessing and "
+    rule="A model has learned parity (whether the count of ones so far is odd) if its accuracy is at least "
+    "{learned}%. It has not learned parity if its accuracy is below {missed}%, halfway between guessing and "
     "100%. Accuracies are medians over three runs with different random seeds. DeltaNet stores values under keys "
     "and corrects them at each token. The write strength scales each correction. The claim holds if four "
     "conditions are met. (1) DeltaNet learns parity with write strengths up to 2. (2) DeltaNet does not learn "
-    "parity with write strengths up to 1. (3) Softmax does not learn parity. (4) On the longest sequences, "
-    "DeltaNet with write strengths up to 2 gives less than {learned}% correct answers. The claim partly holds if "
-    "condition (1) and at least one of conditions (2) and (3) are met.",
+    "parity with write strengths up to 1. (3) Softmax does not learn parity. (4) On the longest sequences, the "
+    "accuracy of DeltaNet with write strengths up to 2 is below {learned}%. The claim partly holds if condition "
+    "(1) and at least one of conditions (2) and (3) are met.",
     bounds={"learned": LEARNED, "missed": NOT_PARITY},
     verdict=Rule(
         requires=Condition("strong", ">=", "learned"),

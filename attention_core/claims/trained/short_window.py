@@ -45,10 +45,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
-    "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
-    "Accuracies are medians over three runs with different random seeds. The claim holds if local attention learns "
-    "recall with a window of 32 tokens but not with a window of 4 tokens. It partly holds if it learns recall with "
-    "32 tokens and answers less than {learned}% of the queries correctly with 4.",
+    "correctly. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and "
+    "100%. Accuracies are medians over three runs with different random seeds. The claim holds if local "
+    "attention learns recall with a window of 32 tokens but not with a window of 4 tokens. It partly holds if it "
+    "learns recall with 32 tokens and answers less than {learned}% of the queries correctly with 4.",
     bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("wide", ">=", "learned"),

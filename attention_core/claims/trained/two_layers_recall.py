@@ -40,17 +40,18 @@ CLAIM = Claim(
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
-    "appears again, the model must predict its value. Softmax models with one and with two layers, learned position "
-    "vectors and no short convolution are trained for 1,600 steps. Their learning rate is 0.003, because a model with "
-    "two layers learned recall with this rate on another random seed. A third model has one layer, a short "
-    "convolution over 3 tokens and no position encoding, and is trained for 400 steps.",
+    "appears again, the model must predict its value. Two softmax models, one with one layer and one with two "
+    "layers, are trained for 1,600 steps. Both use learned position vectors and no short convolution. Their "
+    "learning rate is 0.003. With this rate, a model with two layers learned recall in a run with another random "
+    "seed. A third model has one layer, a short convolution over 3 tokens and no position encoding, and is "
+    "trained for 400 steps.",
     measure=measure,
     numbers=numbers,
     rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
-    "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
-    "Accuracies are medians over three runs with different random seeds. The claim holds if, without a short "
-    "convolution, a model with two layers learns recall and a model with one layer does not. It partly holds if two "
-    "layers learn recall and one layer answers less than {learned}% of the queries correctly.",
+    "correctly. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and "
+    "100%. Accuracies are medians over three runs with different random seeds. The claim holds if, without a "
+    "short convolution, a model with two layers learns recall and a model with one layer does not. It partly "
+    "holds if two layers learn recall and one layer answers less than {learned}% of the queries correctly.",
     bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("two", ">=", "learned"),

@@ -16,7 +16,9 @@ def sample(generator: torch.Generator, sequences: int, length: int, _items: int)
 TASK = LearningTask(
     key="parity",
     title=N_("Parity"),
-    summary=N_("The model reads zeros and ones. At each of them, it must predict whether the count of ones is odd."),
+    summary=N_(
+        "The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is odd."
+    ),
     sample=sample,
     inputs=2,
     classes=2,

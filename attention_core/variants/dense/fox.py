@@ -54,8 +54,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Each softmax weight is multiplied by the gates (0 to 1) of the tokens from key to query, except the "
-    "earlier of the two. Then rows are normalised.",
+    summary="Each softmax weight is multiplied by the gates (0 to 1) of the later of query and key and of the tokens "
+    "between them. Then rows are normalised.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
@@ -66,10 +66,10 @@ VARIANT = Variant(
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="Each token has a gate α between 0 and 1. A logit is reduced by −log α for every token from key to query, "
-    "except the earlier of the two. In the paper, gates are learned. The Learn page can train them; on other "
-    "pages, they follow a fixed rule. By default, the gate of a token is the geometric mean of σ(k)^(1/root) "
-    "over the components of its key k. Here σ is the sigmoid, and root is a setting. If all gates are equal, the "
-    "reduction is proportional to the distance between key and query, as in ALiBi.",
+    note="Each token has a gate α between 0 and 1. The logit of a query and a key is reduced by −log α for every "
+    "token between them, including the later of the two. In the paper, gates are learned. The Learn page can "
+    "train them; on other pages, they follow a fixed rule. By default, the gate of a token is the geometric mean "
+    "of σ(k)^(1/root) over the components of its key k. Here σ is the sigmoid, and root is a setting. If all "
+    "gates are equal, the reduction is proportional to the distance between key and query, as in ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

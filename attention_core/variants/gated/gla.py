@@ -53,9 +53,9 @@ VARIANT = fast_weights.variant(
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
             mechanism="The state is one matrix that stores past keys and values, with one row for each key "
-            "component. Every token multiplies each row by a gate. R contains the dot product of every query "
-            "with every earlier key. In these products, each component is multiplied by all its gates since the "
-            "key was stored.",
+            "component. Every token multiplies each row by a gate. The matrix R contains the dot product of "
+            "every query with every earlier key. For this product, each key component is first multiplied by all "
+            "gates of its row since the key was stored.",
         ),
         Intermediate(
             name="kept",

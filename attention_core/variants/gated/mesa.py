@@ -203,8 +203,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="The output is the query times the matrix that, by least squares with a penalty on large entries, best "
-    "maps all keys so far to their values.",
+    summary="The output is the query times a matrix. This matrix maps all keys so far to their values, by least "
+    "squares with a penalty on large entries.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"

@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gate_kind=lambda p: "none",
     has_directions=True,
     title="PaTH",
-    summary="Every token after a key (with a causal mask, only up to the query) removes the share β of the key's "
-    "component along that token's direction w.",
+    summary="Every token after a key removes β times the key's component along the token's direction w. With a "
+    "causal mask, only tokens up to the query do this.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -119,8 +119,8 @@ VARIANT = fast_weights.variant(
             mechanism=(
                 "From each earlier key, a token subtracts β times the key's component along the token's direction w. "
                 "The matrix C holds these amounts for the original keys. However, the tokens in between have already "
-                "changed the keys. Multiplying by the matrix T accounts for these changes: T C holds the amounts "
-                "that are actually subtracted."
+                "changed the keys. The matrix T corrects for this: the product T C holds the amounts that are "
+                "actually subtracted."
             ),
             rows="token",
             columns="token",

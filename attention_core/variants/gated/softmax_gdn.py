@@ -200,7 +200,7 @@ VARIANT = Variant(
             mechanism="The state is a matrix that stores values under keys, and token t changes it with strength "
             "1/t. The centred key c is the token's key minus the mean key. The longer c is, the larger the share "
             "of the stored value that the token erases. If this share would exceed the setting “cap”, the "
-            "strength is smaller.",
+            "strength is reduced so that the share equals “cap”.",
             rows="token",
         ),
         Intermediate(
@@ -228,9 +228,9 @@ VARIANT = Variant(
     ),
     source=articles.SOFTMAX_TO_GDN,
     note="The state is a matrix that stores values under keys, after the means of both are subtracted. Token t "
-    "multiplies it by 1 − 1/t, erases part of the value stored under its key, and adds its own value. The last "
-    "two steps have a strength β of 1/t, which is not learned. The setting “cap” limits the share of the stored "
-    "value that a token erases. If 1/t would exceed this limit, β is smaller. The attention matrix is the output "
-    "for values that form the identity matrix. Without a causal mask, every query reads the state after the last "
-    "token.",
+    "multiplies the state by 1 − 1/t, erases part of the value stored under its key, and adds its own value. It "
+    "erases and adds with a strength β of 1/t, which is not learned. The setting “cap” limits the share of the "
+    "stored value that a token erases. If a strength of 1/t would erase more, β is smaller. To compute the "
+    "attention matrix, the identity matrix is used as values. Without a causal mask, every query reads the state "
+    "after the last token.",
 )

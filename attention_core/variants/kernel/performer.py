@@ -56,10 +56,10 @@ class PerformerParams(Params):
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="Function of each projection of a query or key onto a random vector. positive: exp. hyperbolic: exp "
-        "of the projection and exp of its negative. trig: cosine and sine, so weights can be negative. relu: "
-        "the projection if it is positive, otherwise 0; this estimates a function other than softmax's "
-        "exponential.",
+        help="Function that is applied to each projection of a query or key onto a random vector. positive: exp. "
+        "hyperbolic: exp of the projection and exp of its negative. trig: cosine and sine, so weights can be "
+        "negative. relu: the projection if it is positive, otherwise 0; this estimates a function other than "
+        "softmax's exponential.",
     )
     orthogonal: bool = param(
         True,
@@ -257,10 +257,10 @@ VARIANT = Variant(
     decoder=Decoder(init_state, step),
     note="The features are functions of the projections of a query or key onto random vectors. The dot product of a "
     "query's and a key's features estimates softmax's exponential, exp(q · k / √d). The kind “relu” estimates "
-    "another function. With row norms “chi”, these estimates are right on average. The weights are still wrong "
-    "on average, because each row is divided by its sum. With row norms “fixed”, only the estimates of the kind "
-    "“relu” are right on average. With “trig”, weights can be negative, and they can be very large if the "
-    "estimates of a row nearly sum to zero.",
+    "another function. If the random vectors have random lengths (row norms “chi”), these estimates are right on "
+    "average. If all of them have the same length (“fixed”), only the estimates of “relu” are right on average. "
+    "The weights are wrong on average in both cases, because each row is divided by its sum. With the kind "
+    "“trig”, weights can be negative. They can also be very large if the estimates of a row nearly sum to zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

@@ -29,8 +29,8 @@ class RetentionParams(Params):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="γ, the factor by which each token of distance between query and key multiplies the weight. 1 means no "
-        "decay.",
+        help="Decay factor γ: each weight is multiplied by γ to the power of the distance between query and key. 1 "
+        "means no decay.",
     )
     feature_map: str = param(
         "elu+1",
@@ -231,8 +231,8 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Retention",
-    summary="Linear attention in which each token of distance between query and key multiplies the weight by a factor "
-    "γ, so that the weights decay exponentially with distance.",
+    summary="Linear attention in which weights decay exponentially with distance: each is multiplied by γ (at most "
+    "1) to the power of the distance between query and key.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",

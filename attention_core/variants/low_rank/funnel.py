@@ -96,8 +96,8 @@ VARIANT = Variant(
             title="Pooled queries",
             symbol="P",
             formula=r"\tilde Q = P Q",
-            mechanism="Each row is the average of a group of neighbouring queries. Only the first token keeps its own "
-            "query.",
+            mechanism="Each row of the matrix P averages a group of neighbouring queries. Only the first token keeps "
+            "its own query.",
             rows="pool",
             columns="token",
         ),

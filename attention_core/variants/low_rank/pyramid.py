@@ -110,9 +110,9 @@ VARIANT = Variant(
         ),
     ),
     note=(
-        "A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into a different "
-        "number of segments: 1, 3, 6 or 8 times the setting “levels”, up to one segment per token. S, the number of "
-        "pools of all resolutions together, is therefore at most 18 times “levels”. The weight of a pool is spread "
-        "evenly over its tokens, so long segments make the weights of a row more equal."
+        "A pool is the mean of one segment of neighbouring tokens. The text is split at up to four resolutions, into "
+        "1, 3, 6 and 8 times as many segments as the setting “levels”. No resolution has more segments than tokens. "
+        "S, the number of pools of all resolutions together, is therefore at most 18 times “levels”. The weight of a "
+        "pool is spread evenly over its tokens, so long segments make the weights of a row more equal."
     ),
 )

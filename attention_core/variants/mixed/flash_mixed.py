@@ -131,8 +131,9 @@ VARIANT = Variant(
     cross_reason="a query attends to all tokens of its own chunk, so queries and keys must come from one sequence.",
     rows_sum_to_one=False,
     signed=True,
-    note="Within a chunk of c tokens, a weight is the squared ReLU of the logit, divided by c. The linear part adds "
-    "the logit itself, divided by n_i, the number of tokens that query i can attend to. The weights of a row are not "
-    "divided by their sum. With a causal mask, the linear part covers only the chunks before the query's own chunk.",
+    note="Each weight is a sum of two parts. The first part is the squared ReLU of the logit, divided by c, for "
+    "pairs within a chunk of c tokens. The second part (linear attention) is the logit divided by n_i, the "
+    "number of tokens that query i can attend to. With a causal mask, the second part covers only the chunks "
+    "before the query's own chunk. The weights of a row are not divided by their sum.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

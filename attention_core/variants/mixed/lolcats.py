@@ -161,9 +161,10 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
     note=(
-        "Published models learn two things: the feature map of the linear part and a factor that balances the two "
-        "parts. Here, the feature map is fixed, and the factor is left out. With a window of 0, a row is zero if the "
-        "dot products of the query's features with those of all keys are too small for float32."
+        "Published models learn two things: the feature map of linear attention, and a factor that balances softmax "
+        "(within the window) and linear attention (beyond it). Here, the feature map is fixed, and the factor is "
+        "left out. With a window of 0 tokens, a row is zero if the dot products of the query's features with those "
+        "of all keys are too small for float32."
     ),
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),

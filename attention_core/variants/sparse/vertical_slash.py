@@ -146,7 +146,8 @@ VARIANT = Variant(
     r"P_{n-m < i \le n}",
     complexity="n (c + s + m) d",
     params=VerticalSlashParams,
-    cross_reason="a diagonal is one distance between query and key, which is defined only within one sequence.",
+    cross_reason="all pairs on a diagonal have the same distance between query and key, which is defined only within "
+    "one sequence.",
     approximates="softmax",
     causal_reason="the weights of the last queries determine which columns and diagonals of the matrix are kept, so "
     "every row depends on the end of the text.",

@@ -245,8 +245,8 @@ def missed_sentence(own_mass: float, chosen: float, best: float) -> str:
     """
     if best - own_mass < 0.0005:
         return _(
-            "On average, the block that contains the query holds {own:.1%} of its softmax weight. Other blocks would "
-            "hardly increase this share.",
+            "On average, a query's own block holds {own:.1%} of the query's softmax weight. Even the best selection "
+            "of other blocks would add almost nothing.",
             own=own_mass,
         )
     return _(

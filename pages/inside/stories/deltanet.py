@@ -132,7 +132,7 @@ def _written(data: HeadData) -> Step:
             key=key,
             x_title=_("token"),
             y_title="‖u‖ / ‖v‖",
-            alt=_("Bars: the length of the vector that each token writes, relative to its value"),
+            alt=_("Bars: the length of the vector that each token writes, relative to the length of the token's value"),
         )
 
     return Step(
@@ -235,8 +235,8 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         )
     return _(
         "At a write strength β of {first} or more, tokens can multiply part of the state by a factor λ below −1, so "
-        "it can diverge. For smaller β, the norm of the final state is at most {high} times the mean norm of the "
-        "values. At β = {most}, it is {last} times this mean norm.",
+        "the state can diverge. For smaller β, the norm of the final state is at most {high} times the mean norm of "
+        "the values. At β = {most}, it is {last} times this mean norm.",
         **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),

@@ -91,8 +91,8 @@ def _distribute(data: HeadData) -> Step:
     return Step(
         title=_("Feature weights"),
         mechanism=_(
-            "Each query mixes the maps of all features, which are weights of the tokens. The proportions of this "
-            "mixture come from a softmax over the query's own components."
+            "Each feature has a map: one weight for every token. Each query mixes the maps of all features. The "
+            "proportions of this mixture come from a softmax over the query's own components."
         ),
         formula=symbol(0, "D") + r"_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
         shapes={"D": weights.shape},

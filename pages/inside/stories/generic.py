@@ -93,7 +93,7 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
 def vector_findings(values: np.ndarray, data: HeadData) -> str:
     """Return the sentences about the range of one number per token, ``[n]``, and the token with the largest."""
     if values.min() == values.max():
-        return _("The number in the chart is {value} for every token.", value=number(values[0]))
+        return _("The chart shows the same number for every token: {value}.", value=number(values[0]))
     return _(
         "The numbers in the chart range from {low} to {high}. The largest belongs to the token “{token}”.",
         low=number(values.min()),

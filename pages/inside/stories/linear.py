@@ -68,9 +68,7 @@ def _map(data: HeadData) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, if the vector's other entries are 0", d=d)
-                if name == "softmax"
-                else setting_name(name),
+                _("softmax × {d}, for the vector (x, 0, …, 0)", d=d) if name == "softmax" else setting_name(name),
                 x.tolist(),
                 [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
                 colour=i,
@@ -173,7 +171,7 @@ def kernel_sentence(middle: float, heavy: float) -> str:
             share=HEAVY_SHARE,
             heavy=heavy,
         ),
-        _("The kernel is flatter than the exponential, so large weights shrink most.")
+        _("Linear attention's kernel is flatter than softmax's exponential, so large softmax weights shrink most.")
         if heavy < min(1, middle)
         else _(
             "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, "

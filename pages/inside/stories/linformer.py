@@ -95,8 +95,8 @@ def _mix(data: HeadData) -> Step:
                 share=E[0, token],
             ),
             _(
-                "On average, a token rebuilt from the mixtures contains {own:.2f} of itself. It also contains a "
-                "random share of every other token, typically ±{noise:.2f}.",
+                "A token rebuilt from the mixtures is a weighted sum of all tokens. The token's own weight in this "
+                "sum is {own:.2f} on average. The weights of the other tokens are random, typically ±{noise:.2f}.",
                 own=back.diagonal().mean(),
                 noise=noise,
             ),

@@ -45,8 +45,8 @@ def _sizes(data: HeadData) -> Step:
         formula=r"[K^{(1)} \cdots K^{(H)}] = U \Sigma W^\top,\qquad [V^{(1)} \cdots V^{(H)}] = U' \Sigma' W'^\top",
         shapes={r"[K^{(1)} \cdots K^{(H)}]": (n, heads * d), r"\Sigma": (min(n, heads * d),) * 2},
         findings=_(
-            "The {rank} largest singular values contain **{keys:.1%}** of the squared norm of the keys and "
-            "{values:.1%} of the squared norm of the values.",
+            "The {rank} largest singular values account for **{keys:.1%}** of the squared norm of the key matrix. "
+            "For the value matrix, they account for {values:.1%}.",
             rank=min(rank, n, heads * d),
             keys=kept_share(keys, rank),
             values=kept_share(values, rank),
@@ -74,8 +74,8 @@ def _ranks(data: HeadData) -> Step:
     return Step(
         title=_("Rank"),
         mechanism=_(
-            "Each token's keys are rebuilt from a short vector, its latent, which is a row of C. The number of entries "
-            "in a latent is the rank."
+            "Each token's keys in all heads are rebuilt from one short vector, its latent. Each latent is a row of "
+            "the matrix C. The number of entries in a latent is the rank."
         ),
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
@@ -150,7 +150,7 @@ def _cache(data: HeadData) -> Step:
             stacked=True,
             x_title=_("contents of the cache"),
             y_title=_("stored numbers"),
-            alt=_("Bars: numbers cached for this text, as keys and values and as latents"),
+            alt=_("Bars: how many numbers are cached for this text, as keys and values or as latents"),
         ),
     )
 
@@ -185,8 +185,8 @@ def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
         return paragraph(
             message,
             _(
-                "This text is too short for a saving, so the cache of latents is not smaller here. Real models learn "
-                "the matrices that rebuild keys and values once and use them for all texts."
+                "For this short text, the cache of latents is not smaller than a cache of keys and values. Real "
+                "models learn the matrices that rebuild keys and values once and use them for all texts."
             ),
         )
     return message

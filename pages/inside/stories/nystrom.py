@@ -184,8 +184,9 @@ def _factors(data: HeadData) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "L and R each blur the weights over similar tokens. Z, the inverse of the landmarks' attention "
-            "to each other, removes one of the two blurs."
+            "L holds the weights of queries on landmarks, and R holds the weights of landmarks on keys. Each of them "
+            "blurs the weights over similar tokens. Z, the inverse of the weights between landmarks, removes one of "
+            "the two blurs."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -315,8 +316,8 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     if exact > EQUAL_RATIO * iterated[best]:
         reason = (
             _(
-                "**The exact inverse is worse than stopping early**, because inverting small singular values "
-                "amplifies the error from averaging."
+                "**The exact inverse is worse than an approximate inverse**, because inverting small singular values "
+                "amplifies the error from averaging tokens into landmarks."
             )
             if exact > SMALL_ERROR
             else _(
@@ -407,7 +408,7 @@ def _directions(data: HeadData, key: str) -> None:
             y_title=_("singular value"),
             log_y=True,
             height=300,
-            alt=_("A line: the singular values of the landmark matrix M, in descending order"),
+            alt=_("Line: the singular values of the landmark matrix M, in descending order"),
         )
     with right:
         shown = sorted({1, iterations, 12})
@@ -426,21 +427,24 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
-            y_title=_("scaling by M Z after T iterations (exact inverse: 1)"),
+            y_title=_("scaling of vectors by M Z, T iterations (exact inverse: 1)"),
             height=300,
-            alt=_("Lines: the factor by which M Z scales each singular vector of M after T iterations"),
+            alt=_(
+                "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "
+                "its approximate inverse after T iterations"
+            ),
         )
 
 
 def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
     """Return the sentence about how many of m directions are inverted, and the smallest singular value ``smallest``."""
     return _n(
-        "The iteration computes an approximate inverse Z of M. After {n} iteration, the product M Z scales {done} of "
-        "the {m} singular vectors of M by at least 0.9. With the exact inverse, the factor is 1 for all singular "
-        "vectors, including the one with the smallest singular value ({least}).",
-        "The iteration computes an approximate inverse Z of M. After {n} iterations, the product M Z scales {done} "
-        "of the {m} singular vectors of M by at least 0.9. With the exact inverse, the factor is 1 for all singular "
-        "vectors, including the one with the smallest singular value ({least}).",
+        "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iteration, M Z scales "
+        "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
+        "singular vector unchanged (factor 1), even the one with the smallest singular value ({least}).",
+        "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iterations, M Z scales "
+        "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
+        "singular vector unchanged (factor 1), even the one with the smallest singular value ({least}).",
         n=iterations,
         done=done,
         m=m,

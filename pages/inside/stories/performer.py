@@ -106,14 +106,18 @@ def _directions(data: HeadData) -> Step:
                 x_title=_("direction, sorted by length"),
                 y_title=_("length of the direction"),
                 height=380,
-                alt=_("Lines: the lengths of random vectors of fixed length and of normally distributed ones"),
+                alt=_(
+                    "Lines: the sorted lengths of random vectors that are scaled to a fixed length, and of "
+                    "normally distributed vectors"
+                ),
             )
 
     return Step(
         title=_("Directions"),
         mechanism=_(
             "The features come from random vectors, called directions. Each direction gives one or two features for "
-            "every query and key. Orthogonal directions overlap less, so their features repeat less."
+            "every query and key. Orthogonal directions overlap less than independent ones, so their features are "
+            "less redundant."
         ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
@@ -182,7 +186,7 @@ def feature_captions(kind: str) -> tuple[str, str]:
     """
     if kind in POSITIVE:
         return (
-            _("times each feature's largest value in φ(k); maximum 1 per query"),
+            _("each feature × its largest value in φ(k), then scaled to a maximum of 1 per query"),
             _("divided by the feature's largest value"),
         )
     common = _("all features multiplied by the same factor")
@@ -203,7 +207,7 @@ def _estimate(data: HeadData) -> Step:
             estimate,
             key=key,
             x_title=_("true similarity, relative to the largest in its row"),
-            y_title=_("estimated similarity, on the same scale"),
+            y_title=_("estimated similarity, scaled like the true one"),
             height=360,
             alt=_("Points: the estimated similarity of each pair against the true one"),
         )
@@ -218,7 +222,7 @@ def _estimate(data: HeadData) -> Step:
         title=_("Estimate"),
         mechanism=_(
             "Random vectors turn each query and key into numbers, its random features. The dot product of a query's "
-            "and a key's features estimates the exponential of softmax."
+            "and a key's features estimates softmax's exponential, exp(q · k / √d)."
         )
         if kind != "relu"
         else _(
@@ -391,8 +395,8 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         if row_norms == "chi"
         else "",
         _(
-            "With the largest number of directions, the smallest error is {least} (**{best}** features). The error of "
-            "**trig** features is {trig}.",
+            "With the largest number of random directions, **{best}** features have the smallest error ({least}), "
+            "and the error of **trig** features is {trig}.",
             least=number(ends[best]),
             best=setting_name(best[0]),
             trig=number(errors["trig", True].middle[-1], 3),
@@ -402,8 +406,8 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         text = paragraph(
             text,
             _(
-                "The median relative error over {seeds} random draws stays near 1, because most estimates "
-                "are far too small.",
+                "The median relative error of positive features over {seeds} random draws stays near 1, because most "
+                "estimates of the exponential are far too small.",
                 seeds=SEEDS,
             ),
         )

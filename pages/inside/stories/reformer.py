@@ -176,7 +176,9 @@ def _sort(data: HeadData, number: int) -> Step:
         words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=data.causal))
     return Step(
         title=_("Sort"),
-        mechanism=_("Tokens are sorted by bucket, and the sorted tokens are split into chunks."),
+        mechanism=_(
+            "Tokens are sorted by bucket (tokens with the same hash), and the sorted tokens are split into chunks."
+        ),
         formula=r"\pi = \operatorname{argsort}("
         + symbol(0, "b")
         + r"(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
@@ -215,9 +217,9 @@ def _chunks(data: HeadData, number: int) -> Step:
     size = data.setting("bucket_size")
     possible = n * (n - 1) // (2 if data.causal else 1)
     allowed = _(
-        "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
-        "buckets. Another {missed:,} pairs share a bucket in this round, but no round allows these pairs, "
-        "because their chunks are too far apart.",
+        "In hashing round {number}, **{bucket:,}** query–key pairs within a bucket and {chunk:,} pairs from "
+        "different buckets are allowed. Another {missed:,} pairs share a bucket in this round. They are not allowed "
+        "in any round, because their chunks are too far apart.",
         number=number + 1,
         bucket=counts["bucket"],
         chunk=counts["chunk"],
@@ -294,7 +296,9 @@ def _missed(data: HeadData) -> Step:
 
     def draw(key: str) -> None:
         hidden = np.where(data.weights > 0, np.nan, unseen).astype(np.float32)
-        masked = _("hatched: pairs allowed or with a future key") if data.causal else _("hatched: allowed pairs")
+        masked = (
+            _("hatched: allowed pairs, and pairs with a future key") if data.causal else _("hatched: allowed pairs")
+        )
         pictures.board(
             f"{key}.missed",
             pictures.pair_panel(data, _("Missed pairs"), hidden, masked),
@@ -340,7 +344,9 @@ def _missed(data: HeadData) -> Step:
             ),
         )
     return Step(
-        mechanism=_("A pair that no hashing round allows gets no weight, so its softmax weight is lost."),
+        mechanism=_(
+            "A query–key pair that is not allowed in any hashing round gets no weight, so its softmax weight is lost."
+        ),
         formula=r"\text{missed} = \frac1n \sum_i \sum_{j \notin P_i} \operatorname{softmax}_{j \ne i}"
         r"\!\left(\frac{q_i^\top q_j}{\lVert q_j \rVert}\right)",
         shapes={"S": (n, n)},

@@ -190,7 +190,10 @@ def _factor(data: HeadData) -> Step:
             log_y=True,
             x_ticks=FACTORS,
             height=400,
-            alt=_("Lines: the largest weight of softmax and of squared ReLU against the factor"),
+            alt=_(
+                "Lines: the largest weight of softmax and of squared ReLU against the factor λ that multiplies "
+                "every logit"
+            ),
         )
 
     return Step(
@@ -337,8 +340,9 @@ def gate_sentence(unit: UnitAnalysis) -> str:
         does = _("The gated output is a multiple of the output without gates, A V.")
     else:
         does = _(
-            "The gates differ, so the gated output is not a multiple of the output without gates, A V. Its distance "
-            "from the nearest multiple is {distance:.0%} of the length of the gated output.",
+            "The gates differ, so the gated output is not a multiple of the output without gates, A V. Even the "
+            "closest multiple of A V differs from the gated output by {distance:.0%} of the size of the gated "
+            "output.",
             distance=unit.gate_distance,
         )
     return paragraph(text, does)

@@ -100,7 +100,9 @@ def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
     else:
         answers = _("**{name}: the share of correct answers rises from {before} to {after}.**", **values)
     if values["loss"] == values["other"]:
-        return paragraph(answers, _("After rounding, the loss is unchanged: {other} nats per answer.", **values))
+        return paragraph(
+            answers, _("The loss, rounded to two decimals, is unchanged: {other} nats per answer.", **values)
+        )
     return paragraph(answers, _("The loss changes from {loss} to {other} nats per answer.", **values))
 
 

@@ -14,7 +14,7 @@ from attention_core.claims.rule import Condition, Numbers, parts
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, UNSTABLE = 2.0, 2.1
-HALF, WHOLE = "growth factor after half of the text", "growth factor after the whole text"
+HALF, WHOLE = "growth of stored values after half of the text", "growth of stored values after the whole text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 CLAIM = Claim(
     statement="At every token, the delta rule corrects the value that is stored under the token's key. Corrections "
     "make stored values grow if and only if their strength times the key's squared norm exceeds 2.",
-    short="with keys of norm 1, the delta rule is stable for updates of strength up to 2",
+    short="with keys of norm 1, the delta rule's corrections of strength up to 2 never make stored values grow",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "
@@ -86,16 +86,14 @@ CLAIM = Claim(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="For keys of norm 1, an update of strength β multiplies the value that the delta rule has stored under the "
-    "key by 1 − β. For β up to 2, the updates of the whole text multiply the size of stored values by at most "
-    "{within}. At β = 2.1, the largest such factor is at least {beyond} in every head.",
+    finding="In the delta rule, an update of strength β multiplies the value stored under a key of norm 1 by 1 − β. "
+    "For β up to 2, all updates of the text together multiply the size of stored values by at most {within}. At "
+    "β = 2.1, they can multiply it by {beyond} or more in every head.",
     details="At β = 3, the largest factor by which stored values grow is {half} after half of the text. After the "
     "whole text, it is {far} (medians over heads).",
     quantities=(
         Quantity(
-            "beyond",
-            "growth factor of the delta rule's stored values at update strength β = 2.1 after the whole "
-            "text, smallest over heads",
+            "beyond", "growth factor of the delta rule's stored values at update strength β = 2.1, smallest over heads"
         ),
         Quantity(
             "within",

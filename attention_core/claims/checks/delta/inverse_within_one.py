@@ -75,31 +75,35 @@ CLAIM = Claim(
     "1, so the check ignores it.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule multiplies all values by one inverse matrix, which is triangular. The claim holds if, with "
-    "keys of norm 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
+    rule="The delta rule subtracts from each value what is already stored under its key. Together, these corrections "
+    "multiply all values by the inverse of a matrix. This matrix is the identity I plus the dot products of each "
+    "key with the keys before it. The claim holds if, with keys of norm 1, no entry of the inverse below the "
+    "diagonal exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
     finding="The delta rule multiplies all values by one inverse matrix, which subtracts from each value what is "
     "already stored under its key. With keys of norm 1, each of these corrections is a projection, which never "
     "lengthens a vector. Therefore, no entry of the inverse below the diagonal exceeds 1 in absolute value "
     "(here: at most {unit}).",
-    details="If keys have different norms, whose squares average 1, the largest entry below the diagonal of the delta "
-    "rule's inverse matrix is {free} in absolute value (median over heads). It exceeds 1 in {beyond}% of the heads.",
+    details="The inverse matrix of the delta rule's corrections was also computed for keys of different norms (mean "
+    "squared norm 1). Its largest entry below the diagonal is then {free} in absolute value (median over heads). "
+    "It exceeds 1 in {beyond}% of the heads.",
     quantities=(
         Quantity(
             "unit",
-            "largest entry below the diagonal of the delta rule's inverse matrix, with keys of norm 1",
+            "largest entry below the diagonal of the inverse matrix by which the delta rule multiplies values (keys "
+            "of norm 1)",
             bound=True,
         ),
         Quantity(
             "free",
-            "largest entry below the diagonal of the delta rule's inverse matrix, without scaling each key to norm "
-            "1, median over heads",
+            "largest entry below the diagonal of the inverse matrix by which the delta rule multiplies values (keys "
+            "not scaled to norm 1), median over heads",
         ),
         Quantity(
             "beyond",
-            "share of heads where the delta rule's inverse matrix has an entry outside −1 to 1, without scaling each "
-            "key to norm 1",
+            "share of heads where the inverse matrix by which the delta rule multiplies values has an entry outside "
+            "−1 to 1 (keys not scaled to norm 1)",
             "%",
         ),
         Quantity("n", "length of this input", "tokens"),

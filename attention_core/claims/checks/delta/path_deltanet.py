@@ -88,9 +88,10 @@ CLAIM = Claim(
     "attention weights by at most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
-    finding="If each token's direction is its key k, PaTH multiplies all earlier keys by I − k kᵀ. DeltaNet "
-    "multiplies the matrix in which it stores values by the same factor. Over {n} tokens, PaTH's logits differ from "
-    "DeltaNet's attention weights by at most {same}.",
+    finding="Each token of PaTH removes the component along its direction from all earlier keys. If this direction "
+    "is the token's key k, PaTH multiplies them by I − k kᵀ, and DeltaNet multiplies its matrix of stored values "
+    "by the same factor. Over {n} tokens, PaTH's logits then differ from DeltaNet's attention weights by at most "
+    "{same}.",
     details="In PaTH, each token removes from all earlier keys their component along its direction w. If w is a "
     "rotated key, PaTH's logits differ from DeltaNet's weights by up to {turned} (median over heads). If w is "
     "the same for all tokens, they differ by up to {fixed}.",
@@ -122,8 +123,9 @@ CLAIM = Claim(
         y_title="largest difference between PaTH's logits and DeltaNet's weights",
         log="x",
     ),
-    theorem="With strength 1, DeltaNet multiplies the matrix in which it stores values by I − k kᵀ before it stores "
-    "the value of key k. PaTH multiplies all earlier keys by I − w wᵀ, where w is the token's direction. If w is "
-    "the token's key, both use the same matrices. PaTH's logit and DeltaNet's weight are then the same dot "
-    "product of the query with the changed key.",
+    theorem="With write strength β = 1, DeltaNet multiplies the matrix in which it stores values by I − k kᵀ before "
+    "it stores the value of key k. PaTH multiplies all earlier keys by I − w wᵀ, where w is the direction of the "
+    "current token. If w is the token's key, both multiply by the same matrix at every token. PaTH's logit and "
+    "DeltaNet's weight are then both the dot product of the query with an earlier key after these "
+    "multiplications.",
 )

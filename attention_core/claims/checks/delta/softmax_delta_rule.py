@@ -75,7 +75,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 CLAIM = Claim(
     statement="Even without training, softmax's output is close to the mean of the values so far plus a correction. "
     "The query reads this correction from one matrix, which the delta rule updates at every token.",
-    short="without training, a delta rule nearly reproduces softmax",
+    short="without training, one matrix updated by the delta rule nearly reproduces softmax attention",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) a delta "
@@ -112,7 +112,8 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "near",
-            "share of heads where the matrix error of the delta rule with strength 1/t at token t is at most 50%",
+            "share of heads where the matrix error of the delta rule with update strength 1/t at token t is at most "
+            "50%",
             "%",
             brief="heads in which the delta rule's matrix error is at most 50%",
             of_heads=True,
@@ -125,10 +126,14 @@ CLAIM = Claim(
             brief="heads in which the delta rule is closest to softmax (of 3 methods)",
             of_heads=True,
         ),
-        Quantity("free", "matrix error of the delta rule with strength 1/t at token t, median over heads", share=True),
+        Quantity(
+            "free", "matrix error of the delta rule with update strength 1/t at token t, median over heads", share=True
+        ),
         Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),
         Quantity("mean", "matrix error of equal weights (mean of the values), median over heads", share=True),
-        Quantity("capped", "matrix error of the delta rule with limited strength, median over heads", share=True),
+        Quantity(
+            "capped", "matrix error of the delta rule with limited update strength, median over heads", share=True
+        ),
         Quantity(
             "capped_near",
             "share of heads where the delta rule, with its strength limited for stability, has a matrix error of at "

@@ -95,9 +95,10 @@ CLAIM = Claim(
     finding="The kernel 1 + cos(q, k) stays between 0 and 2, while softmax's exponential has no upper limit. In "
     "{heads}% of the heads, this kernel has the smallest matrix error (difference from softmax's matrix) of six "
     "kernels.",
-    details="If 1 + cos is compared with one other kernel at a time, it has the smaller matrix error in {duels}% of "
-    "the comparisons. The median matrix error over heads is {cosine} for 1 + cos, {best} for the best other kernel "
-    "and {uniform} for uniform attention (equal weights).",
+    details="In every head, the kernel 1 + cos(q, k), which replaces softmax's exponential, is compared with each of "
+    "five other kernels. It has the smaller matrix error in {duels}% of these comparisons. The median matrix "
+    "error over heads is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
+    "attention (equal weights).",
     quantities=(
         Quantity(
             "heads",
@@ -115,9 +116,9 @@ CLAIM = Claim(
             "cosine",
             "matrix error of linear attention with 1 + cos(q, k), median over heads",
             share=True,
-            brief="matrix error of 1 + cos, median over heads",
+            brief="matrix error of the kernel 1 + cos(q, k), median over heads",
         ),
-        Quantity("best", "matrix error with the best of the other five kernels, median over heads", share=True),
+        Quantity("best", "matrix error of the best kernel other than 1 + cos(q, k), median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
     ),
     figure=Figure(

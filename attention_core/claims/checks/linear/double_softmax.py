@@ -65,7 +65,7 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 CLAIM = Claim(
     statement="If linear attention applies softmax to queries and keys separately, it need not divide by the row "
     "sums, because every row of weights already sums to 1.",
-    short="softmax of queries over features and of keys over tokens makes rows sum to 1 without division",
+    short="with a separate softmax on queries and keys, rows of weights sum to 1 without division by row sums",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "
@@ -101,10 +101,7 @@ CLAIM = Claim(
             brief="largest |row sum − 1| with the model's mask",
         ),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
-        Quantity(
-            "other",
-            "largest row sum of linear attention with the feature map elu + 1, before it divides by the row sums",
-        ),
+        Quantity("other", "largest row sum of linear attention with the feature map elu + 1, before normalisation"),
     ),
     figure=Figure(
         x="product",

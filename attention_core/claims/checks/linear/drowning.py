@@ -123,10 +123,10 @@ CLAIM = Claim(
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read from left to right. At growing lengths, two shares are measured: the weight that "
-    "queries in the newest quarter of the text give to the first 4 tokens, and the weight they give to the 4 most "
-    "recent tokens. Three methods are compared: linear attention without decay, linear attention with a decay that "
-    "halves weights over a quarter of the input, and softmax. Finally, the tokens are ranked by the weight that the "
-    "last query gives them, and the top quarters without and with the decay are compared.",
+    "queries in the last quarter of the text give to the first 4 tokens, and the weight they give to the 4 most "
+    "recent tokens. Three methods are compared: linear attention without decay, linear attention with a decay "
+    "that halves weights over a quarter of the input, and softmax. Finally, the tokens are ranked by the weight "
+    "that the last query gives them, and the top quarters without and with the decay are compared.",
     measure=measure,
     numbers=numbers,
     rule="Linear attention, with and without a decay, is compared with softmax. The median weight over heads on the "
@@ -146,56 +146,55 @@ CLAIM = Claim(
     finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n "
     "tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in "
     "softmax.",
-    details="At full length, queries in the newest quarter of the text give the first 4 tokens {early}% of their "
-    "weight in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last query "
-    "gives them. If a decay is added, {kept}% of the top quarter stay in the top quarter.",
+    details="At full length, queries in the last quarter of the text give the first 4 tokens {early}% of their "
+    "weight in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last "
+    "query gives them. If a decay is added, {kept}% of the top quarter stay in the top quarter.",
     quantities=(
         Quantity(
             "fall",
-            "exponent p of linear attention without a decay, if its weight on the first 4 of n tokens falls as 1/nᵖ",
+            "exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ), without a decay",
             brief="exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ)",
         ),
-        Quantity("softmax_fall", "exponent p of softmax, if its weight on the first 4 of n tokens falls as 1/nᵖ"),
+        Quantity("softmax_fall", "exponent p of softmax's weight on the first 4 of n tokens (1/nᵖ)"),
         Quantity(
             "kept",
             "share of the tokens in the top quarter by weight without a decay that are also in the top quarter with "
             "a decay",
             "%",
-            brief="tokens that stay in the top quarter by weight if a decay is added",
+            brief="share of the top quarter of tokens (by weight) that stays there with a decay",
         ),
         Quantity(
             "early",
-            "linear attention without a decay: share of weight that queries in the newest quarter of the text give "
-            "to the first 4 tokens",
+            "linear attention without a decay: share of weight on the first 4 tokens, for queries in the last "
+            "quarter of the text",
             "%",
         ),
         Quantity(
             "softmax",
-            "softmax: share of weight that queries in the newest quarter of the text give to the first 4 tokens",
+            "softmax: share of weight on the first 4 tokens, for queries in the last quarter of the text",
             "%",
         ),
         Quantity(
             "even",
-            "equal weights: share of weight that queries in the newest quarter of the text would give to the first "
-            "4 tokens",
+            "equal weights: share of weight on the first 4 tokens, for queries in the last quarter of the text",
             "%",
         ),
         Quantity(
             "late",
-            "linear attention without a decay: share of weight that queries in the newest quarter of the text give "
-            "to the 4 most recent tokens, including themselves",
+            "linear attention without a decay: share of weight on the 4 most recent tokens, including the query's "
+            "own, for queries in the last quarter of the text",
             "%",
         ),
         Quantity(
             "decayed_early",
-            "linear attention with a decay: share of weight that queries in the newest quarter of the text give to "
-            "the first 4 tokens",
+            "linear attention with a decay: share of weight on the first 4 tokens, for queries in the last quarter "
+            "of the text",
             "%",
         ),
         Quantity(
             "decayed_late",
-            "linear attention with a decay: share of weight that queries in the newest quarter of the text give to "
-            "the 4 most recent tokens, including themselves",
+            "linear attention with a decay: share of weight on the 4 most recent tokens, including the query's own, "
+            "for queries in the last quarter of the text",
             "%",
         ),
     ),

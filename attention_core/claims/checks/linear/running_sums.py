@@ -150,7 +150,7 @@ CLAIM = Claim(
         Quantity("size", "head size of this input"),
         Quantity(
             "growth",
-            "growth exponent p of memory with all states stored ÷ memory with running sums (dᵖ for head size d)",
+            "exponent p if memory with all states stored ÷ memory with running sums grows as dᵖ with head size d",
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(

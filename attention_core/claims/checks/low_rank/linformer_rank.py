@@ -78,7 +78,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
-    short="Linformer, which averages keys, needs no more averages for the same error on longer texts",
+    short="for the same error, Linformer needs no more averages of keys on long texts than on short texts",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,
@@ -120,7 +120,7 @@ CLAIM = Claim(
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "exponent p if Linformer's matrix error grows as nᵖ with n tokens", digits=2),
+        Quantity("exponent", "growth exponent p of Linformer's matrix error (nᵖ for n tokens)", digits=2),
         Quantity(
             "error",
             "matrix error of Linformer at the longest length, median over heads",

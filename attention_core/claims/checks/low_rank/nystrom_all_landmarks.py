@@ -101,7 +101,7 @@ CLAIM = Claim(
         ),
         Quantity(
             "iterated",
-            "matrix error of Nyström attention with the inverse from six iterations, median over heads",
+            "matrix error of Nyström attention with the landmark matrix inverted in six iterations, median over heads",
             share=True,
         ),
         Quantity("tokens", "number of tokens (every token is a landmark)", "tokens"),

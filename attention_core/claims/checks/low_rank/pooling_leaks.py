@@ -188,24 +188,24 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["moved"] > 0,
         ),
         Case(
-            finding="If every pool is hidden from queries before the pool's last token, no variant with pools leaks "
-            "information from later tokens.",
+            finding="If every pool of tokens is hidden from queries before the pool's last token, no variant that "
+            "pools tokens leaks information from later tokens.",
             applies=lambda numbers: numbers["left"] == 0,
         ),
         Case(
-            finding="If every pool is hidden from queries before the pool's last token, only Nyström attention "
-            "leaks: the last token changes outputs up to {inverted} tokens before it. The iterations that invert its "
-            "landmark matrix mix all landmarks.",
+            finding="If every pool of tokens is hidden from queries before the pool's last token, only Nyström "
+            "attention leaks: the last token changes outputs up to {inverted} tokens before it. The iterations "
+            "that invert its landmark matrix mix all landmarks.",
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
         Case(
-            finding="If every pool is hidden from queries before the pool's last token, {left} of the variants with "
-            "pools leak information from later tokens.",
+            finding="If every pool of tokens is hidden from queries before the pool's last token, {left} of the "
+            "variants that pool tokens leak information from later tokens.",
             applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
         ),
         Case(
-            finding="If every pool is hidden from queries before the pool's last token, {fewest} to {most} of {n} "
-            "queries have no key to attend to, depending on the variant.",
+            finding="If every pool of tokens is hidden from queries before the pool's last token, {fewest} to {most} "
+            "of {n} queries have no key to attend to, depending on the variant.",
             applies=lambda numbers: numbers["most"] > 0,
         ),
     ),
@@ -218,8 +218,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "left",
-            "number of variants with pools that leak information although every pool is hidden from queries before "
-            "the pool's last token",
+            "number of variants that pool tokens and leak information even if every pool is hidden from queries "
+            "before the pool's last token",
             brief="variants with pools that leak information although every pool is hidden from queries before the "
             "pool's last token",
         ),
@@ -232,25 +232,22 @@ CLAIM = Claim(
         ),
         Quantity(
             "inverted",
-            "Nyström attention, with pools that contain later tokens hidden from each query: largest distance from "
+            "Nyström attention, if pools that contain later tokens are hidden from each query: largest distance from "
             "the changed token to an earlier output that changes",
             "tokens",
         ),
         Quantity(
-            "fewest",
-            "number of queries left without any key if pools that contain later tokens are hidden from each query, "
-            "smallest over variants",
+            "fewest", "number of queries without any key if pools with later tokens are hidden, smallest over variants"
         ),
         Quantity(
-            "most",
-            "number of queries left without any key if pools that contain later tokens are hidden from each query, "
-            "largest over variants",
+            "most", "number of queries without any key if pools with later tokens are hidden, largest over variants"
         ),
         Quantity("n", "number of queries"),
         Quantity(
             "moved",
-            "number of variants that use no pools but leak information although weights on later tokens are masked",
-            brief="variants without pools that leak information although weights on later tokens are masked",
+            "number of variants without pools in which later tokens change earlier outputs (a leak), although "
+            "weights on later tokens are masked",
+            brief="variants that use no pools but leak information although weights on later tokens are masked",
         ),
         Quantity("others", "number of tested variants without pools"),
     ),

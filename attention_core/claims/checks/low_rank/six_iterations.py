@@ -107,7 +107,7 @@ CLAIM = Claim(
         ),
         Quantity(
             "error",
-            "matrix error of Nyström attention with the inverse from six iterations, median over heads",
+            "matrix error of Nyström attention with the landmark matrix inverted in six iterations, median over heads",
             share=True,
             brief="Nyström's matrix error after six iterations",
         ),

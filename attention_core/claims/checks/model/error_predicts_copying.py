@@ -21,8 +21,8 @@ CLAIM = correlation_claim(
     "model predicts tokens at their second appearance than at their first. If the rank correlation is 1, both "
     "numbers rank the replacements in the same order. The claim holds if the rank correlation is at least "
     "{holds}. It partly holds if it is at least {partly}.",
-    finding="An error in one layer's output is passed on to all later layers. Over {n} replacements for softmax, "
-    "the output error and the loss in copying repeated text have a rank correlation of {rho}, where 1 means the "
+    finding="An error in one layer's output is passed on to all later layers. Over {n} replacements for softmax, the "
+    "output error and the lost ability to copy repeated text have a rank correlation of {rho}, where 1 means the "
     "same ranking.",
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
     "their first. The lost share is the part of this gain that a replacement loses. Kendall's τ, another rank "
@@ -31,13 +31,14 @@ CLAIM = correlation_claim(
     quantities=(
         Quantity(
             "rho",
-            "rank correlation between a replacement's output error and its loss in copying repeated text",
-            brief="rank correlation of output error and lost share of the gain from copying",
+            "rank correlation between a replacement's output error and the share of the gain from copying that it "
+            "loses",
+            brief="rank correlation of output error and lost gain from copying repeated tokens",
         ),
         Quantity(
             "tau",
-            "Kendall's τ (another rank correlation) between a replacement's output error and its loss in "
-            "copying repeated text",
+            "Kendall's τ (a rank correlation) between a replacement's output error and the share of the gain from "
+            "copying that it loses",
         ),
         Quantity("n", "number of replacements for softmax"),
     ),

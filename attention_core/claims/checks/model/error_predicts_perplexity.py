@@ -21,7 +21,7 @@ CLAIM = correlation_claim(
     "output error and perplexity (how badly the model predicts text) have a rank correlation of {rho}. If both ranked "
     "the replacements in the same order, it would be 1.",
     details="A perplexity of 10 means that the model is as uncertain as if it chose between 10 equally likely "
-    "tokens. Kendall's τ, another rank correlation between output error and perplexity, is {tau}. All results are for "
+    "tokens. Kendall's τ (a rank correlation) between output error and perplexity is {tau}. All results are for "
     "the {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(

@@ -96,10 +96,10 @@ CLAIM = Claim(
     experiment="SmolLM2-135M reads the first 128 tokens of the text, without retraining. In all layers, each query "
     "attends only to the last 32 tokens (window) and to the first 0, 1, 2, 4 or 8 tokens (sinks). Perplexity "
     "measures how badly a model predicts the next tokens. The baseline, as in the paper by Xiao et al., is the "
-    "unchanged model. It predicts each token from the 36 tokens (32 + 4) before it alone, and reads them again "
-    "for every prediction. To test copying, 48 tokens of the text are shuffled once, and the model reads this "
-    "sequence twice in a row. The second half can be predicted only by copying from the first. The gain from "
-    "copying is how much lower the model's loss is in the second half.",
+    "unchanged model. It reads only the 36 tokens (32 + 4) before the token to be predicted, and reads them "
+    "again for every prediction. To test copying, 48 tokens of the text are shuffled once, and the model reads "
+    "this sequence twice in a row. The second half can be predicted only by copying from the first. The gain "
+    "from copying is how much lower the model's loss is in the second half.",
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "
@@ -143,13 +143,13 @@ CLAIM = Claim(
             "four",
             "perplexity with a window and four sinks (first tokens) ÷ perplexity if the last 36 tokens are reread "
             "for each prediction",
-            brief="perplexity with four sinks ÷ perplexity from the last 36 tokens alone",
+            brief="perplexity with four sinks ÷ perplexity if the model reads only the last 36 tokens",
         ),
         Quantity(
             "window",
             "perplexity with a window and no sinks (first tokens) ÷ perplexity if the last 36 tokens are reread for "
             "each prediction",
-            brief="perplexity without sinks ÷ perplexity from the last 36 tokens alone",
+            brief="perplexity without sinks ÷ perplexity if the model reads only the last 36 tokens",
         ),
         Quantity("whole", "perplexity with a window and four sinks ÷ perplexity of the unchanged model"),
         Quantity(

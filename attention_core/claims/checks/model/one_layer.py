@@ -107,7 +107,7 @@ CLAIM = Claim(
             "lost",
             "share of the gain from copying that is lost with the worst replacement in one middle layer",
             "%",
-            brief="share of the gain from copying that the worst replacement loses",
+            brief="share of the gain from copying repeated tokens that the worst replacement loses",
         ),
         Quantity(
             "best", "perplexity with the best replacement for softmax in all layers ÷ perplexity of the unchanged model"

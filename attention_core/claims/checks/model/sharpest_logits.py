@@ -44,9 +44,9 @@ CLAIM = Claim(
     "without a decay over distance), or equal weights. The model reads the first 128 tokens of the text. To test "
     "copying, 48 of these tokens are shuffled once, and the model reads this sequence twice in a row. The second "
     "half can be predicted only by copying from the first. The gain from copying is how much lower the model's "
-    "loss is in the second half. For each query, softmax gives a certain weight to the highest-scoring key. The "
-    "kept weight is the share of it that a replacement gives to the same key, averaged over queries, heads and "
-    "layers.",
+    "loss is in the second half. For each query, consider the highest-scoring key. The kept weight is the "
+    "replacement's weight on this key, as a share of softmax's weight on it (at most 100%). It is averaged over "
+    "queries, heads and layers.",
     measure=replacement_rows,
     numbers=numbers,
     rule="For each query, consider the weight that softmax gives to the highest-scoring key. A replacement for "
@@ -64,35 +64,37 @@ CLAIM = Claim(
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
     finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) stays within a "
-    "limit. This is true for {alive} of the {keepers} replacements that, on average, keep at least half of each "
-    "query's highest weight, and for {spared} of the {others} others.",
+    "limit. Of the {keepers} replacements that keep, on average, at least half of each query's highest weight, "
+    "this is true for {alive}. Of the {others} others, it is true for {spared}.",
     details="The gain from copying is how much better a model predicts repeated tokens because it copies them. At "
     "least half of this gain remains with {copying} of the replacements for softmax that keep each query's "
-    "highest weight, and with {others_copying} of the other replacements. Over all replacements, perplexity and "
-    "the kept share of the highest weight have a rank correlation of {rho}, where −1 means opposite rankings. "
-    "All results are for the {tokens} tokens that SmolLM2 reads.",
+    "highest weight, and with {others_copying} of the other replacements. For each replacement, the share of "
+    "this weight that it keeps is compared with the model's perplexity. Their rank correlation is {rho}. At −1, "
+    "perplexity would always be lower if more weight is kept. All results are for the {tokens} tokens that "
+    "SmolLM2 reads.",
     quantities=(
         Quantity(
             "alive",
-            "number of replacements for softmax with low perplexity that keep each query's highest weight",
-            brief="replacements with low perplexity that keep each query's highest weight",
+            "number of replacements for softmax that keep each query's highest weight and give a low perplexity",
+            brief="replacements with low perplexity that keep at least half of each query's highest weight",
         ),
-        Quantity("keepers", "number of replacements that keep each query's highest weight"),
+        Quantity("keepers", "number of replacements that keep at least half of each query's highest weight"),
         Quantity(
             "spared",
-            "number of replacements for softmax with low perplexity that do not keep each query's highest weight",
-            brief="replacements with low perplexity that do not keep each query's highest weight",
+            "number of replacements for softmax that reach a low perplexity while keeping less than half of each "
+            "query's highest weight",
+            brief="replacements with low perplexity that keep less than half of each query's highest weight",
         ),
         Quantity("others", "number of replacements that keep less than half of each query's highest weight"),
         Quantity(
             "copying",
-            "number of replacements that keep each query's highest weight and at least half of the gain from copying "
-            "repeated tokens",
+            "number of replacements that, on average, keep at least half of each query's highest weight and of the "
+            "gain from copying repeated tokens",
         ),
         Quantity(
             "others_copying",
-            "number of replacements that do not keep each query's highest weight, but keep at least half of the gain "
-            "from copying repeated tokens",
+            "number of replacements that, on average, keep less than half of each query's highest weight, but at "
+            "least half of the gain from copying repeated tokens",
         ),
         Quantity(
             "rho",

@@ -93,7 +93,11 @@ CLAIM = Claim(
             "%",
             brief="matrix error of the Taylor series of the whole softmax",
         ),
-        Quantity("exponential", "matrix error of the Taylor series of only the exponential, median over heads", "%"),
+        Quantity(
+            "exponential",
+            "matrix error if only softmax's exponential is replaced by its Taylor series, median over heads",
+            "%",
+        ),
         Quantity(
             "centred",
             "matrix error of the Taylor series of only the exponential, with the mean key subtracted, median over "

@@ -113,7 +113,7 @@ CLAIM = Claim(
     "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and "
     "beyond it. The log n factor on the logits is a number proportional to log n. The claim holds if this factor "
     "brings p to between −{steady} and {steady} in both ranges. It partly holds if p is between these limits in "
-    "only one range, or if the factor reduces the size of p to at most {flatter}% in both ranges. For "
+    "only one range, or if |p| with the factor is at most {flatter}% of |p| without it in both ranges. For "
     "comparison, squared ReLU replaces softmax. The claim can hold or partly hold only if the factor changes the "
     "entropy of squared ReLU by at most {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
@@ -125,10 +125,11 @@ CLAIM = Claim(
     finding="The log n factor on the logits makes softmax sharper in longer texts, where more keys compete. In texts "
     "of n tokens, up to n = {base}, the effective number of keys per query grows as n to the power {plain} without "
     "the factor. With the factor, the power is {scaled}.",
-    details="Beyond {base} tokens, the effective number of keys per query, exp(entropy), grows as n to the power "
-    "{plain_beyond} without the log n factor (n: number of tokens). With the factor, the power is {scaled_beyond}. "
-    "The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU (squares instead of exponentials) is "
-    "divided by its row sum, so the factor cancels, and its entropy changes by up to {squared} nats.",
+    details="In texts of more than {base} tokens, the effective number of keys per query, exp(entropy), grows as a "
+    "power of the number of tokens n. The power is {plain_beyond} without the log n factor, and {scaled_beyond} "
+    "with it. The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU replaces the "
+    "exponentials with squares. The factor then cancels when each row is divided by its sum, so the entropy of "
+    "squared ReLU changes by up to {squared} nats.",
     quantities=(
         Quantity(
             "scaled",
@@ -143,13 +144,14 @@ CLAIM = Claim(
         ),
         Quantity(
             "scaled_beyond",
-            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, with "
-            "the log n factor on the logits",
-            brief="growth exponent p of effective keys (nᵖ) in long texts, with the log n factor on the logits",
+            "exponent p if softmax's effective number of keys grows as nᵖ with n tokens, beyond the base length and "
+            "with the log n factor on the logits",
+            brief="exponent p if effective keys grow as nᵖ with n tokens, in long texts and with the log n factor on "
+            "the logits",
         ),
         Quantity(
             "plain_beyond",
-            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, "
+            "exponent p if softmax's effective number of keys grows as nᵖ with n tokens, beyond the base length and "
             "without the log n factor on the logits",
         ),
         Quantity(

@@ -101,7 +101,7 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "exponent",
-            "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, median over heads",
+            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads",
             brief="growth exponent p of squared ReLU's row sums (nᵖ for n tokens)",
         ),
         Quantity(
@@ -111,7 +111,7 @@ CLAIM = Claim(
             brief="heads where row sums grow clearly more slowly than the number of tokens",
             of_heads=True,
         ),
-        Quantity("lowest", "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, smallest over heads"),
+        Quantity("lowest", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), smallest over heads"),
         Quantity(
             "curve", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), fitted to the median over heads"
         ),

@@ -115,10 +115,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The local window of a query contains the keys up to about n/16 tokens away, where n is the number of "
-    "tokens. The claim holds if the medians over heads meet two conditions, both on the whole input and without its "
-    "first token. (1) The window receives at least {times}× as much attention as with equal weights for all keys. "
-    "(2) Local attention, which allows only the window, has an output error of at most {error}% (relative difference "
-    "from softmax's output). The claim partly holds if one, two or three of these four tests are passed.",
+    "tokens. Two conditions are tested, each on the whole input and again without its first token. (1) The "
+    "window receives at least {times}× as much attention as with equal weights for all keys. (2) Local "
+    "attention, which allows only the window, has an output error of at most {error}% (relative difference from "
+    "softmax's output). The four tests use medians over heads. The claim holds if all four are passed, and "
+    "partly holds if one, two or three are passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),

@@ -70,8 +70,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "local",
-            "exponent p if the cost of local attention grows as nᵖ for n tokens, longer half of the lengths",
-            brief="exponent p if the cost of local attention grows as nᵖ for n tokens",
+            "growth exponent p of local attention's cost (nᵖ for n tokens), over the longer half of the lengths",
+            brief="growth exponent p of local attention's cost (nᵖ for n tokens)",
         ),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),

@@ -151,8 +151,8 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["own"] < numbers["longest"],
         ),
         Case(
-            finding="Only the length of this input is timed, because longer inputs would exceed the limits of this "
-            "check.",
+            finding="Attention is timed only at the length of this input, because longer inputs would exceed the "
+            "limits of this check.",
             applies=lambda numbers: numbers["own"] == numbers["longest"],
         ),
         Case(

@@ -73,7 +73,7 @@ CLAIM = Claim(
         Quantity(
             "better",
             "number of window sizes at which the square window gives a higher PSNR than the window along the row",
-            brief="window sizes at which the square window removes more noise",
+            brief="window sizes at which a square window removes more noise than a row",
         ),
         Quantity("sizes", "number of window sizes"),
         Quantity(
