@@ -306,7 +306,7 @@ class SyntheticSource(Source):
         return Rope() if self.spec.rope else None
 
     _original_notice = Notice(
-        "Queries and keys without RoPE are drawn at random. Those with RoPE are computed from them. It makes no "
+        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them. It makes no "
         "difference whether RoPE is on for this input."
     )
 

@@ -138,15 +138,22 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
         reads, copies = (beats_all([points, *floors], name) for name in ("perplexity", "copied"))
         if word not in BASELINES and floors and reads and copies:
             sentences.append(
-                _(
-                    "In {reads} of {n} layers, replacing softmax with {name} gives a lower perplexity than replacing "
-                    "it with either variant that ignores the text. In {copies} of {m} layers, it gives a lower "
-                    "copying loss than either of them.",
-                    name=display_name(word),
-                    reads=sum(reads),
-                    n=len(reads),
-                    copies=sum(copies),
-                    m=len(copies),
+                paragraph(
+                    _n(
+                        "In {reads} of {n} layer, replacing softmax with {name} gives a lower perplexity than "
+                        "replacing it with either variant that ignores the text.",
+                        "In {reads} of {n} layers, replacing softmax with {name} gives a lower perplexity than "
+                        "replacing it with either variant that ignores the text.",
+                        n=len(reads),
+                        name=display_name(word),
+                        reads=sum(reads),
+                    ),
+                    _n(
+                        "In {copies} of {n} layer, it gives a lower copying loss than either of them.",
+                        "In {copies} of {n} layers, it gives a lower copying loss than either of them.",
+                        n=len(copies),
+                        copies=sum(copies),
+                    ),
                 )
             )
     return paragraph(*sentences)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from app.reading_board import Reading, ReadingState, reading_board
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
@@ -113,11 +113,12 @@ def uncoloured_note(variant_score: Score) -> str:
     """Return why the beginning of the text has no colour; empty if the variant hides nothing of the text."""
     if variant_score.hidden is None or not variant_score.hidden.share:
         return ""
-    return _n(
-        "The first {n} token has no colour. The variant's mask hides no token before it, so its loss does not change.",
+    if (n := variant_score.hidden.from_token) == 1:
+        return _("The first token has no colour, because a model has no token before it from which to predict it.")
+    return _(
         "The first {n} tokens have no colour. The variant's mask hides no token before them, so their loss does not "
         "change.",
-        n=variant_score.hidden.from_token,
+        n=n,
     )
 
 

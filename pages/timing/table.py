@@ -77,7 +77,7 @@ def first_columns(n: int) -> list[str]:
 
 def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[str], n: int) -> str:
     """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
-    short = _("needs at least two lengths")
+    short = _("at least two lengths are needed")
     reason_by_column = {
         _("faster than softmax from"): _("softmax was not measured"),
         _column_at(n): _("not measured at this length"),

@@ -5,7 +5,7 @@ The steps show how all heads' keys and values are compressed to few numbers, and
 
 import numpy as np
 
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, _n, paragraph
 from attention_core.analysis.low_rank.factors import relative_error_of
 from pages.inside import pictures
 from pages.inside.pictures import Curve
@@ -44,10 +44,12 @@ def _sizes(data: HeadData) -> Step:
         ),
         formula=r"[K^{(1)} \cdots K^{(H)}] = U \Sigma W^\top,\qquad [V^{(1)} \cdots V^{(H)}] = U' \Sigma' W'^\top",
         shapes={r"[K^{(1)} \cdots K^{(H)}]": (n, heads * d), r"\Sigma": (min(n, heads * d),) * 2},
-        findings=_(
-            "The {rank} largest singular values account for **{keys:.1%}** of the squared norm of the key matrix. "
-            "For the value matrix, they account for {values:.1%}.",
-            rank=min(rank, n, heads * d),
+        findings=_n(
+            "The largest singular value accounts for **{keys:.1%}** of the squared norm of the key matrix. For the "
+            "value matrix, it accounts for {values:.1%}.",
+            "The {n} largest singular values account for **{keys:.1%}** of the squared norm of the key matrix. For the "
+            "value matrix, they account for {values:.1%}.",
+            n=min(rank, n, heads * d),
             keys=kept_share(keys, rank),
             values=kept_share(values, rank),
         ),

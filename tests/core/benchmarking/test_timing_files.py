@@ -162,7 +162,7 @@ def test_only_a_known_sentence_is_filled_in(reason, fits):
         [left] = from_json(json.dumps(document).encode()).left_out
         assert left.reason.format(**left.fields) == "One call would take more than 2 s."
     else:
-        with pytest.raises(ac.errors.InputError, match="but the reason is not a known message about a limit"):
+        with pytest.raises(ac.errors.InputError, match="but the field “reason” is not a known message about a limit"):
             from_json(json.dumps(document).encode())
 
 

@@ -98,7 +98,9 @@ def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
 def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
     note = ac.variant("pyramid").note
     factor = int(said(note, r"is therefore at most (\d+) times “levels”"))
-    assert factor == sum(map(int, said(note, r"(\d+), (\d+), (\d+) or (\d+) times the setting “levels”")))
+    assert factor == sum(
+        map(int, said(note, r"(\d+), (\d+), (\d+) and (\d+) times as many segments as the setting “levels”"))
+    )
     attention, x = ac.get("pyramid", levels=levels), normal(n, 4)
     pools = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
     assert len(pools) <= factor * levels

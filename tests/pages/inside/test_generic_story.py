@@ -67,7 +67,7 @@ def test_the_reference_names_a_key_whose_column_stands_out():
 def test_a_vector_is_described_by_its_range_and_largest_token():
     given = data(ac.get("power_bert"))
     values = np.ones(24)
-    assert vector_findings(values, given) == "The number in the chart is 1 for every token."
+    assert vector_findings(values, given) == "The chart shows the same number for every token: 1."
     values[7] = 3.0
     assert (
         vector_findings(values, given)

@@ -71,5 +71,5 @@ def test_sentences_without_selectable_blocks():
 
 
 def test_the_gain_of_choosing_is_reported_if_possible():
-    assert missed_sentence(0.5, 0.5, 0.5).endswith("Other blocks would hardly increase this share.")
+    assert missed_sentence(0.5, 0.5, 0.5).endswith("Even the best selection of other blocks would add almost nothing.")
     assert "the actual selection achieves 50%" in missed_sentence(0.5, 0.6, 0.7)

@@ -43,8 +43,8 @@ def test_little_is_written_if_the_key_already_reads_the_value():
 def test_unit_keys_diverge_beyond_a_strength_of_two():
     text = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
     assert text.startswith(
-        "At a write strength β of 2.1 or more, tokens can multiply part of the state by a factor λ below −1, so it can "
-        "diverge."
+        "At a write strength β of 2.1 or more, tokens can multiply part of the state by a factor λ below −1, so the "
+        "state can diverge."
     )
     assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in text
     beyond = np.where(UNIT < -1, np.inf, 3.0)

@@ -21,12 +21,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         for t in figure["data"]
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
-    assert dashes == {
-        "elu+1": "dot",
-        "relu": "solid",
-        "softmax × 8, if the vector's other entries are 0": "dot",
-        "exp": "dot",
-    }
+    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, for the vector (x, 0, …, 0)": "dot", "exp": "dot"}
     x, y = curves(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
@@ -93,7 +88,9 @@ def test_a_kernel_is_flatter_if_the_heaviest_pairs_lose_most(middle, heavy, flat
         f"The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the 5%"
     )
     assert f"the median is {heavy:.2g}×." in text
-    assert ("The kernel is flatter than the exponential, so large weights shrink most." in text) == flatter
+    assert (
+        "Linear attention's kernel is flatter than softmax's exponential, so large softmax weights shrink most." in text
+    ) == flatter
     assert (
         "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, linear "
         "attention's kernel is not flatter than softmax's exponential." in text

@@ -14,7 +14,9 @@ def test_the_story_shows_the_singular_values_of_all_heads():
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
     at = open_step(ac.get("mla", rank=4), 2)
     rank, of_keys, of_values = said(
-        at, r"The (\d+) largest singular values contain \*\*([\d.]+)%\*\* .* and ([\d.]+)% of .* of the values"
+        at,
+        r"The (\d+) largest singular values account for \*\*([\d.]+)%\*\* of the squared norm of the key matrix\. For "
+        r"the value matrix, they account for ([\d.]+)%\.",
     )
     assert rank == 4
     for text, rows in ((of_keys, keys), (of_values, values)):
@@ -22,6 +24,15 @@ def test_the_story_shows_the_singular_values_of_all_heads():
         assert text == pytest.approx(100 * squares[:4].sum() / squares.sum(), abs=0.051)
     at = open_step(ac.get("mla", rank=4), 3, again=at)
     assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+)\. .* and take (\d+) numbers") == (8, 32, 128)
+
+
+def test_a_single_singular_value_is_described_in_the_singular():
+    given = data(ac.get("mla", rank=1))
+    keys, values = (kept_share(given.parts[each], 1) for each in ("key_sizes", "value_sizes"))
+    assert mla.steps(given)[1].findings == (
+        f"The largest singular value accounts for **{keys:.1%}** of the squared norm of the key matrix. For the value "
+        f"matrix, it accounts for {values:.1%}."
+    )
 
 
 def test_the_error_of_a_rank_is_this_heads_and_the_full_rank_has_none():

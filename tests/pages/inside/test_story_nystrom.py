@@ -38,10 +38,10 @@ def test_the_captions_of_the_factors_are_their_shapes():
 
 def test_the_exact_inverse_is_compared_with_iterations():
     real = {"input": "text", "text": "@english", "layer": "2", "head": "3", "step": "3"}
-    assert "worse than stopping early" in spoken(open_story(**real, inside="nystrom"))
+    assert "worse than an approximate inverse" in spoken(open_story(**real, inside="nystrom"))
     whole = spoken(open_story(**real, inside="nystrom~landmarks~64"))
     assert "A more exact inverse gives a better matrix" in whole
-    assert "worse than stopping early" not in whole
+    assert "worse than an approximate inverse" not in whole
     needle = {"kind": "needle", "n": "256", "heads": "4", "d": "32", "step": "3"}
     close = spoken(open_story(**needle, inside="nystrom"))
     assert "more exact inverse gives a better matrix" not in close
@@ -65,10 +65,10 @@ def inverses(*errors):
 @pytest.mark.parametrize(
     ("errors", "why"),
     [
-        ((0.5, 0.2, 0.9), "**The exact inverse is worse than stopping early**, because inverting small singular values "
-        "amplifies the error from averaging."),
-        ((0.5, 0.2, 0.2041), "**The exact inverse is worse than stopping early**, because inverting small singular "
-        "values amplifies the error from averaging."),
+        ((0.5, 0.2, 0.9), "**The exact inverse is worse than an approximate inverse**, because inverting small "
+        "singular values amplifies the error from averaging tokens into landmarks."),
+        ((0.5, 0.2, 0.2041), "**The exact inverse is worse than an approximate inverse**, because inverting small "
+        "singular values amplifies the error from averaging tokens into landmarks."),
         ((0.5, 0.2, 0.2039), "The error comes from averaging tokens into landmarks, not from the inverse."),
         ((0.05, 0.02, 0.09), "Stopping the iteration early gives a slightly smaller error than the exact inverse. Both "
         "errors are small."),
@@ -131,7 +131,7 @@ def test_landmarks_discard_the_variance_within_them(method):
 
 
 def test_one_iteration_uses_the_singular():
-    words = ", the product M Z scales 2 of the 6 singular vectors of M by at least 0.9."
+    words = ", M Z scales 2 of the 6 singular vectors of M by a factor of at least 0.9."
     assert f"After 1 iteration{words}" in inverted_sentence(2, 6, 1, 0.5)
     assert f"After 2 iterations{words}" in inverted_sentence(2, 6, 2, 0.5)
 
@@ -174,7 +174,9 @@ def test_the_singular_vectors_are_described_for_the_chosen_inverse(inverse):
     assert ("Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1" in text) == (
         inverse == "exact"
     )
-    assert ("The iteration computes an approximate inverse Z of M." in text) == (inverse == "iterative")
+    assert ("The iteration computes Z, an approximate inverse of the landmark matrix M." in text) == (
+        inverse == "iterative"
+    )
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1 iteration, M Z would"), (2, "2 iterations, M Z would")])

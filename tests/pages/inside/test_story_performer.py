@@ -133,14 +133,16 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
         "4 to 1. A power law fitted to the error of positive features, as a function of the number of directions m, "
         "has the exponent −1.0."
     )
-    assert text.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
+    assert text.endswith(
+        "**hyperbolic** features have the smallest error (0.50), and the error of **trig** features is 200."
+    )
     assert ("For an unbiased estimate, theory predicts an error proportional to m to the power of −0.5." in text) == (
         row_norms == "chi"
     )
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
-    assert "the smallest error is 1 (**positive** features)" in fall_sentence(endless, row_norms=row_norms)
+    assert "**positive** features have the smallest error (1)" in fall_sentence(endless, row_norms=row_norms)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,10 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
 )
 def test_an_error_near_one_misses_nearly_everything(positive, near):
     text = fall_sentence(spreads(**FALLING | {"positive": positive}), row_norms="chi")
-    assert text.endswith("over 12 random draws stays near 1, because most estimates are far too small.") == near
+    assert (
+        text.endswith("over 12 random draws stays near 1, because most estimates of the exponential are far too small.")
+        == near
+    )
 
 
 def test_no_fall_without_two_numbers_of_directions():
@@ -207,7 +212,7 @@ def test_the_captions_of_the_features_say_how_they_are_scaled(kind):
     largest = exact[1].max(0)
     scaled = {
         "divided by the feature's largest value": lambda x: x / largest,
-        "times each feature's largest value in φ(k); maximum 1 per query": lambda x: (
+        "each feature × its largest value in φ(k), then scaled to a maximum of 1 per query": lambda x: (
             x * largest / (x * largest).max(-1, keepdims=True)
         ),
         "each query's features scaled to the same length": lambda x: (

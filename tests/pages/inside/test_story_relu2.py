@@ -78,7 +78,7 @@ def test_the_gate_is_drawn_and_each_channel_has_a_matrix():
     (_, shared), (_, own) = board(at, "inside.relu2.6.own")[1].values()
     np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
     np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
-    [away] = said(at, r"distance from the nearest multiple is ([\d.]+)% of the length of the gated output\.")
+    [away] = said(at, r"closest multiple of A V differs from the gated output by ([\d.]+)% of the size")
     assert away == pytest.approx(100 * found.gate_distance, abs=0.51)
 
 
@@ -103,8 +103,8 @@ def test_the_effect_of_the_gate_is_described():
     assert "The gates are untrained here: 50% are nearly closed (between −0.1 and 0.1), and 50% are negative." in text
     assert "The largest gate is 2." in text
     assert (
-        "the gated output is not a multiple of the output without gates, A V. Its distance from the nearest multiple "
-        "is 42% of the length of the gated output." in text
+        "the gated output is not a multiple of the output without gates, A V. Even the closest multiple of A V "
+        "differs from the gated output by 42% of the size of the gated output." in text
     )
     assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
         dataclasses.replace(plain, gate_distance=0.004)

@@ -311,8 +311,8 @@ def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_
     assert "**With two layers, BigBird and Local → Atrous connect all pairs of tokens, using " in text
     assert "In **BigBird**, a global token passes information between all tokens." in text
     assert (
-        "A variant alone needs the following layers and query–key scores (relative to one softmax layer) to connect "
-        "all pairs: **Local** (7 layers, 201% of the scores)." in text
+        "Layers and query–key scores (relative to one softmax layer) that a variant alone needs to connect all pairs: "
+        "**Local** (7 layers, 201% of one softmax layer's scores)." in text
     )
 
 

@@ -118,21 +118,18 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
     assert never_connected(steps) == words
 
 
-ALONE = (
-    "A variant alone needs the following layers and query–key scores (relative to one softmax layer) to connect all "
-    "pairs:"
-)
+ALONE = "Layers and query–key scores (relative to one softmax layer) that a variant alone needs to connect all pairs:"
 
 
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
         ([], ""),
-        ([(1, 1.0)], f"{ALONE} **A** (1 layer, 100% of the scores)."),
+        ([(1, 1.0)], f"{ALONE} **A** (1 layer, 100% of one softmax layer's scores)."),
         (
             [(7, 2.01), (2, 0.394), (2, 0.04)],
-            f"{ALONE} **A** (7 layers, 201% of the scores), **B** (2 layers, 39% of the scores) and **C** (2 layers, "
-            "4% of the scores).",
+            f"{ALONE} **A** (7 layers, 201% of one softmax layer's scores), **B** (2 layers, 39% of one softmax "
+            "layer's scores) and **C** (2 layers, 4% of one softmax layer's scores).",
         ),
         ([(7, 2.0), (2, 0.4), (3, 0.4), (2, 0.1)], ""),
     ],
@@ -287,8 +284,8 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
         (
             {"A": 1, "B": 1},
             4,
-            "Fewer layers cannot connect the first and the last of the 13 tokens, because information moves at most 3 "
-            "tokens per layer.",
+            "With fewer layers, the stack cannot connect the first and the last of the 13 tokens, because information "
+            "moves at most 3 tokens per layer.",
         ),
     ],
 )

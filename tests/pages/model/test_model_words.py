@@ -205,7 +205,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     )
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
     assert reading.uncoloured_note(one) == (
-        "The first 1 token has no colour. The variant's mask hides no token before it, so its loss does not change."
+        "The first token has no colour, because a model has no token before it from which to predict it."
     )
     assert reading.uncoloured_note(AS_IT_IS) == ""
 
@@ -294,8 +294,14 @@ def test_better_than_blind(perplexity, copied, reads, copies):
         ],
     }
     assert layers.better_than_blind(lines) == (
-        f"In {reads} of 1 layers, Linear has a lower perplexity than both variants that ignore the text. In {copies} "
-        "of 1 layers, it has a lower copying loss than both."
+        f"In {reads} of 1 layer, replacing softmax with Linear gives a lower perplexity than replacing it with either "
+        f"variant that ignores the text. In {copies} of 1 layer, it gives a lower copying loss than either of them."
+    )
+    more = {word: [*points, CurvePoint(x=5, perplexity=len(word), copied=0.1)] for word, points in lines.items()}
+    assert layers.better_than_blind(more) == (
+        f"In {reads + 1} of 2 layers, replacing softmax with Linear gives a lower perplexity than replacing it with "
+        f"either variant that ignores the text. In {copies} of 2 layers, it gives a lower copying loss than either of "
+        "them."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
     assert layers.better_than_blind(lines) == ""
@@ -311,8 +317,8 @@ def test_describe_budgets():
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     text = budget.describe_budgets({"local~window~64": pairs}, [read(20), COPY])
     assert text == (
-        "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text as "
-        "well, it needs window ≥ 4."
+        "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text "
+        "about as well as softmax, it needs window ≥ 4."
     )
 
 
@@ -369,7 +375,7 @@ def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_liste
         if values == "stride ≤ 1"
         else "**With stride ≤ 1, Atrous predicts text about as well as softmax (perplexity).** "
         + (
-            f"To copy repeated text as well, it needs {values}."
+            f"To copy repeated text about as well as softmax, it needs {values}."
             if values
             else "No tested value of this setting is enough to copy repeated text about as well as softmax."
         )
@@ -477,7 +483,8 @@ def test_an_unchanged_attention_row_is_reported(moved, changes):
     row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), context=["a"], layer=3, head=2, moved_weight=moved)
     said = token_details.describe_token(row, "Local")
     assert ("“a”. Its attention row changes most in layer 3, head 2. There, " in said) == changes
-    assert said.endswith("The attention rows of the token before the predicted one, “a”, do not change.") != changes
+    same = "The token before the predicted one is “a”. Its attention rows are the same in both models."
+    assert said.endswith(same) != changes
 
 
 def generated(word, ids, held, layers=(0,)):

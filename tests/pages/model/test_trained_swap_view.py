@@ -72,7 +72,7 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
         ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%.** The loss changes from 0.01 to 2.00 nats per answer."),
         ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%.** The loss changes from 2.00 to 1.00 nats per answer."),
         ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct**, as before the replacement (after rounding)."),
-        ((0.501, 1.0), (0.5, 1.0001), "After rounding, the loss is unchanged: 1.00 nats per answer."),
+        ((0.501, 1.0), (0.5, 1.0001), "The loss, rounded to two decimals, is unchanged: 1.00 nats per answer."),
         ((0.5, 1.0), (0.0, math.inf), "The loss changes from 1.00 to ∞ nats per answer."),
     ],
 )

@@ -30,13 +30,13 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
-        f"{first} **Linear returns an almost uniform image**, because its weights are usually at most 1.1 "
-        "times the average (softmax: 84): Linear has no exponential."
+        f"{first} **Linear returns an almost uniform image**, because even its largest weights are usually "
+        "at most 1.1 times as large as equal weights (softmax: 84): Linear has no exponential."
     )
     assert headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
-        f"{first} **Linear and Performer return almost uniform images**, because their weights are usually at "
-        "most 2.9 times the average (softmax: 84): Linear has no exponential and Performer mostly uses 1 of 64 "
-        "random features."
+        f"{first} **Linear and Performer return almost uniform images**, because even their largest weights are "
+        "usually at most 2.9 times as large as equal weights (softmax: 84): Linear has no exponential and Performer "
+        "mostly uses 1 of 64 random features."
     )
     one_unknown = headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
     assert "because" not in one_unknown
@@ -134,7 +134,7 @@ def test_no_variant_improves_an_image_with_little_noise_or_none(noisy, first):
 @pytest.mark.parametrize(("from_mean", "is_grey"), [(0.0999, True), (0.1, False)])
 def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
     text = headline({"Linear": image(10.8, from_mean)}, 9.0, 8.0)
-    assert ("**Linear returns an almost uniform image, the mean of all pixels.**" in text) == is_grey
+    assert ("**Linear returns an almost uniform image, close to the mean of all pixels.**" in text) == is_grey
     assert "**Linear reaches 10.8 dB at 10% of softmax's cost.**" in text, "as its number says"
 
 
@@ -159,13 +159,13 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
     [
         (
             {"Linear": 1.05},
-            "**Linear returns an almost uniform image:** its weights are usually at most 1.1 times the "
-            "average (softmax: 84).",
+            "**Linear returns an almost uniform image:** even its largest weights are usually at most 1.1 times "
+            "as large as equal weights (softmax: 84).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "**Linear and Performer return almost uniform images:** their weights are usually at most 2.9 "
-            "times the average (softmax: 84).",
+            "**Linear and Performer return almost uniform images:** even their largest weights are usually at most 2.9 "
+            "times as large as equal weights (softmax: 84).",
         ),
     ],
 )

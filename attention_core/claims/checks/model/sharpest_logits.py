@@ -64,8 +64,8 @@ CLAIM = Claim(
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
     finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) stays within a "
-    "limit. Of the {keepers} replacements that keep, on average, at least half of each query's highest weight, "
-    "this is true for {alive}. Of the {others} others, it is true for {spared}.",
+    "limit. This is true for {alive} of the {keepers} replacements that keep, on average, at least half of each "
+    "query's highest weight, and for {spared} of the {others} others.",
     details="The gain from copying is how much better a model predicts repeated tokens because it copies them. At "
     "least half of this gain remains with {copying} of the replacements for softmax that keep each query's "
     "highest weight, and with {others_copying} of the other replacements. For each replacement, the share of "
