@@ -47,7 +47,8 @@ def test_blur_is_the_error_of_the_best_weights():
     found = said(at, r"\*\*(\d+)%\*\*.*?\*\*(\d+)%\*\*.*rank (\d+) instead of (\d+), and (\d+) different columns")
     assert found == (*off, 6, 24, 6)
     fine = open_step(ac.get("pooled", stride=1), 3, again=at)
-    assert "because there are as many linearly independent pools as tokens." in " ".join(m.value for m in fine.markdown)
+    text = " ".join(m.value for m in fine.markdown)
+    assert "would be 0%, because there are as many linearly independent pools as tokens." in text
 
 
 def test_a_leak_names_its_tokens_and_counts_the_future():

@@ -78,7 +78,9 @@ def test_the_gate_is_drawn_and_each_channel_has_a_matrix():
     (_, shared), (_, own) = board(at, "inside.relu2.6.own")[1].values()
     np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
     np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
-    [away] = said(at, r"closest multiple of A V differs from the gated output by ([\d.]+)% of the size")
+    [away] = said(
+        at, r"closest multiple of A V differs from the gated output by ([\d.]+)% of the size of the gated output\."
+    )
     assert away == pytest.approx(100 * found.gate_distance, abs=0.51)
 
 
