@@ -96,7 +96,7 @@ CLAIM = Claim(
         ),
         Quantity("softmax", "accuracy of softmax for the smallest number of items", "%"),
         Quantity("softmax_log_n", "accuracy of softmax with the log n factor, for the smallest number of items", "%"),
-        Quantity("sigmoid", "accuracy of sigmoid with the fewest items to compare", "%"),
+        Quantity("sigmoid", "accuracy of sigmoid for the smallest number of items", "%"),
         Quantity("relu2", "accuracy of squared ReLU for the smallest number of items", "%"),
         Quantity("few", "smallest number of items tested"),
         Quantity("many", "largest number of items tested"),

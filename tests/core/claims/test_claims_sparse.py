@@ -187,8 +187,8 @@ def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     assert found.numbers["longest"] == 64
     claim = claims.claim("sparse_time")
     assert (
-        "Only the length of this input is timed, because longer inputs would exceed the limits of this check"
-        in claim.sentences(found.numbers)[1]
+        "Attention is timed only at the length of this input, because longer inputs would exceed the limits of this "
+        "check" in claim.sentences(found.numbers)[1]
     )
     assert "At this input's {own} tokens" in claim.sentences({**found.numbers, "longest": 1024})[1]
 

@@ -166,8 +166,8 @@ def test_a_constant_gate_is_called_a_fixed_decay():
     text = gates.summary(still, rule, 2, ("a", "b", "c"))
     assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in text
     assert text.endswith(
-        "With the gate, token 2 gets 100% of the weight of the last row. With a fixed γ that decays the state as "
-        "quickly on average, the token gets 100%."
+        "With the gate, token 2 gets 100% of the weight of the last row. If all gates γₜ are replaced by one "
+        "constant γ with the same average decay, the token gets 100%."
     )
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
     text = gates.summary(moving, rule, 2, ("a", "b", "c_"))

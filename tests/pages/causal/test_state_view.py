@@ -35,8 +35,8 @@ def grown(n=3, log_unit=0.0):
 def test_the_headline_counts_stored_numbers_and_the_distance():
     text = output_distance(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "The variant has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%. Its n × n "
-        "attention matrix gives the same output as the state, with differences of at most 2 × 10⁻⁷."
+        "The variant has read 2 tokens, up to “b\\_”. The output error of the variant compared with softmax is "
+        "25%. The outputs computed from its state and from its n × n attention matrix differ by at most 2 × 10⁻⁷."
     )
     assert output_distance(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
     assert state_size(grown()) == (
@@ -61,9 +61,12 @@ def weights(fades=0.0, erases=None, along=False):
     ("fades", "expected"),
     [
         (0.0, "The previous state does not decay."),
-        (0.25, "At this token, **25%** of the previous state decays."),
-        ([0.1, 0.1 + 1e-9], "At this token, **10%** of the previous state decays."),
-        ([0.0, 0.00003], "At this token, **0% to 0.0030%** of the previous state decays, depending on the channel."),
+        (0.25, "At this token, **25%** of the previous state is lost to decay."),
+        ([0.1, 0.1 + 1e-9], "At this token, **10%** of the previous state is lost to decay."),
+        (
+            [0.0, 0.00003],
+            "At this token, **0% to 0.0030%** of the previous state is lost to decay, depending on the channel.",
+        ),
     ],
 )
 def test_decay_text_has_one_share_or_a_range(fades, expected):
@@ -74,8 +77,8 @@ def test_decay_text_has_one_share_or_a_range(fades, expected):
 def test_erased_values_are_reported_for_rules_that_erase():
     # a quarter of 2 fades, 2 are written, and 4 result, so erasing added 0.5
     assert state_change(weights(0.25, erases=1.5), 2) == (
-        "At this token, **25%** of the previous state decays. The state returns a value for the token's key. The "
-        "token erases **150%** of this value, which changes the state by a matrix of norm 0.50. "
+        "At this token, **25%** of the previous state is lost to decay. The state returns a value for the token's key. "
+        "The token erases **150%** of this value, which changes the state by a matrix of norm 0.50. "
         "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     )
     assert (
@@ -126,8 +129,8 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "Its n × n attention matrix gives the same output as the state, with differences of at most" in spoken(at)
-    assert f"Its output error compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
+    assert "The outputs computed from its state and from its n × n attention matrix differ by at most" in spoken(at)
+    assert f"The output error of the variant compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
     assert state_change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.state_size:,} numbers at any length**" in spoken(at)
     assert "has read 8 tokens" in spoken(at)

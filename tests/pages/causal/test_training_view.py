@@ -14,7 +14,7 @@ from pages.causal.training import notes, summary
 
 MEMORY, WORK, GRADIENT = -3, -2, -1
 """Places of the charts."""
-PAYS_FROM = re.compile(r"from (n ≈ \S+) on, cumsum costs less than the matrix")
+PAYS_FROM = re.compile(r"from (n ≈ \S+) on, cumsum costs less than the explicit matrix")
 
 
 def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):

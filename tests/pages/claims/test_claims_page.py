@@ -89,7 +89,7 @@ def test_claims_that_measure_time_run_on_request():
     at = open_claims(n=43)
     assert len(chips(at)) == len(EVERY) - 1
     assert " 1 claim is not checked yet" in said(at)
-    assert said(at).count("This claim is checked only on request, because it measures time.") == 1
+    assert said(at).count("This claim is checked only on request, because the check measures computing times.") == 1
     assert dispatch.cached_rows("claims", timed) is None
     assert at.button(key="claims.check").label == "Check 1 more claim"
     at.button(key="claims.check").click().run()

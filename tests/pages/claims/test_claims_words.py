@@ -31,8 +31,10 @@ FOUND = Outcome(
 )
 YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
-GROWTH = "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, median over heads"
-CORRELATION = "rank correlation between a replacement's output error and its loss in copying repeated text"
+GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"
+CORRELATION = (
+    "rank correlation between a replacement's output error and the share of the gain from copying that it loses"
+)
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
 
@@ -215,13 +217,13 @@ def test_margin_text(key, changed, expected):
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            f"drop in softmax's accuracy from the fewest to the most items compared: 4{NBSP}percentage points "
+            f"drop in softmax's accuracy from the smallest to the largest number of items: 4{NBSP}percentage points "
             f"(required: more than 5{NBSP}percentage points)",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "matrix error of 1 + cos, median over heads: 60% (required: less than 50%)",
+            "matrix error of the kernel 1 + cos(q, k), median over heads: 60% (required: less than 50%)",
         ),
         ("path_deltanet", {}, ""),
     ],
@@ -290,7 +292,7 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
-        f"{YES} matrix error of 1 + cos, median over heads: 50% (required: less than 90%)",
+        f"{YES} matrix error of the kernel 1 + cos(q, k), median over heads: 50% (required: less than 90%)",
         f"{NO} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
     ]
 
@@ -346,7 +348,10 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
 
 def test_claims_on_request_have_a_reason():
     read, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
-    assert words.on_request_reason(timed) == "This claim is checked only on request, because it measures time."
+    assert (
+        words.on_request_reason(timed)
+        == "This claim is checked only on request, because the check measures computing times."
+    )
     assert (
         words.on_request_reason(read)
         == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."

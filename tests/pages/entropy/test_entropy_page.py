@@ -230,7 +230,7 @@ def test_drift_is_relative_to_each_heads_reference_length(measure):
     table = at.dataframe[0].value.set_index("variant")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
-    assert table.loc["squared ReLU ÷ n", f"exponent a of the {word}, ∝ nᵃ"] == pytest.approx(slope, abs=1e-6)
+    assert table.loc["squared ReLU ÷ n", f"growth exponent a of the {word} (∝ nᵃ)"] == pytest.approx(slope, abs=1e-6)
 
 
 def test_causal_totals_differ_by_powers_of_the_length():
@@ -405,7 +405,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert f"In longer texts, it sharpens the weights ({scaled} effective keys at 128 tokens)." in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax · log n scaling, n₀ 64"][128], 128, causal=False)
     table = keys.dataframe[0].value
-    assert table["effective keys, share of all keys, n = 128"].iloc[-1] == share
+    assert table["effective keys as a share of all keys, n = 128"].iloc[-1] == share
     assert table["effective keys, n = 128"].iloc[-1] == count
 
 

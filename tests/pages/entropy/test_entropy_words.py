@@ -28,20 +28,20 @@ LOG_N = "Log n scaling multiplies every logit (the score before softmax) by log 
 
 
 @pytest.mark.parametrize(
-    ("last", "share"),
+    ("last", "finding"),
     [
-        (31.0, "but over a smaller share of all keys (25%, then 12%)"),
-        (60.8, "but over a smaller share of all keys (25%, then 24%)"),
-        (61.2, "and over about the same share of all keys (25%, then 24%)"),
-        (67.0, "and over about the same share of all keys (25%, then 26%)"),
-        (67.4, "and over a larger share of all keys (25%, then 26%)"),
+        (31.0, " ({few}, {many}), but over a smaller share of all keys (25%, then 12%)"),
+        (60.8, " ({few}, {many}), but over a smaller share of all keys (25%, then 24%)"),
+        (61.2, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 24%)"),
+        (67.0, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 26%)"),
+        (67.4, ": {few}, and {many}. Their share of all keys rises from 25% to 26%"),
     ],
 )
-def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share):
+def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding):
+    finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
     assert growth.headline(line(n16=4.0, n256=last), None) == (
-        f"**In longer texts, attention spreads over more keys (4 effective keys at 16 tokens, {last:.0f} at 256), "
-        f"{share}.** Softmax gives every key some weight, so each additional key of a longer text takes a "
-        "share."
+        f"**In longer texts, attention spreads over more keys{finding}.** Softmax gives every key some weight, "
+        "so each additional key of a longer text takes a share."
     )
 
 
@@ -55,7 +55,7 @@ def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
     text = growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None)
-    assert ("about the same share" in text) == (share == "(7%, then 7%)")
+    assert ("stays about the same" in text) == (share == "(7%, then 7%)")
     assert share in text
 
 

@@ -659,7 +659,7 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
 @pytest.mark.parametrize(
     ("measure", "size", "result"),
     [
-        ("output", 1.1, " As a result, the output is up to 1.9 times as large as softmax's."),
+        ("output", 1.1, " As a result, the output of local attention is up to 1.9 times as large as softmax's output."),
         ("output", 1.09, ""),
         ("mass", 1.1, ""),
     ],
@@ -669,14 +669,14 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     points = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     expected = (
-        "- **Local with windows 1 and 2 is worse than equal weights.** Each window hides at least 55% "
+        "- **Local with windows 1 and 2 has a larger error than equal weights.** Each window hides at least 55% "
         f"of softmax's weight and rescales the remaining weights to sum to 100%.{result}"
     )
     for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
         question = make_question("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*points, uniform_point(0.8)]) == explained
     assert reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)]).startswith(
-        "- **Local with window 1 is worse than equal weights.** The window hides at least 86% of"
+        "- **Local with window 1 has a larger error than equal weights.** The window hides at least 86% of"
     )
     assert reasons.reasons(make_question("local"), [points[0], uniform_point(0.8)]) == ""
     assert reasons.reasons(make_question("local"), points) == "", "the baseline is not computed yet"

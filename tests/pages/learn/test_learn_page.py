@@ -52,7 +52,7 @@ def test_the_first_visit_shows_recorded_runs():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("Before training, a model also guesses answers" in each.help for each in at.caption)
+    assert any("Before training, a model also predicts answers" in each.help for each in at.caption)
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
@@ -60,7 +60,10 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
     assert "**Local · window 16** gets 72% right, because its mask hides 43% of the answers." in text
-    assert "A model that guesses the answers hidden by the mask and knows all others has an accuracy of 70%." in text
+    assert (
+        "A model that guesses only if the mask hides the answer, and is right otherwise, has an accuracy of 70%."
+        in text
+    )
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text.startswith(
         "**Linear learns to recall 4 pairs at step 125, sooner than Softmax (step 175). With "
@@ -70,12 +73,12 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
     [chart] = charts(at)
-    assert "70%: guessing only<br>answers the mask hides" in [trace.get("name") for trace in chart["data"]]
+    assert "70%: guessing only if<br>the mask hides the answer" in [trace.get("name") for trace in chart["data"]]
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert (
-        "If the mask hides an answer, the model can guess among the hidden answers of the sequence. 32% of these "
-        "guesses are right, compared with 25% if all answers are guessed." in help_text
+        "If the mask hides an answer, the model can still guess one of the sequence's answers that the mask hides. 32% "
+        "of these guesses are right. If the model guessed all answers, 25% would be right." in help_text
     )
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
@@ -194,7 +197,7 @@ def test_names_of_guides_do_not_overlap_lines():
 def test_guesses_of_selective_copying_are_guesses_of_any_symbol():
     at = open_learn(l_task="copying", variants=(ac.get("softmax"),))
     assert "6.2%: guessing" in [trace.get("name") for trace in charts(at)[0]["data"]]
-    assert not any("Before training, a model also guesses answers" in each.help for each in at.caption if each.help)
+    assert not any("Before training, a model also predicts answers" in each.help for each in at.caption if each.help)
 
 
 def test_the_names_of_variants_that_learn_the_task_are_next_to_their_rises():

@@ -98,8 +98,8 @@ def test_the_threshold_is_explained():
     text = "A variant has learned the task if at least 95% of its answers are correct."
     assert words.threshold_note(from_sequence=False) == text
     assert words.threshold_note(from_sequence=True) == (
-        f"{text} Before training, a model also guesses answers that the sequence does not contain, so its "
-        "accuracy starts below guessing."
+        f"{text} Before training, a model also predicts answers that the sequence does not contain. Its accuracy "
+        "therefore starts below the accuracy of guessing an answer from the sequence."
     )
 
 
@@ -342,7 +342,7 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
     assert words.right_guess_share(spec) == pytest.approx(np.mean(guessed))
     text = (
-        " A model that guesses the answers hidden by the mask and knows all others has an accuracy of "
+        " A model that guesses only if the mask hides the answer, and is right otherwise, has an accuracy of "
         f"{percent(expected)}."
     )
     assert words.cause(local).endswith(text if is_close else "of the answers.")
@@ -355,8 +355,8 @@ def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_th
     spec = rows_of("local", [0.1])[0].spec
     local, softmax = outcomes([*rows_of("local", [0.1, accuracy_with_guesses(spec)]), *rows_of("softmax", BAD)])
     assert words.hidden_guesses_note([softmax, local], 0.25).endswith(
-        f" {percent(words.right_guess_share(spec))} of these guesses are right, compared with 25% if all answers are "
-        "guessed."
+        f" {percent(words.right_guess_share(spec))} of these guesses are right. If the model guessed all answers, 25% "
+        "would be right."
     )
     assert words.hidden_guesses_note([softmax, local], words.right_guess_share(spec)) == ""
     assert words.hidden_guesses_note([softmax], 0.25) == ""
@@ -368,11 +368,12 @@ def test_shares_of_right_guesses_are_in_ascending_order(monkeypatch):
     monkeypatch.setattr(words, "guess_accuracy", lambda outcome: outcome.accuracy)
     monkeypatch.setattr(words, "right_guess_share", lambda spec: shares[spec.model.word])
     assert (
-        " 9% and 11% of these guesses are right, compared with 25% if all answers are guessed."
+        " 9% and 11% of these guesses are right. If the model guessed all answers, 25% would be right."
         in words.hidden_guesses_note(found, 0.25)
     )
-    assert " 9% of these guesses are right, compared with 11% if all answers are guessed." in words.hidden_guesses_note(
-        found, 0.11
+    assert (
+        " 9% of these guesses are right. If the model guessed all answers, 11% would be right."
+        in words.hidden_guesses_note(found, 0.11)
     )
 
 
@@ -420,8 +421,8 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
         for length in (32, 256)
     ]
     text = (
-        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of such hidden "
-        "answers: {names}."
+        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of answers "
+        "that are hidden, by variant: {names}."
     )
     name = "Local · window 16"
     assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
@@ -554,8 +555,12 @@ def test_only_equal_tests_of_a_variant_are_compared():
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        ([8.2], "This run trains 1 model for about 9 CPU seconds, as in the recorded runs."),
-        ([8.2, 20.0], "This run trains 2 models for about 29 CPU seconds in total, as in the recorded runs."),
+        ([8.2], "This run trains 1 model. The training time, estimated from recorded runs, is about 9 CPU seconds."),
+        (
+            [8.2, 20.0],
+            "This run trains 2 models. The training time, estimated from recorded runs, is about 29 CPU seconds in "
+            "total.",
+        ),
         (
             [8.2, None, 20.0],
             "This run trains 3 models. The training time is known from recorded runs for 2 of them: about 29 CPU "
@@ -617,7 +622,8 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
     chosen = [ac.get(key) for key in ("softmax", "local", "linear", "gla", "deltanet")]
     assert not gaps.variants_left_out(chosen[:4], 5, 5)
     assert gaps.variants_left_out(chosen, 5, 5) == (
-        "Too many models: with 5 seeds, this machine leaves out DeltaNet. Choose fewer variants or fewer seeds."
+        "Too many models for this machine: with 5 seeds, DeltaNet would not be trained. Choose fewer variants or "
+        "fewer seeds."
     )
     assert not gaps.variants_left_out(chosen, 1, 1)
 
@@ -631,7 +637,7 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
         (
             "parity",
             "items",
-            "Models trained on the task “Parity” are not tested with more to remember than in training.",
+            "Models trained on the task “Parity” are not tested with more items to remember than in training.",
         ),
         ("digits", "length", "Models of the task “Handwritten digits” are not tested on longer sequences."),
     ],
@@ -728,10 +734,10 @@ def test_the_parts_that_models_do_not_have_are_named():
     assert not part_words.not_removable([part_outcome("gla", 1.0, **every)])
     rest = {part: share for part, share in every.items() if part != "gate"}
     assert part_words.not_removable([part_outcome("gla", 1.0, **every), part_outcome("softmax", 1.0, **rest)]) == (
-        "Variants differ in the parts that can be removed. Models without a gate: Softmax."
+        "Not every model has all the parts that can be removed here. Models without a gate: Softmax."
     )
     assert part_words.not_removable([part_outcome("softmax", 1.0, **rest)]) == (
-        "Variants differ in the parts that can be removed. No model here has a gate."
+        "Not every model has all the parts that can be removed here. No model here has a gate."
     )
 
 
