@@ -135,14 +135,17 @@ def _texts() -> dict[str, object]:
     return {
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
-        "mostly": _("With softmax, “{word}” gives {weight} of its attention to “{target}”. This share is {list}."),
+        "mostly": _(
+            "With softmax, “{word}” gives {weight} of its attention to “{target}”. For comparison, this "
+            "share is {list}."
+        ),
         "most": _(
-            "With softmax, “{word}” gives the largest share of its attention ({weight}) to “{target}”. "
-            "This share is {list}."
+            "With softmax, “{word}” gives the largest share of its attention ({weight}) to “{target}”. For "
+            "comparison, this share is {list}."
         ),
         "itself": _(
-            "With softmax, “{word}” gives the largest share of its attention ({weight}) to itself. "
-            "This share is {list}."
+            "With softmax, “{word}” gives the largest share of its attention ({weight}) to itself. For comparison, "
+            "this share is {list}."
         ),
         "share": _("{weight} with {row}"),
         "equal": _("equal weights"),
