@@ -83,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
         "and whether it can be causal",
     )
     listing.set_defaults(command=_list)
-    bench = commands.add_parser("bench", help="time variants at several sequence lengths and save the run as JSON")
+    bench = commands.add_parser(
+        "bench", help="measure the time of variants at several sequence lengths and save the results as JSON"
+    )
     bench.add_argument("--device", choices=DEVICES, default="cpu")
     bench.add_argument(
         "--variants",

@@ -53,8 +53,8 @@ class Rope:
         """
         if self.base is None:
             raise InputError(
-                "The rotation angles of this model's RoPE are not known, so RoPE cannot be removed. Choose the "
-                "original positions."
+                "The rotation angles of this model's RoPE are not known, so RoPE cannot be removed. Set “Positions” "
+                "to its default, “original”."
             )
         return rotary(x, self.base, inverse=inverse, halves=self.halves)
 
@@ -82,7 +82,7 @@ def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV
     if qkv.crosses:
         raise InputError(
             "RoPE and ALiBi use the distance between query and key in one sequence, but these keys come from another "
-            "sequence. Choose the original positions."
+            "sequence. Set “Positions” to its default, “original”."
         )
     if requested == ALIBI:
         without_rope = with_positions(qkv, own_rope, NONE) if own_rope else qkv

@@ -253,22 +253,23 @@ def _show_table(lines: Sequence[Line]) -> None:
         (
             _("half-life"),
             _(
-                "Number of tokens after which half of the weight remains, computed from the fitted share that remains "
-                "after each token."
+                "Number of tokens after which half of token j's weight remains. It is computed from the column “kept "
+                "per token”."
             ),
             lambda line: _digits(line.token_weight.half_life, 1),
         ),
         (
             _("power of i"),
             _(
-                "For linear attention, a constant times (i + 1)ᵖ is fitted to the weight of token j in row i. The "
-                "column shows the power p. If all weights of a row are equal, p is −1."
+                "For linear attention, a constant times (i + 1)ᵖ is fitted to the weights of token j in the rows i, "
+                "from the row in the column “fit from row” on. This column shows the power p. If all weights within "
+                "each row are equal, p is −1."
             ),
             lambda line: _digits(line.token_weight.power if line.law == "power" else None, 2),
         ),
         (
             _("kept per token"),
-            _("Fitted share of the weight that remains after each token."),
+            _("Share of token j's weight that remains after each further token, fitted to the measured weights."),
             lambda line: _digits(line.token_weight.factor, 3),
         ),
         (

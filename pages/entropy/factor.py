@@ -81,7 +81,7 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
         "Multiplying the logits changes the entropy of softmax from {plain:.2f} to {steered:.2f} {unit}.", **values
     )
     if f"{unchanged:.2f}" == f"{changed:.2f}":
-        text = _("The entropy of softmax stays at {plain:.2f} {unit}.", **values)
+        text = _("The entropy of softmax is {plain:.2f} {unit} with and without this factor.", **values)
         finding = _("**Multiplying all logits by λ = {factor:g} hardly changes the entropy of softmax.**", **values)
     elif changed < unchanged:
         finding = _("**Multiplying all logits by λ = {factor:g} sharpens softmax, but not squared ReLU.**", **values)

@@ -157,7 +157,7 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
-    heading=N_("Does dividing squared ReLU by the text length keep its row sums constant?"),
+    heading=N_("Does dividing squared ReLU by the text length keep its row sums constant as the text grows?"),
     variants=lambda question: tuple(LOG_NORMALIZERS),
     describe=lambda rows, question: headline(totals(rows, question)),
     chart=chart,

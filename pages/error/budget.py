@@ -74,8 +74,8 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     if question.options.measure == "matrix" and any(p.floor for p in points):
         sentences.append(
             _(
-                "Dashed lines show a lower bound of a variant's matrix error. No matrix with as many keys per row, and "
-                "no matrix of the same rank, has a smaller error."
+                "Dashed lines show a lower bound of a variant's matrix error. It is the smallest possible error of a "
+                "matrix of the same rank or with the same number of keys per row, whichever is larger."
             )
         )
     if any(gets_cheaper(group) for attention, group in groups.items() if attention.variant.budget is not None):

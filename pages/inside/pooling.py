@@ -242,7 +242,7 @@ def leak_step(data: HeadData, extra: str = "") -> Step:
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
     details = ""
     if not pools:
-        words = _("Each key contains a single token, so nothing leaks.")
+        words = _("Each key is computed from a single token, so no information leaks from later tokens.")
     else:
         first, last = widest(pools, n)
         worst = int(shares.argmax())

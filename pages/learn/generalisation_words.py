@@ -38,12 +38,13 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
             else N_("At {n} tokens, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
         )
     else:
-        trained = _("The models were trained with {own} pairs.", own=trained_at)
+        trained = _("The models were trained on sequences with {own} key–value pairs.", own=trained_at)
         finding = (
-            N_("With {n} pairs to remember, at least {most} of the answers are correct with {names}.")
+            N_("With {n} key–value pairs to remember, at least {most} of the answers are correct with {names}.")
             if learned
             else N_(
-                "With {n} pairs to remember, no variant reaches an accuracy of {most}. Accuracy by variant: {names}."
+                "With {n} key–value pairs to remember, no variant reaches an accuracy of {most}. Accuracy by "
+                "variant: {names}."
             )
         )
     return paragraph(

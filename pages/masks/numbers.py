@@ -65,9 +65,9 @@ def show(masks: Masks) -> None:
         return
     st.caption(
         _(
-            "{n} tokens, {possible:,} query–key pairs. “Layers to connect all” is the number of layers needed "
-            "to connect every pair if every layer uses only this pattern and has a residual connection. It is "
-            "at most {most}, unless some pairs are never connected.",
+            "{n} tokens, {possible:,} query–key pairs. “Layers to connect all” is the number of layers needed to "
+            "connect every pair if every layer uses only this pattern and has a residual connection. It is at most "
+            "{most} for every pattern that can connect all pairs.",
             n=len(masks.labels),
             possible=next(iter(masks.patterns.values())).possible,
             most=max(1, len(masks.labels) - 1),

@@ -121,8 +121,8 @@ def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> s
         return ""
     reads, copies = max(complete, key=lambda p: p.perplexity or 0.0), max(complete, key=lambda p: p.copied or 0.0)
     return _(
-        "**With {name} in a single layer, perplexity is highest for layer {reads} ({ratio} times the "
-        "original).** The copying loss is highest for layer {copies} ({copied} nats).",
+        "**With {name} in a single layer, perplexity is highest if this is layer {reads} ({ratio} times the "
+        "original).** The copying loss is highest if this is layer {copies} ({copied} nats).",
         name=name,
         reads=f"{reads.x:.0f}",
         ratio=number((reads.perplexity or 0.0) / original, 3),

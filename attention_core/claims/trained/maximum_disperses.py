@@ -76,28 +76,33 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "softmax_falls",
-            "drop in softmax's accuracy from the smallest to the largest number of items",
+            "drop in softmax's accuracy in finding the largest number, from the fewest to the most items",
             "percentage points",
         ),
         Quantity(
             "softmax_log_n_falls",
-            "drop in the accuracy of softmax with logits × log n, from the smallest to the largest number of items",
+            "drop in the accuracy of softmax with logits × log n in finding the largest number, from the fewest to "
+            "the most items",
             "percentage points",
         ),
         Quantity(
             "sigmoid_falls",
-            "drop in sigmoid's accuracy from the smallest to the largest number of items",
+            "drop in sigmoid's accuracy in finding the largest number, from the fewest to the most items",
             "percentage points",
         ),
         Quantity(
             "relu2_falls",
-            "drop in squared ReLU's accuracy from the smallest to the largest number of items",
+            "drop in squared ReLU's accuracy in finding the largest number, from the fewest to the most items",
             "percentage points",
         ),
-        Quantity("softmax", "accuracy of softmax for the smallest number of items", "%"),
-        Quantity("softmax_log_n", "accuracy of softmax with the log n factor, for the smallest number of items", "%"),
-        Quantity("sigmoid", "accuracy of sigmoid for the smallest number of items", "%"),
-        Quantity("relu2", "accuracy of squared ReLU for the smallest number of items", "%"),
+        Quantity("softmax", "accuracy of softmax in finding the largest number, for the fewest items", "%"),
+        Quantity(
+            "softmax_log_n",
+            "accuracy of softmax with the log n factor in finding the largest number, for the fewest items",
+            "%",
+        ),
+        Quantity("sigmoid", "accuracy of sigmoid in finding the largest number, for the fewest items", "%"),
+        Quantity("relu2", "accuracy of squared ReLU in finding the largest number, for the fewest items", "%"),
         Quantity("few", "smallest number of items tested"),
         Quantity("many", "largest number of items tested"),
     ),

@@ -58,11 +58,12 @@ VARIANT = fast_weights.variant(
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
     note="The state is a matrix that stores values under keys, with one row for each key component. A token first "
-    "multiplies each row by a factor, its gate α. It then moves the value stored under its key towards its own "
-    "value. The strength β sets how far. In Kimi Linear, α and β are learned, and queries and keys first pass "
-    "through a short convolution. The Learn page can train these parts. On other pages, there is no convolution, "
-    "and the gates follow a fixed rule. By default, α = σ(k)^(1/root), where k is the token's key, σ is the "
-    "sigmoid and root is a setting. Without a causal mask, every query reads the state after the last token.",
+    "multiplies each row by a factor, the gate α of this row. The token then moves the value stored under its "
+    "key towards the token's own value. The strength β sets how far. In Kimi Linear, α and β are learned, and "
+    "queries and keys first pass through a short convolution. The Learn page can train these parts. On other "
+    "pages, there is no convolution, and the gates follow a fixed rule. By default, α = σ(k)^(1/root), where k "
+    "is the token's key, σ is the sigmoid and root is a setting. Without a causal mask, every query reads the "
+    "state after the last token.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -41,9 +41,9 @@ class MesaParams(GateParams):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="Value of the constant gate. Mesa fits the state to map each key to its value, and each token has an "
-        "error in this fit. At each token, the weights of the squared errors of all earlier tokens are "
-        "multiplied by this factor. At 1, the errors of all tokens count equally.",
+        help="Value of the constant gate. Mesa fits a matrix that maps each key to its value, by least squares. At "
+        "each token, the squared errors of all earlier tokens are multiplied by this factor. The smaller it is, "
+        "the less earlier tokens count. At 1, all tokens count equally.",
     )
 
 

@@ -70,8 +70,8 @@ class PerformerParams(Params):
         "chi",
         choices=("chi", "fixed"),
         help="Lengths of the random vectors. chi: random, like those of Gaussian vectors, so estimates of the "
-        "exponential are right on average. fixed: always √d. Estimates are then usually less noisy but wrong on "
-        "average, except with relu.",
+        "exponential are right on average. fixed: always √d. Estimates are then usually less noisy. However, "
+        "they are wrong on average, unless the kind of features is “relu”.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
     mode: str = param(

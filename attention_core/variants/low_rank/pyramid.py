@@ -27,9 +27,10 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Base number ℓ of pools, the segments of text whose keys and values are averaged. The four resolutions "
-        "have 1, 3, 6 and 8 times this number of pools, up to one pool per token. More pools keep more detail but "
-        "cost more. If two resolutions have the same number of pools, only one of them is used.",
+        help="Base number ℓ of pools, the segments of text whose keys and values are averaged. The text is divided "
+        "four times, from coarse to fine: into ℓ, 3ℓ, 6ℓ and 8ℓ pools, but never into more pools than tokens. "
+        "More pools keep more detail but cost more. If two divisions have the same number of pools, only one of "
+        "them is used.",
     )
 
 

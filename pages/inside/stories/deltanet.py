@@ -228,9 +228,9 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         )
     if stable.all():
         return _(
-            "Each token multiplies a part of the state by a factor λ. Up to a write strength of β = {most}, λ is "
-            "never below −1, so the state cannot diverge. The norm of the final state is at most {high} times the "
-            "mean norm of the values.",
+            "Each token multiplies a part of the state by a factor λ, which depends on the write strength β. Up to β "
+            "= {most}, λ lies between −1 and 1, so it cannot make the state grow exponentially. The norm of the "
+            "final state is at most {high} times the mean norm of the values.",
             **values,
         )
     return _(

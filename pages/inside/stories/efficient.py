@@ -109,9 +109,9 @@ def shares_sentence(width: float, top_counts: np.ndarray) -> str:
         top_counts: the number of queries for which each feature has the largest share, ``[C]``.
     """
     return _n(
-        "Each query effectively uses {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
+        "A query effectively mixes {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
         "largest weight for {count} of {queries} queries. {n} feature never has the largest weight.",
-        "Each query effectively uses {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
+        "A query effectively mixes {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
         "largest weight for {count} of {queries} queries. {n} features never have the largest weight.",
         n=int((top_counts == 0).sum()),
         wide=width,

@@ -267,7 +267,8 @@ def _normaliser(data: HeadData) -> Step:
     z, c = data.parts["normaliser"], data.parts["key_sums"].shape[-1]
     text = paragraph(
         _(
-            "The divisors of the rows range from {low:.4g} for “{least}” to {high:.4g} for “{most}”.",
+            "A row's divisor, the sum of its weights before the division, ranges from {low:.4g} for “{least}” to "
+            "{high:.4g} for “{most}”.",
             low=z.min(),
             high=z.max(),
             least=data.token(z.argmin()),

@@ -168,8 +168,8 @@ def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
     """
     if token >= full_numbers:
         return _(
-            "A latent of {token} numbers per token saves no memory compared with the {whole} numbers of "
-            "keys and values.",
+            "Latents of {token} numbers per token save no memory, because keys and values take {whole} numbers per "
+            "token.",
             token=token,
             whole=full_numbers,
         )

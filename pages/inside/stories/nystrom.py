@@ -195,7 +195,9 @@ def _factors(data: HeadData) -> Step:
             r"R = \operatorname{softmax}(\tilde Q K^\top / \sqrt d)": right.shape,
         },
         findings=paragraph(
-            "" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
+            ""
+            if m < n
+            else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
         details=multiply_adds(_(data.attention.title), n, work(data, n), cheaper_from(data)),
@@ -332,8 +334,9 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     return paragraph(
         reason,
         _(
-            "With an iterative inverse, the attention matrix A is closest to softmax's matrix after {best} of {all} "
-            "iterations: the error of A is then {error:.0%}. With the exact inverse, the error of A is {exact:.0%}.",
+            "With an iterative inverse Z of the weights between landmarks, the attention matrix A is closest to "
+            "softmax's matrix after {best} of {all} iterations. The error of A is then {error:.0%}. With the exact "
+            "inverse, the error of A is {exact:.0%}.",
             best=best + 1,
             all=len(iterated),
             error=iterated[best],

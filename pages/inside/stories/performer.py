@@ -207,7 +207,7 @@ def _estimate(data: HeadData) -> Step:
             estimate,
             key=key,
             x_title=_("true similarity, relative to the largest in its row"),
-            y_title=_("estimated similarity, scaled like the true one"),
+            y_title=_("estimated similarity, in the same units as the true one"),
             height=360,
             alt=_("Points: the estimated similarity of each pair against the true one"),
         )
@@ -395,8 +395,8 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         if row_norms == "chi"
         else "",
         _(
-            "With the largest number of random directions, **{best}** features have the smallest error ({least}), "
-            "and the error of **trig** features is {trig}.",
+            "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "
+            "all kinds. The error of **trig** features (sines and cosines) is {trig}.",
             least=number(ends[best]),
             best=setting_name(best[0]),
             trig=number(errors["trig", True].middle[-1], 3),

@@ -14,7 +14,10 @@ from attention_core.claims.rule import Condition, Numbers, parts
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, UNSTABLE = 2.0, 2.1
-HALF, WHOLE = "growth of stored values after half of the text", "growth of stored values after the whole text"
+HALF, WHOLE = (
+    "growth factor of stored values over the first half of the text",
+    "growth factor of stored values over the whole text",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ CLAIM = Claim(
     ),
     finding="In the delta rule, an update of strength β multiplies the value stored under a key of norm 1 by 1 − β. "
     "For β up to 2, all updates of the text together multiply the size of stored values by at most {within}. At "
-    "β = 2.1, they can multiply it by {beyond} or more in every head.",
+    "β = 2.1, the largest possible factor is at least {beyond} in every head.",
     details="At β = 3, the largest factor by which stored values grow is {half} after half of the text. After the "
     "whole text, it is {far} (medians over heads).",
     quantities=(

@@ -113,7 +113,7 @@ CLAIM = Claim(
         y="largest",
         by="keys",
         x_title="tokens n",
-        y_title="largest entry below the diagonal of the delta rule's inverse",
+        y_title="delta rule: largest entry below the diagonal of the inverse applied to values",
         log="xy",
     ),
     needs=4,

@@ -87,11 +87,11 @@ CLAIM = Claim(
     "not affect the verdict.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule stores values under keys in a matrix. Token t updates this matrix with strength 1/t. The "
-    "matrix error of the delta rule is the relative difference of its attention matrix from softmax's matrix. The "
-    "claim holds if two conditions are met. (1) The matrix error is at most {near}% in at least {most}% of the "
-    "heads. (2) In at least {most}% of the heads, the delta rule has a smaller matrix error than both the "
-    "first-order Taylor expansion of softmax and the mean of the values. The claim partly holds if only one "
+    rule="The delta rule stores values under keys in a matrix. Here, token t updates this matrix with strength 1/t. "
+    "The matrix error is the relative difference of an attention matrix from softmax's matrix. The claim holds "
+    "if two conditions are met. (1) The matrix error of the delta rule is at most {near}% in at least {most}% of "
+    "the heads. (2) In at least {most}% of the heads, this error is smaller than the errors of two baselines: "
+    "the first-order Taylor expansion of softmax, and equal weights. The claim partly holds if only one "
     "condition is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),

@@ -143,8 +143,7 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "times",
-            "linear attention's peak memory with its state stored after every token ÷ its peak memory with running "
-            "sums",
+            "peak memory of linear attention's gradient: all states stored ÷ only the current running sums stored",
             brief="memory with all states stored ÷ memory with running sums",
         ),
         Quantity("size", "head size of this input"),

@@ -47,17 +47,18 @@ CLAIM = Claim(
     "and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="Nyström attention inverts the matrix of weights between its landmarks (averaged tokens), with one landmark "
-    "for every four tokens. The matrix error is the relative difference of its attention matrix from softmax's "
-    "matrix. The claim holds if two conditions are met. (1) With an approximate inverse from six iterations, the "
-    "matrix error is smaller than without an inverse in at least {most}% of the heads. (2) With the exact "
-    "inverse, the matrix error is smaller than without an inverse in at least {most}% of the heads. The claim "
-    "partly holds if only one condition is met.",
+    rule="Nyström attention inverts the matrix of weights between its landmarks (averages of tokens), here one for "
+    "every four tokens. The matrix error is the relative difference of Nyström's attention matrix from softmax's "
+    "matrix. The inverse should lower this error, compared with leaving the inverse out. The claim holds if two "
+    "conditions are met. (1) An approximate inverse from six iterations lowers the matrix error in at least "
+    "{most}% of the heads. (2) The exact inverse lowers the matrix error in at least {most}% of the heads. The "
+    "claim partly holds if only one condition is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
-    finding="Without the inverse, Nyström attention averages each weight over the landmarks twice, which blurs its "
-    "attention matrix. The inverse lowers the matrix error (difference from softmax's matrix) in {iterated_wins}% "
-    "of the heads if it comes from six iterations, and in {exact_wins}% if it is exact.",
+    finding="Nyström attention inverts the matrix of weights between its landmarks (averages of tokens). Without "
+    "this inverse, each query's weight is spread first over the landmarks and then over the keys, which blurs "
+    "the attention matrix. The inverse lowers the matrix error (difference from softmax's matrix) in "
+    "{iterated_wins}% of the heads if it comes from six iterations, and in {exact_wins}% if it is exact.",
     details="With {landmarks} landmarks, the median matrix error over heads is {double} without the inverse, "
     "{iterated} with the inverse from six iterations and {exact} with the exact inverse. An exact inverse also "
     "amplifies the errors of averaging. Iterations that stop early amplify them less.",
@@ -68,14 +69,14 @@ CLAIM = Claim(
             "share of heads where the inverse from six iterations lowers Nyström attention's matrix error, compared "
             "with no inverse",
             "%",
-            brief="heads in which Nyström's error is lower with a six-iteration inverse than with none",
+            brief="heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error",
             of_heads=True,
         ),
         Quantity(
             "exact_wins",
             "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
             "%",
-            brief="heads in which Nyström's error is lower with the exact inverse than with none",
+            brief="heads in which inverting Nyström's landmark matrix exactly lowers the matrix error",
             of_heads=True,
         ),
         Quantity(

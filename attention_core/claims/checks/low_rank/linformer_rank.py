@@ -134,7 +134,7 @@ CLAIM = Claim(
             brief="matrix error of the best matrix of Linformer's rank",
         ),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
-        Quantity("rank", "rank of Linformer's matrix (number of averaged keys)"),
+        Quantity("rank", "rank of Linformer's matrix (number of keys after averaging)"),
         Quantity("shortest", "shortest measured length", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),
         FUTURE,

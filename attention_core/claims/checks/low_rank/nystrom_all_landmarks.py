@@ -78,9 +78,10 @@ CLAIM = Claim(
     "matrix, divided by the size of softmax's matrix.",
     measure=measure,
     numbers=numbers,
-    rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix. Every "
-    "token is its own landmark, so no tokens are averaged, and the inverse is exact. The claim holds if the matrix "
-    "error is at most {equal} in every head. It partly holds if the matrix error is at most {near} in every head.",
+    rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix. Here, "
+    "every token is its own landmark, so no tokens are averaged. The matrix of weights between landmarks is "
+    "inverted exactly. The claim holds if the matrix error is at most {equal} in every head. It partly holds if "
+    "the matrix error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The "

@@ -214,14 +214,14 @@ CLAIM = Claim(
             "leaking",
             "number of variants with pools in which later tokens change earlier outputs (a leak), although weights "
             "on later tokens are masked",
-            brief="variants with pools that leak information although weights on later tokens are masked",
+            brief="variants that use pools and leak information although weights on later tokens are masked",
         ),
         Quantity(
             "left",
             "number of variants that pool tokens and leak information even if every pool is hidden from queries "
             "before the pool's last token",
-            brief="variants with pools that leak information although every pool is hidden from queries before the "
-            "pool's last token",
+            brief="variants that use pools and leak information although every pool is hidden from queries before "
+            "the pool's last token",
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(

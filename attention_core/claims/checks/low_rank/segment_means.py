@@ -69,14 +69,17 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "ratio",
-            "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, median over heads",
-            brief="matrix error with means of neighbours ÷ matrix error with k-means, median over heads",
+            "Nyström attention's matrix error with means of neighbouring tokens as landmarks ÷ with k-means centres, "
+            "median over heads",
+            brief="matrix error with landmarks from neighbouring tokens ÷ with landmarks from k-means, median over "
+            "heads",
         ),
         Quantity(
             "most",
-            "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, third quartile "
-            "over heads",
-            brief="matrix error with means of neighbours ÷ matrix error with k-means, third quartile over heads",
+            "Nyström attention's matrix error with means of neighbouring tokens as landmarks ÷ with k-means centres, "
+            "third quartile over heads",
+            brief="matrix error with landmarks from neighbouring tokens ÷ with landmarks from k-means, third "
+            "quartile over heads",
         ),
         Quantity(
             "segments",

@@ -31,14 +31,14 @@ CLAIM = correlation_claim(
     quantities=(
         Quantity(
             "rho",
-            "rank correlation between a replacement's output error and the share of the gain from copying that it "
-            "loses",
+            "rank correlation, over the replacements for softmax, between output error and lost share of the gain "
+            "from copying repeated tokens",
             brief="rank correlation of output error and lost gain from copying repeated tokens",
         ),
         Quantity(
             "tau",
-            "Kendall's τ (a rank correlation) between a replacement's output error and the share of the gain from "
-            "copying that it loses",
+            "Kendall's τ (a rank correlation), over the replacements for softmax, between output error and lost "
+            "share of the gain from copying repeated tokens",
         ),
         Quantity("n", "number of replacements for softmax"),
     ),

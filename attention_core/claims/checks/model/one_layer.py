@@ -69,7 +69,7 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 CLAIM = Claim(
     statement="Replacing softmax in a single middle layer hardly tests a variant: even one that ignores the keys "
     "does not harm the model's predictions.",
-    short="replacing softmax in one middle layer does not harm a language model",
+    short="replacing softmax in one middle layer, even by equal weights, does not harm a language model",
     source=Paper(
         "What Matters in Transformers? Not All Attention is Needed",
         2024,

@@ -78,28 +78,34 @@ CLAIM = Claim(
             "number of replacements for softmax that keep each query's highest weight and give a low perplexity",
             brief="replacements with low perplexity that keep at least half of each query's highest weight",
         ),
-        Quantity("keepers", "number of replacements that keep at least half of each query's highest weight"),
+        Quantity(
+            "keepers",
+            "number of replacements for softmax that, on average, keep at least half of each query's highest weight",
+        ),
         Quantity(
             "spared",
             "number of replacements for softmax that reach a low perplexity while keeping less than half of each "
             "query's highest weight",
             brief="replacements with low perplexity that keep less than half of each query's highest weight",
         ),
-        Quantity("others", "number of replacements that keep less than half of each query's highest weight"),
+        Quantity(
+            "others",
+            "number of replacements for softmax that, on average, keep less than half of each query's highest weight",
+        ),
         Quantity(
             "copying",
-            "number of replacements that, on average, keep at least half of each query's highest weight and of the "
-            "gain from copying repeated tokens",
+            "of the replacements for softmax that keep at least half of each query's highest weight: number that "
+            "keep at least half of the gain from copying repeated tokens",
         ),
         Quantity(
             "others_copying",
-            "number of replacements that, on average, keep less than half of each query's highest weight, but at "
-            "least half of the gain from copying repeated tokens",
+            "of the replacements for softmax that keep less than half of each query's highest weight: number that "
+            "keep at least half of the gain from copying repeated tokens",
         ),
         Quantity(
             "rho",
-            "rank correlation, over all replacements, between perplexity and the kept share of each query's highest "
-            "weight",
+            "rank correlation, over all replacements for softmax, between perplexity and the share of each query's "
+            "highest softmax weight that is kept",
         ),
         TOKENS,
     ),
@@ -107,7 +113,7 @@ CLAIM = Claim(
         x="kept",
         y="times",
         by="variant",
-        x_title="share of each query's highest weight that the replacement keeps (%)",
+        x_title="share of each query's highest softmax weight that a replacement for softmax keeps (%)",
         y_title="perplexity ÷ perplexity of the unchanged model",
         log="y",
     ),

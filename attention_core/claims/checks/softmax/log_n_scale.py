@@ -135,7 +135,8 @@ CLAIM = Claim(
             "scaled",
             "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) up to the base length, with "
             "the log n factor on the logits",
-            brief="growth exponent p of effective keys (nᵖ) in short texts, with the log n factor on the logits",
+            brief="growth exponent p of effective keys (nᵖ for n tokens) in short texts, with the log n factor on "
+            "the logits",
         ),
         Quantity(
             "plain",
@@ -144,14 +145,14 @@ CLAIM = Claim(
         ),
         Quantity(
             "scaled_beyond",
-            "exponent p if softmax's effective number of keys grows as nᵖ with n tokens, beyond the base length and "
-            "with the log n factor on the logits",
-            brief="exponent p if effective keys grow as nᵖ with n tokens, in long texts and with the log n factor on "
-            "the logits",
+            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, with "
+            "the log n factor on the logits",
+            brief="growth exponent p of effective keys (nᵖ for n tokens) in long texts, with the log n factor on the "
+            "logits",
         ),
         Quantity(
             "plain_beyond",
-            "exponent p if softmax's effective number of keys grows as nᵖ with n tokens, beyond the base length and "
+            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, "
             "without the log n factor on the logits",
         ),
         Quantity(

@@ -89,9 +89,10 @@ CLAIM = Claim(
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. "
     "The score of a block is q·k̄, where k̄ is the mean of its keys, or the second-order score q·k̄ + ½ qᵀΣq, "
-    "where Σ is their covariance. For each head, softmax's total weight on the selected blocks is averaged over "
-    "the queries that have more than 2 other blocks. The figure also shows the results for 1 and 4 other blocks, "
-    "and for two more scores of a block: Quest's upper bound on its logits, and its true weight.",
+    "where Σ is their covariance. For each head, softmax's total weight on the 3 blocks that a query attends to "
+    "is averaged over the queries that have more than 2 other blocks. The figure also shows the results for 1 "
+    "and 4 other blocks, and for two more scores of a block: Quest's upper bound on its logits, and its true "
+    "weight.",
     measure=measure,
     numbers=numbers,
     rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. A block is "
