@@ -46,8 +46,7 @@ def cause(outcome: Outcome) -> str:
                 **values,
             ),
             _(
-                "A model that guesses only if the mask hides the answer, and is right otherwise, has an accuracy of "
-                "{expected}.",
+                "Guessing the hidden answers and getting all others right would give {expected}.",
                 expected=percent(expected),
             )
             if expected is not None
@@ -249,7 +248,7 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]
         (
             N_(
                 "{fast} learns to recall {own} pairs at step {step}, sooner than {names} (step {other}). With "
-                "{pairs}, however, only {names} still reaches an accuracy of {most}."
+                "{pairs}, however, only {names} still reaches {most} accuracy."
             ),
             {fast, solving[0].name},
         )
@@ -257,7 +256,7 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]
         else (
             N_(
                 "{fast} learns to recall {own} pairs at step {step}, sooner than {names}. With {pairs}, however, "
-                "only these slower variants still reach an accuracy of {most}."
+                "only these slower variants still reach {most} accuracy."
             ),
             {fast},
         )

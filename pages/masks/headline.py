@@ -259,8 +259,7 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
-        "Layers and query–key scores (relative to one softmax layer) that a variant alone needs to connect all "
-        "pairs: {needed}.",
+        "Needed to connect all pairs with one variant alone: {needed}.",
         needed=enumeration(
             _n(
                 "**{name}** ({n} layer, {cost:.0%} of one softmax layer's scores)",

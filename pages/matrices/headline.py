@@ -135,13 +135,13 @@ def negative_weights(attention: Attention, compared: MatrixComparison, *, differ
     fields = {"name": _(attention.title), "error": compared.output_error, "share": compared.passport.negative_mass}
     if difference:
         return _(
-            "In **{name}** (error: {error:.0%}), negative entries of an inverse matrix make {share:.0%} of the weight "
-            "negative.",
+            "**{name}** (error: {error:.0%}) inverts a matrix. Negative entries of the inverse make {share:.0%} of "
+            "its weight negative.",
             **fields,
         )
     return _(
-        "In **{name}** (error: {error:.0%}), negative entries of an inverse matrix make {share:.0%} of the weight "
-        "negative (orange).",
+        "**{name}** (error: {error:.0%}) inverts a matrix. Negative entries of the inverse make {share:.0%} of its "
+        "weight negative (orange).",
         **fields,
     )
 

@@ -216,14 +216,14 @@ def legend() -> str:
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds compared with softmax's, counted for values that are as long as keys.")
+    return _("Cost: multiply-adds compared with softmax's, if values are as long as keys.")
 
 
 def added_squares(squares: Sequence[str]) -> str:
     """Return which images the switch for square windows adds; at least one."""
     return _n(
-        "With **Square windows**, the page also shows {n} image: {names}.",
-        "With **Square windows**, the page also shows {n} images: {names}.",
+        "**Square windows** adds {n} image: {names}.",
+        "**Square windows** adds {n} images: {names}.",
         n=len(squares),
         names=enumeration(squares),
     )
