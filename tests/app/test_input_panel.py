@@ -125,7 +125,7 @@ def test_positions_that_a_model_does_not_allow_are_refused_on_the_page(monkeypat
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
     at = visit("matrices", {"text": ["@story"], "model": ["smollm2"], "positions": ["none"]})
     [error] = at.error
-    assert error.value.endswith("so RoPE cannot be removed. Choose the original positions.")
+    assert error.value.endswith("so RoPE cannot be removed. Set “Positions” to its default, “original”.")
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_the_cap_does_not_decide_the_verdict():
 def test_the_sentences_name_the_bound_on_the_error():
     claim = claims.claim("softmax_delta_rule")
     written = f"{claim.bounds['near']:.0f}%"
-    assert "The matrix error is at most {near}% in at least" in claim.rule
+    assert "The matrix error of the delta rule is at most {near}% in at least" in claim.rule
     assert f"at most {written} in {{near}}%" in claim.finding
     assert f"at most {written} in {{capped_near}}%" in claim.notes[0].finding
 

@@ -122,7 +122,7 @@ def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
 
 def test_what_cannot_be_is_refused_in_a_sentence():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
-    with pytest.raises(InputError, match=r"so RoPE cannot be removed\. Choose the original positions"):
+    with pytest.raises(InputError, match=r"so RoPE cannot be removed\. Set “Positions” to its default, “original”"):
         with_positions(qkv, Rope(base=None, halves=True), NONE)
     with pytest.raises(InputError, match=r"The setting 'ropes' for positions does not exist\. Did you mean 'rope'\?"):
         with_positions(qkv, None, "ropes")

@@ -33,7 +33,8 @@ YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"
 CORRELATION = (
-    "rank correlation between a replacement's output error and the share of the gain from copying that it loses"
+    "rank correlation, over the replacements for softmax, between output error and lost share of the gain from copying "
+    "repeated tokens"
 )
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
@@ -173,13 +174,13 @@ def test_margin_text(key, changed, expected):
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 90.0},
-            "heads in which Nyström's error is lower with a six-iteration inverse than with none: 80% "
+            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 80% "
             "(required: at least 75%)",
         ),
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 8.0},
-            "heads in which Nyström's error is lower with the exact inverse than with none: 8% "
+            "heads in which inverting Nyström's landmark matrix exactly lowers the matrix error: 8% "
             "(required: at least 75%)",
         ),
         (
@@ -217,8 +218,8 @@ def test_margin_text(key, changed, expected):
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            f"drop in softmax's accuracy from the smallest to the largest number of items: 4{NBSP}percentage points "
-            f"(required: more than 5{NBSP}percentage points)",
+            "drop in softmax's accuracy in finding the largest number, from the fewest to the most items: "
+            f"4{NBSP}percentage points (required: more than 5{NBSP}percentage points)",
         ),
         (
             "cosine_closest",
@@ -254,14 +255,14 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "landmark_inverse",
             {},
             2,
-            "heads in which Nyström's error is lower with a six-iteration inverse than with none: 0 of 2 "
+            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0 of 2 "
             "(required: at least 2)",
         ),
         (
             "landmark_inverse",
             {},
             0,
-            "heads in which Nyström's error is lower with a six-iteration inverse than with none: 0% "
+            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0% "
             "(required: at least 75%)",
         ),
     ],

@@ -292,8 +292,16 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
             "sharpens softmax, but not squared ReLU.** Multiplying the logits changes the entropy of softmax from 2.50 "
             "to 2.49 nats.",
         ),
-        (2.496, "hardly changes the entropy of softmax.** The entropy of softmax stays at 2.50 nats."),
-        (2.504, "hardly changes the entropy of softmax.** The entropy of softmax stays at 2.50 nats."),
+        (
+            2.496,
+            "hardly changes the entropy of softmax.** The entropy of softmax is 2.50 nats with and without this "
+            "factor.",
+        ),
+        (
+            2.504,
+            "hardly changes the entropy of softmax.** The entropy of softmax is 2.50 nats with and without this "
+            "factor.",
+        ),
         (
             2.506,
             "flattens softmax, but not squared ReLU.** Multiplying the logits changes the entropy of softmax from 2.50 "

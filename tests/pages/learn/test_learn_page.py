@@ -60,20 +60,17 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
     assert "**Local · window 16** gets 72% right, because its mask hides 43% of the answers." in text
-    assert (
-        "A model that guesses only if the mask hides the answer, and is right otherwise, has an accuracy of 70%."
-        in text
-    )
+    assert "Guessing the hidden answers and getting all others right would give 70%." in text
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text.startswith(
         "**Linear learns to recall 4 pairs at step 125, sooner than Softmax (step 175). With "
-        f"[24 pairs](#?l_view=capacity{chosen}), however, only Softmax still reaches an accuracy of 95%.**  \n"
+        f"[24 pairs](#?l_view=capacity{chosen}), however, only Softmax still reaches 95% accuracy.**  \n"
         "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn "
     )
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
     [chart] = charts(at)
-    assert "70%: guessing only if<br>the mask hides the answer" in [trace.get("name") for trace in chart["data"]]
+    assert "70%: accuracy if only<br>masked answers are guessed" in [trace.get("name") for trace in chart["data"]]
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert (

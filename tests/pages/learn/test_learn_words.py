@@ -245,13 +245,13 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
             0.95,
             0.9,
             "**Linear learns to recall 4 pairs at step 10, sooner than Softmax (step 20). With 16 pairs, however, only "
-            "Softmax still reaches an accuracy of 95%.**  \n**DeltaNet** (step 20) also learns 4 pairs.",
+            "Softmax still reaches 95% accuracy.**  \n**DeltaNet** (step 20) also learns 4 pairs.",
         ),
         (
             0.95,
             0.95,
             "**Linear learns to recall 4 pairs at step 10, sooner than Softmax and DeltaNet. With 16 pairs, however, "
-            "only these slower variants still reach an accuracy of 95%.**  \n**DeltaNet** (step 20) and **Softmax** "
+            "only these slower variants still reach 95% accuracy.**  \n**DeltaNet** (step 20) and **Softmax** "
             "(step 20) also learn 4 pairs.",
         ),
     ],
@@ -269,7 +269,7 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     assert headline("softmax", "linear", "deltanet") == text
     linked = headline("softmax", "linear", "deltanet", link="#there")
     assert linked == text.replace("16 pairs", "[16 pairs](#there)")
-    assert headline("softmax", "linear").endswith("still reaches an accuracy of 95%.**"), "no other variant learns"
+    assert headline("softmax", "linear").endswith("still reaches 95% accuracy.**"), "no other variant learns"
     for changes, capacity in (
         ({"linear": 0.95}, "With 16 pairs instead of 4, "),
         ({"softmax": 0.5, "deltanet": 0.5}, "With 16 pairs to remember instead of 4, no variant"),
@@ -341,10 +341,7 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
     assert words.right_guess_share(spec) == pytest.approx(np.mean(guessed))
-    text = (
-        " A model that guesses only if the mask hides the answer, and is right otherwise, has an accuracy of "
-        f"{percent(expected)}."
-    )
+    text = f" Guessing the hidden answers and getting all others right would give {percent(expected)}."
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.guess_accuracy(local) == (expected if is_close else None)
     assert words.guess_accuracy(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
@@ -482,18 +479,18 @@ def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
         "(20%).** The models were trained on sequences of 32 tokens."
     )
     assert generalisation_words.headline(found, by="items", trained_at=4) == (
-        "**With 16 pairs to remember, at least 95% of the answers are correct with Softmax (95%).** The models were "
-        "trained with 4 pairs."
+        "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).** The "
+        "models were trained on sequences with 4 key–value pairs."
     )
     rows += [row_of_test(other, length=64, items=16, accuracy=0.94)]
     assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4) == (
-        "**With 16 pairs to remember, at least 95% of the answers are correct with Softmax (95%).** Correct answers of "
-        "the other variants: Linear (94%). The models were trained with 4 pairs."
+        "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).** Correct "
+        "answers of the other variants: Linear (94%). The models were trained on sequences with 4 key–value pairs."
     )
     rows[-2] = row_of_test(own, length=64, items=16, accuracy=0.94)
     assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4).startswith(
-        "**With 16 pairs to remember, no variant reaches an accuracy of 95%. Accuracy by variant: Linear (94%) and "
-        "Softmax (94%).** "
+        "**With 16 key–value pairs to remember, no variant reaches an accuracy of 95%. Accuracy by variant: "
+        "Linear (94%) and Softmax (94%).** "
     )
     rows += [row_of_test(own, length=512, accuracy=0.95)]
     assert generalisation_words.headline(outcomes(rows), by="length", trained_at=32).startswith(

@@ -31,12 +31,12 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
         f"{first} **Linear returns an almost uniform image**, because even its largest weights are usually "
-        "at most 1.1 times as large as equal weights (softmax: 84): Linear has no exponential."
+        "at most 1.1 times as large as if all weights were equal (softmax: 84 times): Linear has no exponential."
     )
     assert headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
         f"{first} **Linear and Performer return almost uniform images**, because even their largest weights are "
-        "usually at most 2.9 times as large as equal weights (softmax: 84): Linear has no exponential and Performer "
-        "mostly uses 1 of 64 random features."
+        "usually at most 2.9 times as large as if all weights were equal (softmax: 84 times): Linear has no "
+        "exponential and Performer mostly uses 1 of 64 random features."
     )
     one_unknown = headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
     assert "because" not in one_unknown
@@ -160,12 +160,12 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
         (
             {"Linear": 1.05},
             "**Linear returns an almost uniform image:** even its largest weights are usually at most 1.1 times "
-            "as large as equal weights (softmax: 84).",
+            "as large as if all weights were equal (softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
             "**Linear and Performer return almost uniform images:** even their largest weights are usually at most 2.9 "
-            "times as large as equal weights (softmax: 84).",
+            "times as large as if all weights were equal (softmax: 84 times).",
         ),
     ],
 )
@@ -205,8 +205,8 @@ def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
 
 
 def test_added_images_are_counted():
-    assert words.added_squares(["Local 3 × 3"]) == "With **Square windows**, the page also shows 1 image: Local 3 × 3."
-    assert words.added_squares(["A", "B"]) == "With **Square windows**, the page also shows 2 images: A and B."
+    assert words.added_squares(["Local 3 × 3"]) == "**Square windows** adds 1 image: Local 3 × 3."
+    assert words.added_squares(["A", "B"]) == "**Square windows** adds 2 images: A and B."
 
 
 @pytest.mark.parametrize(
