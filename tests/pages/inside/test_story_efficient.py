@@ -61,7 +61,7 @@ def test_mixtures_are_described_by_width_and_unused_features():
     given[:14, 2], given[14:, 0] = 1, 1
     text = efficient.steps(data(ac.get("efficient"), parts={"distribute": given}))[1].findings
     assert text == (
-        "Each query effectively uses 1.0 of 4 features (median over queries). Feature 2 has the largest weight for "
+        "A query effectively mixes 1.0 of 4 features (median over queries). Feature 2 has the largest weight for "
         "14 of "
         "24 queries. 2 features never have the largest weight."
     )

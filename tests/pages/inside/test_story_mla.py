@@ -55,7 +55,7 @@ def test_zero_matrices_lose_nothing():
 
 def test_the_savings_of_latents_depend_on_the_length():
     assert cache_sentence(32, 10, 32, 5) == (
-        "A latent of 32 numbers per token saves no memory compared with the 32 numbers of keys and values."
+        "Latents of 32 numbers per token save no memory, because keys and values take 32 numbers per token."
     )
     short, long = cache_sentence(8, 128, 32, 5), cache_sentence(8, 128, 32, 6)
     assert "keys and values from 6 tokens on." in short

@@ -79,9 +79,9 @@ def inverses(*errors):
 )  # fmt: skip
 def test_a_better_inverse_is_compared_with_its_matrix_error(errors, why):
     assert inverse_sentence(inverses(*errors)) == (
-        f"{why} With an iterative inverse, the attention matrix A is closest to softmax's matrix after 2 of 2 "
-        f"iterations: the error of A is then {errors[1]:.0%}. With the exact inverse, the error of A is "
-        f"{errors[2]:.0%}."
+        f"{why} With an iterative inverse Z of the weights between landmarks, the attention matrix A is closest to "
+        f"softmax's matrix after 2 of 2 iterations. The error of A is then {errors[1]:.0%}. With the exact inverse, "
+        f"the error of A is {errors[2]:.0%}."
     )
 
 
@@ -109,7 +109,8 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     assert "of softmax's multiply-adds" in step.details
     whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0].findings
     assert whole.startswith(
-        "Every token is its own landmark, so averaging loses nothing. **Here, the inverse Z reduces the matrix error "
+        "Every token is its own landmark, so no tokens are averaged and no information is lost. **Here, the inverse Z "
+        "reduces the matrix error "
     )
 
 

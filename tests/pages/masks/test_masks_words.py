@@ -118,7 +118,7 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
     assert never_connected(steps) == words
 
 
-ALONE = "Layers and query–key scores (relative to one softmax layer) that a variant alone needs to connect all pairs:"
+ALONE = "Needed to connect all pairs with one variant alone:"
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Synthesizer · kind random"]
-    assert "**With Local · window 64 in a single layer, perplexity is highest for layer" in spoken(at)
+    assert "**With Local · window 64 in a single layer, perplexity is highest if this is layer" in spoken(at)
     assert any("“Equal weights” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
 
 

@@ -266,8 +266,8 @@ def test_describe_layers_of_single_layers():
     pairs = [CurvePoint(x=0, perplexity=25.0, copied=2.0), CurvePoint(x=7, perplexity=21.0, copied=6.0)]
     text = layers.describe_layers({"linear": pairs}, [read(20), COPY], "single")
     assert text == (
-        "**With Linear in a single layer, perplexity is highest for layer 0 (1.25 times the original).** The copying "
-        "loss is highest for layer 7 (6 nats)."
+        "**With Linear in a single layer, perplexity is highest if this is layer 0 (1.25 times the original).** The "
+        "copying loss is highest if this is layer 7 (6 nats)."
     )
 
 
