@@ -134,8 +134,8 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
         "has the exponent −1.0."
     )
     assert text.endswith(
-        "**hyperbolic** features have the smallest error (0.50) of all kinds. The error of **trig** features (sines and "
-        "cosines) is 200."
+        "**hyperbolic** features have the smallest error (0.50) of all kinds. The error of **trig** features (sines "
+        "and cosines) is 200."
     )
     assert ("For an unbiased estimate, theory predicts an error proportional to m to the power of −0.5." in text) == (
         row_norms == "chi"
