@@ -120,7 +120,7 @@ def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
     text = linear.steps(replace(given, qkv=wide))[0].findings
     assert text.endswith("The multiply-adds are counted for values with 8 entries, as many as a key has.")
-    assert "The counts" not in plain
+    assert "The multiply-adds are counted for values" not in plain
 
 
 def test_features_that_are_zero_and_their_angle_are_counted():
