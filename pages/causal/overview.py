@@ -190,7 +190,7 @@ def _constant_line(rows: Sequence[MemoryRow], name: str, text: str = "") -> Curv
 def softmax_crossing(linear: MemoryRow) -> Curve:
     """Return the point at which the memory of softmax passes the memory of linear attention."""
     text = _(
-        "from {n:,} tokens on,<br>softmax needs more<br>memory than {name}",
+        "from {n:,} tokens on,<br>softmax needs more<br>than {name}",
         name=_(ac.from_word(linear.variant).title),
         n=linear.outgrown,
     )

@@ -49,7 +49,7 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
 def test_the_chart_has_the_memory_of_every_variant(open_view):
     [figure] = charts(open_view("overview"))
     *lines, crossed = [trace for trace in figure["data"] if "name" in trace]
-    assert re.fullmatch(r"from [\d,]+ tokens on, softmax needs more memory than Linear", crossed["name"])
+    assert re.fullmatch(r"from [\d,]+ tokens on, softmax needs more than Linear", crossed["name"])
     able = sum(not v.causal_reason for v in ac.all_variants())
     listed = [text.partition(": ")[0] for trace in lines for text in str(trace["customdata"][0]).split("<br>")]
     assert len({text for text in listed if not text.endswith("iB")}) == able
@@ -86,7 +86,7 @@ def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
     point = softmax_crossing(replace(row(5000), outgrown=3))
     assert (point.x, point.y) == ([5000 / 2048], [5000 / 2**10])
     assert point.label == "from 3 tokens on,<br>softmax needs more<br>memory than Linear"
-    assert point.name == "from 3 tokens on, softmax needs more memory than Linear"
+    assert point.name == "from 3 tokens on, softmax needs more than Linear"
 
 
 @pytest.mark.parametrize(
