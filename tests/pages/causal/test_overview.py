@@ -85,7 +85,7 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
 def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
     point = softmax_crossing(replace(row(5000), outgrown=3))
     assert (point.x, point.y) == ([5000 / 2048], [5000 / 2**10])
-    assert point.label == "from 3 tokens on,<br>softmax needs more<br>memory than Linear"
+    assert point.label == "from 3 tokens on,<br>softmax needs more<br>than Linear"
     assert point.name == "from 3 tokens on, softmax needs more than Linear"
 
 
