@@ -112,7 +112,7 @@ TESTS = (
     "tests/app/test_pages.py",
     "tests/app/test_variant_picker.py",
     "tests/app/test_lesson_facts.py::test_a_lesson_with_facts_has_them_for_each_step",
-    "tests/core/claims/test_every_claim.py::test_all_are_there_in_order_from_one_on",
+    "tests/core/claims/test_every_claim.py::test_claims_are_numbered_from_one_and_grouped_by_subject_and_source",
     "tests/core/test_registry.py",
 )
 """Tests that run over all variants, pages, options, claims or lessons."""

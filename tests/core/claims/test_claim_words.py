@@ -46,12 +46,12 @@ def read(words):
         (12.5, None, "12.5"),
     ],
 )
-def test_numbers_are_written_for_reading(value, digits, words):
+def test_numbers_are_formatted_for_reading(value, digits, words):
     assert format_readable(value, digits).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 @given(st.floats(1e-30, 1e15), st.integers(1, 6), st.sampled_from([-1, 1]))
-def test_what_is_written_is_the_number_to_its_digits(size, digits, sign):
+def test_a_formatted_number_is_accurate_to_its_digits(size, digits, sign):
     value = sign * size
     words = format_readable(value, digits)
     assert "e" not in words
@@ -59,13 +59,13 @@ def test_what_is_written_is_the_number_to_its_digits(size, digits, sign):
 
 
 @given(st.floats(1e-8, 1e9))
-def test_a_threshold_is_written_as_it_was_chosen(value):
+def test_a_threshold_is_formatted_without_rounding_or_trailing_zeros(value):
     chosen = float(f"{value:.6g}")
     assert read(format_readable(chosen, None)) == pytest.approx(chosen, rel=1e-9)
     assert not re.search(r"\.\d*0(\D|$)", format_readable(chosen, None))
 
 
-def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough():
+def test_claims_that_measure_lengths_are_judged_on_the_shortest_input():
     every = claims.all_claims()
     for n in (1, 8, 64):
         source = SyntheticSource(SyntheticSpec(n=n, d=8, heads=1))
@@ -82,7 +82,7 @@ def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough
     assert claims.length(SyntheticSource(SyntheticSpec(n=9, d=4, heads=1))) == 9
 
 
-def test_a_measure_that_finds_nothing_to_judge_says_why_and_has_no_numbers():
+def test_an_untestable_claim_has_a_reason_and_no_numbers():
     source = SyntheticSource(SyntheticSpec(n=20, d=4, heads=1, sharpness=0.0))
     [task] = claims.tasks(source, keys=["cosine_closest"])
     [outcome] = claims.run(task)
@@ -91,13 +91,13 @@ def test_a_measure_that_finds_nothing_to_judge_says_why_and_has_no_numbers():
     assert "Choose an input with sharper attention" in " ".join(outcome.sentences).format(**outcome.formatted_numbers)
 
 
-def test_claims_are_chosen_by_key_and_kept_in_order():
+def test_tasks_of_chosen_claims_are_unique_and_in_claim_order():
     source = SyntheticSource(SyntheticSpec(n=64, d=4, heads=1))
     keys = [task.key for task in claims.tasks(source, keys=["drowning", "memory_quadruples", "drowning"])]
     assert keys == ["memory_quadruples", "drowning"]
 
 
-def test_outcomes_are_kept_as_they_are():
+def test_outcomes_survive_pickling():
     source = SyntheticSource(SyntheticSpec(n=40, d=4, heads=1))
     for task in claims.tasks(source, keys=["two_layers", "six_iterations"]):
         [outcome] = claims.run(task)
@@ -111,7 +111,7 @@ def test_outcomes_are_kept_as_they_are():
         assert (kept.sentences, kept.formatted_numbers) == (outcome.sentences, outcome.formatted_numbers)
 
 
-def test_a_share_is_written_in_per_cent_and_is_a_fraction_in_files():
+def test_a_share_is_formatted_in_per_cent_and_exported_as_a_fraction():
     share = Quantity("error", "matrix error", share=True)
     assert (share.format(0.4567), share.plain(0.4567)) == ("45.7%", "0.457")
     linformer = claims.claim("linformer_rank")

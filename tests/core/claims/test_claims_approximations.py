@@ -40,12 +40,12 @@ def arrays(source: SyntheticSource):
         ("low_rank", 0.2, FAILS),  # Small logits, large cosines: worse than uniform attention.
     ],
 )
-def test_cosine_is_the_closest_where_logits_are_small(kind, sharpness, verdict):
+def test_cosine_is_the_closest_kernel_only_for_small_logits(kind, sharpness, verdict):
     assert trial("cosine_closest", synthetic(kind, sharpness=sharpness)).verdict is verdict
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_cosines_error_by_its_formula(causal):
+def test_the_errors_of_cosine_attention_equal_their_formulas(causal):
     q, k, v = normal(2, 30, 8), normal(2, 30, 8, seed=1), normal(2, 30, 8, seed=2)
     found = trial("cosine_closest", upload(q, k, v, causal=causal))
     units = [x.astype(np.float64) / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k)]
@@ -68,7 +68,7 @@ def test_uniform_attention_has_no_closest_kernel(key):
 
 
 @pytest.mark.parametrize(("close", "verdict"), [(0, FAILS), (1, PARTLY), (2, PARTLY), (3, HOLDS)])
-def test_a_share_of_the_heads_makes_it_partly(close, verdict):
+def test_the_share_of_heads_where_cosine_is_closest_decides_the_verdict(close, verdict):
     # For logits of this size, 1 + cos is the closest; for logits sixteen times larger, it is not.
     scale = np.array([1.0] * close + [4.0] * (5 - close), np.float32)[:, None, None]
     found = trial("cosine_closest", upload(scale * normal(1, 60, 8), scale * normal(1, 60, 8, seed=5)))
@@ -76,7 +76,7 @@ def test_a_share_of_the_heads_makes_it_partly(close, verdict):
     assert found.verdict is verdict
 
 
-def test_chance_is_that_of_the_kernels_there_are():
+def test_the_chance_level_is_one_over_the_number_of_kernels():
     assert claims.claim("cosine_closest").bounds["chance"] == round(100 / 6)
     assert len(cosine_closest.KERNELS) == 6
 
@@ -93,7 +93,7 @@ def test_linformers_rank_is_sufficient_for_similar_neighbours(kind, verdict):
     assert trial("linformer_rank", synthetic(kind)).verdict is verdict
 
 
-def test_linformers_error_and_its_floor_by_their_formulas():
+def test_the_error_and_the_floor_of_linformer_equal_their_formulas():
     q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
     found = trial("linformer_rank", upload(q, k))
     rank = int(found.numbers["rank"])
@@ -110,15 +110,15 @@ def test_linformers_error_and_its_floor_by_their_formulas():
 
 
 @pytest.mark.parametrize(("kind", "little"), [("block_topics", False), ("gaussian", True)])
-def test_an_error_that_stays_at_uniform_attentions_is_called_that(kind, little):
+def test_the_finding_reports_an_error_close_to_that_of_uniform_attention(kind, little):
     found = trial("linformer_rank", synthetic(kind))
-    said = " ".join(claims.claim("linformer_rank").sentences(found.numbers))
+    sentences = " ".join(claims.claim("linformer_rank").sentences(found.numbers))
     assert (
-        ("not clearly better than the {uniform} of equal weights" in said)
+        ("not clearly better than the {uniform} of equal weights" in sentences)
         == little
         == (found.numbers["error"] > 0.9 * found.numbers["uniform"])
     )
-    assert all("{" + name + "}" in said for name in ("error", "uniform", "floor", "rank", "shortest", "exponent"))
+    assert all("{" + name + "}" in sentences for name in ("error", "uniform", "floor", "rank", "shortest", "exponent"))
 
 
 def test_any_rank_is_sufficient_for_uniform_attention():
@@ -127,14 +127,14 @@ def test_any_rank_is_sufficient_for_uniform_attention():
     assert found.numbers["exponent"] == pytest.approx(0, abs=1e-9)
 
 
-def test_the_rank_is_one_over_all_lengths():
+def test_linformer_has_the_same_rank_at_every_length():
     rows = trial("linformer_rank", synthetic("gaussian", n=64, heads=1)).rows
     assert {row.rank for row in rows} == {32}
     assert {row.n // 32 for row in rows} == set(linformer_rank.LENGTH_FACTORS)
 
 
 @pytest.mark.parametrize("source", [synthetic("gaussian", n=60), synthetic("low_rank", sharpness=0.2)])
-def test_nystrom_with_all_tokens_is_softmax_however_badly_conditioned(source):
+def test_nystrom_with_all_tokens_as_landmarks_equals_softmax_despite_bad_conditioning(source):
     found = trial("nystrom_all_landmarks", source)
     assert found.verdict is HOLDS
     q, k, _ = arrays(source)
@@ -145,14 +145,14 @@ def test_nystrom_with_all_tokens_is_softmax_however_badly_conditioned(source):
     assert min(fewer) > 1e3 * found.numbers["error"]
 
 
-def test_of_a_long_input_the_first_tokens_are_enough():
+def test_a_long_input_is_cut_to_its_first_tokens():
     q = normal(1, 300, 4)
     found = trial("nystrom_all_landmarks", upload(q))
     assert found.numbers["tokens"] == nystrom_all_landmarks.MAX_TOKENS == 256
     assert found.rows == trial("nystrom_all_landmarks", upload(q[:, :256])).rows
 
 
-def test_nystrom_by_iterations_alone_is_not_softmax(monkeypatch):
+def test_nystrom_with_the_iterative_inverse_only_does_not_equal_softmax(monkeypatch):
     monkeypatch.setitem(nystrom_all_landmarks.INVERSES, nystrom_all_landmarks.EXACT, "iterative")
     found = trial("nystrom_all_landmarks", synthetic("gaussian", n=60))
     assert found.verdict is FAILS
@@ -168,11 +168,11 @@ def test_nystrom_by_iterations_alone_is_not_softmax(monkeypatch):
         (synthetic("low_rank", n=512), FAILS),
     ],
 )
-def test_six_iterations_are_enough_where_landmarks_differ(source, verdict):
+def test_six_iterations_are_enough_if_landmarks_differ(source, verdict):
     assert trial("six_iterations", source).verdict is verdict
 
 
-def test_the_residual_and_the_error_by_their_formulas():
+def test_the_residual_and_the_error_equal_their_formulas():
     q, k = normal(1, 128, 8), normal(1, 128, 8, seed=1)
     found = trial("six_iterations", upload(q, k))
     assert found.numbers["tokens"] == 128
@@ -202,7 +202,7 @@ def test_nystrom_is_better_than_performer_for_similar_neighbours(kind, sharpness
     assert (found.numbers["tokens"], found.numbers["features"]) == (256, 128)
 
 
-def test_nystrom_loses_to_performer_where_the_mean_of_neighbours_stands_for_none_of_them():
+def test_nystrom_loses_to_performer_if_segment_means_represent_no_token():
     alternating = 2.4 * (-1.0) ** np.arange(256)[:, None] * np.eye(32)[:4, None]
     found = trial("nystrom_beats_performer", upload(alternating + 0.1 * normal(4, 256, 32)))
     assert found.verdict is FAILS
@@ -210,7 +210,7 @@ def test_nystrom_loses_to_performer_where_the_mean_of_neighbours_stands_for_none
     assert found.numbers["nystrom"] > 0.9 * found.numbers["uniform"]
 
 
-def test_the_duel_by_its_formula():
+def test_the_errors_of_nystrom_and_performer_equal_their_formulas():
     source = synthetic("locally_correlated", n=300, d=16, heads=1)
     found = trial("nystrom_beats_performer", source)
     assert (found.numbers["tokens"], found.numbers["features"]) == (300, 64)
@@ -226,7 +226,7 @@ def test_the_duel_by_its_formula():
     assert [row.error for row in found.of(variant=nystrom_beats_performer.PERFORMER, times=4)] == pytest.approx(drawn)
 
 
-def test_performer_changes_with_its_draw_and_nystrom_never():
+def test_performer_changes_with_its_seed_and_nystrom_does_not():
     source = synthetic("locally_correlated", n=64, heads=2)
     found = trial("nystrom_deterministic", source)
     assert found.verdict is HOLDS
@@ -243,7 +243,7 @@ def test_the_seed_does_not_matter_if_queries_and_keys_are_zero():
     assert found.numbers["performer"] < 1e-3
 
 
-def test_a_random_variant_in_nystroms_place_is_found_out():
+def test_the_claim_fails_if_the_output_of_nystrom_changes():
     rows = trial("nystrom_deterministic", synthetic("gaussian", n=40)).rows
     moved = [replace(row, change=0.3) if row.variant == nystrom_deterministic.NYSTROM else row for row in rows]
     numbers, verdict = claims.claim("nystrom_deterministic").judge(moved)
@@ -255,7 +255,7 @@ def test_a_random_variant_in_nystroms_place_is_found_out():
     ("key", "words", "size", "share"),
     [("six_iterations", "64 landmarks", 64, 2), ("nystrom_beats_performer", "64 landmarks", 64, 4)],
 )
-def test_a_claim_is_judged_at_the_size_it_names_and_at_no_other(key, words, size, share, monkeypatch):
+def test_a_claim_uses_only_the_number_of_landmarks_in_its_statement(key, words, size, share, monkeypatch):
     made = []
     module = {"six_iterations": six_iterations, "nystrom_beats_performer": nystrom_beats_performer}[key]
     make = nystrom.landmarks
@@ -273,15 +273,15 @@ def test_a_claim_is_judged_at_the_size_it_names_and_at_no_other(key, words, size
             assert {landmarks.shape[-2] for landmarks in made} == {size}
 
 
-def test_linformer_of_rank_one_is_uniform_attention_so_greater_ranks_are_judged():
+def test_linformer_is_judged_at_ranks_above_one():
     q, k = torch.tensor(normal(1, 16, 8)), torch.tensor(normal(1, 16, 8, seed=1))
     torch.testing.assert_close(ac.get("linformer", rank=1).weights(q, k), torch.full((1, 16, 16), 1 / 16))
     assert trial("linformer_rank", upload(normal(1, 63, 8))).verdict is Verdict.UNTESTABLE
     assert {row.rank for row in trial("linformer_rank", upload(normal(1, 64, 8))).rows} == {linformer_rank.MIN_RANK}
 
 
-def looking(sink):
-    """Return queries and keys of a head that attends both ways, except for its first token, which draws ``sink``."""
+def head_with_sink(sink):
+    """Return queries and keys of a bidirectional head; the first token attracts attention with strength ``sink``."""
     q, k = normal(1, 256, 8), normal(1, 256, 8, seed=1)
     q[..., 0], k[..., 0] = sink, 0
     k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]
@@ -289,8 +289,8 @@ def looking(sink):
 
 
 @pytest.mark.parametrize("key", ["linformer_rank", "six_iterations", "nystrom_beats_performer"])
-def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(key):
-    q, k = looking(0)
+def test_a_causal_model_is_untestable_if_it_would_attend_to_later_tokens(key):
+    q, k = head_with_sink(0)
     weights = softmax(q, k)
     share = 100 * np.triu(weights, 1).sum() / weights.sum()
     assert share > 10
@@ -301,32 +301,32 @@ def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(ke
 
 
 @pytest.mark.parametrize("key", ["linformer_rank", "six_iterations", "nystrom_beats_performer"])
-def test_where_a_causal_model_hardly_looks_ahead_the_comparison_says_how_little(key):
-    q, k = looking(24)
+def test_a_note_gives_the_small_share_of_attention_on_later_tokens(key):
+    q, k = head_with_sink(24)
     weights = softmax(q, k)
     share = 100 * np.triu(weights, 1).sum() / weights.sum()
     assert 0 < share < 10
     found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
     assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
     assert found.numbers["future"] == pytest.approx(share, rel=1e-3)
-    assert "Without the mask, {future}% of its attention" in noted(key, found)
+    assert "Without the mask, {future}% of its attention" in notes_of(key, found)
     assert plain.numbers["future"] == 0
-    assert noted(key, plain) == ""
+    assert notes_of(key, plain) == ""
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_an_identity_of_matrices_is_judged_on_a_causal_model_too_and_says_what_was_read(causal):
+def test_nystrom_with_all_landmarks_is_judged_on_a_causal_model_without_its_mask(causal):
     q, k = normal(1, 40, 8), normal(1, 40, 8, seed=1)
     weights = softmax(q, k)
     found = trial("nystrom_all_landmarks", upload(q, k, causal=causal))
     assert found.verdict is HOLDS
     share = 100 * np.triu(weights, 1).sum() / weights.sum()
     assert found.numbers["future"] == pytest.approx(share if causal else 0, rel=1e-5)
-    assert ("measured without its mask" in noted("nystrom_all_landmarks", found)) == causal
+    assert ("measured without its mask" in notes_of("nystrom_all_landmarks", found)) == causal
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
+def test_performer_runs_with_the_causal_mask_and_a_note_reports_nystrom_without(causal):
     q, k, v = normal(1, 40, 8), normal(1, 40, 8, seed=1), normal(1, 40, 8, seed=2)
     found = trial("nystrom_deterministic", upload(q, k, v, causal=causal))
     assert found.verdict is HOLDS
@@ -335,16 +335,16 @@ def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
     changes = [100 * error(out, outs[0]) for out in outs[1:]]
     assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
     assert (
-        "Nyström has no causal form and was measured without a mask" in noted("nystrom_deterministic", found)
+        "Nyström has no causal form and was measured without a mask" in notes_of("nystrom_deterministic", found)
     ) == causal
 
 
-def noted(key, found):
-    """Return the notes that follow the finding."""
+def notes_of(key, found):
+    """Return the notes of a claim that apply to its numbers."""
     return " ".join(note.finding for note in claims.claim(key).notes if note.applies(found.numbers))
 
 
-def test_each_head_is_compared_with_the_median_of_its_own_draws():
+def test_each_head_is_compared_with_the_median_over_its_own_seeds():
     def row(variant, head, error, seed=None):
         return nystrom_beats_performer.FeaturesRow(
             times=4, features=64, n=256, future=0.0, variant=variant, head=head, seed=seed, error=error

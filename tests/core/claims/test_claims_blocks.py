@@ -1,4 +1,4 @@
-"""Tests of second-order block scores against mean keys: where they find more, where they fail, what is measured."""
+"""Tests of second-order block scores compared with mean keys: better cases, failures, and the measured mass."""
 
 import math
 
@@ -36,7 +36,7 @@ SCORES = {
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_mass_is_that_of_the_rule_written_out(causal):
+def test_the_captured_mass_equals_a_loop_over_queries_and_blocks(causal):
     q, k = 2 * normal(2, 51, 8), normal(2, 51, 8, seed=1)
     found = trial(KEY, upload(q, k, causal=causal))
     for name, score in SCORES.items():
@@ -54,7 +54,7 @@ def test_the_second_order_score_is_better_for_gaussian_inputs():
     assert found.numbers["mean"] < found.numbers["second"] <= found.numbers["best"] + 1e-9
 
 
-def misled():
+def second_order_failure():
     """Return queries and keys of two heads in which second-order scores miss the block with the most attention."""
     k = np.zeros((2, 48, 2), np.float32)
     k[:, :8, 0] = 0.5
@@ -64,21 +64,21 @@ def misled():
     return q, k
 
 
-def test_spread_that_lies_below_the_mean_misleads_it():
-    found = trial(KEY, upload(*misled()))
+def test_the_second_order_score_fails_if_logits_spread_below_their_mean():
+    found = trial(KEY, upload(*second_order_failure()))
     assert found.verdict is Verdict.FAILS
     assert found.numbers["loses"] == 100
 
 
-def test_a_head_with_equal_weights_has_no_better_score():
-    q, k = misled()
+def test_a_head_with_equal_weights_counts_as_neither_win_nor_loss():
+    q, k = second_order_failure()
     q[0] = 0
     found = trial(KEY, upload(q, k))
     assert found.verdict is Verdict.FAILS
     assert (found.numbers["wins"], found.numbers["loses"]) == (0, 50)
 
 
-def test_equal_weights_of_all_tokens_cannot_be_compared():
+def test_uniform_attention_is_untestable_for_block_scores():
     found = trial(KEY, upload(np.zeros((1, 64, 4), np.float32), normal(1, 64, 4)))
     assert found.verdict is Verdict.UNTESTABLE
     assert "contain the same share of softmax's weight in every head" in found.why

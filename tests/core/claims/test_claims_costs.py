@@ -20,7 +20,7 @@ def judge(key, rows):
     return claims.claim(key).judge(rows)[1]
 
 
-def test_scores_quadruple_and_a_fused_kernel_keeps_none():
+def test_memory_of_scores_quadruples_and_a_fused_kernel_stores_no_scores():
     found = trial("memory_quadruples", upload(normal(3, 64, 8)))
     assert found.verdict is HOLDS
     assert found.numbers["factor"] == pytest.approx(4)
@@ -32,14 +32,14 @@ def test_scores_quadruple_and_a_fused_kernel_keeps_none():
         assert row.largest == row.n * 8
 
 
-def test_memory_that_only_doubles_does_not_quadruple():
+def test_the_quadrupling_claim_fails_if_memory_only_doubles():
     rows = trial("memory_quadruples", upload(normal(1, 64, 8))).rows
     fused = [row.largest for row in rows if row.variant == memory_quadruples.FUSED]
     doubling = [replace(row, largest=fused.pop(0)) if row.variant == memory_quadruples.MATRIX else row for row in rows]
     assert judge("memory_quadruples", doubling) is FAILS
 
 
-def test_linear_attention_is_linear_and_cheaper_where_tokens_outnumber_the_head():
+def test_linear_attention_is_cheaper_if_tokens_outnumber_the_head_size():
     found = trial("linear_cost", upload(normal(2, 64, 8)))
     assert found.verdict is HOLDS
     n, d = 64, 8
@@ -53,18 +53,18 @@ def test_linear_attention_is_linear_and_cheaper_where_tokens_outnumber_the_head(
     assert found.numbers["saved"] == pytest.approx(n / (d + 1))
 
 
-def test_in_a_short_input_linear_attention_is_linear_but_dearer():
+def test_linear_attention_costs_more_than_full_attention_on_a_short_input():
     found = trial("linear_cost", upload(normal(1, 16, 64)))
     assert found.verdict is PARTLY
     assert found.numbers["saved"] < 1
 
 
-def test_full_attention_in_its_place_is_not_linear(monkeypatch):
+def test_the_linear_cost_claim_fails_for_full_attention(monkeypatch):
     monkeypatch.setitem(linear_cost.ATTEND, linear_cost.LINEAR, linear_cost.ATTEND[linear_cost.FULL])
     assert trial("linear_cost", upload(normal(1, 64, 8))).verdict is FAILS
 
 
-def test_double_softmax_sums_to_one_where_every_token_sees_all():
+def test_rows_of_double_softmax_sum_to_one_without_a_causal_mask():
     q, k = normal(2, 40, 8), normal(2, 40, 8, seed=1)
     found = trial("double_softmax", upload(q, k))
     assert found.verdict is HOLDS
@@ -77,7 +77,7 @@ def test_double_softmax_sums_to_one_where_every_token_sees_all():
     assert found.numbers["other"] == pytest.approx((elu[0] @ elu[1].swapaxes(-1, -2)).sum(-1).max(), rel=1e-5)
 
 
-def test_where_the_input_hides_the_future_double_softmax_must_be_divided():
+def test_rows_of_double_softmax_need_a_division_under_a_causal_mask():
     found = trial("double_softmax", upload(normal(2, 40, 8), causal=True))
     assert found.verdict is PARTLY
     assert found.numbers["off"] < 1e-5
@@ -85,7 +85,7 @@ def test_where_the_input_hides_the_future_double_softmax_must_be_divided():
 
 
 @pytest.mark.parametrize("product", [double_softmax.DOUBLE, double_softmax.LANDMARKS])
-def test_a_product_that_must_be_divided_is_not_normalised(product):
+def test_the_double_softmax_claim_fails_for_a_product_with_other_row_sums(product):
     found = trial("double_softmax", upload(normal(2, 40, 8)))
     undivided = [row.sum for row in found.of(product=double_softmax.OTHER)]
     others = [row for row in found.rows if row.product != product]
@@ -94,7 +94,7 @@ def test_a_product_that_must_be_divided_is_not_normalised(product):
 
 
 @pytest.mark.parametrize("source", [upload(normal(2, 128, 32)), upload(normal(2, 100, 7)), synthetic("needle", n=40)])
-def test_three_algorithms_agree_and_cumsum_pays_beyond_d_squared(source):
+def test_three_algorithms_agree_and_cumsum_saves_memory_beyond_d_squared_tokens(source):
     found = trial("three_algorithms", source)
     assert found.verdict is HOLDS
     assert found.numbers["difference"] < 1e-5
@@ -110,7 +110,7 @@ def test_three_algorithms_agree_and_cumsum_pays_beyond_d_squared(source):
 @pytest.mark.parametrize(
     ("key", "cost"), [("memory_quadruples", "largest"), ("linear_cost", "peak"), ("three_algorithms", "elements")]
 )
-def test_what_is_counted_is_one_heads(key, cost):
+def test_costs_are_counted_for_one_head(key, cost):
     source = upload(normal(3, 128, 8))
 
     def counted(head):
@@ -120,7 +120,7 @@ def test_what_is_counted_is_one_heads(key, cost):
 
 
 @pytest.mark.parametrize(("n", "d"), [(71, 32), (512, 5), (512, 1), (72, 32), (512, 6)])
-def test_more_than_one_chunk_is_run_or_nothing_is_judged(n, d):
+def test_the_three_algorithms_need_more_than_one_chunk_to_be_judged(n, d):
     found = trial("three_algorithms", upload(normal(1, n, d)))
     if n < 72 or d < 6:
         assert found.verdict is Verdict.UNTESTABLE
@@ -134,12 +134,12 @@ def test_more_than_one_chunk_is_run_or_nothing_is_judged(n, d):
         assert found.numbers["long"] == 72 > CHUNK
 
 
-def test_an_algorithm_that_sees_the_future_gives_another_answer(monkeypatch):
+def test_the_three_algorithms_claim_fails_if_one_is_not_causal(monkeypatch):
     monkeypatch.setitem(three_algorithms.ALGORITHMS, "in chunks", ac.get("linear").attend)
     assert trial("three_algorithms", upload(normal(1, 128, 8))).verdict is FAILS
 
 
-def test_a_cumulative_sum_that_stores_the_matrix_saves_nothing(monkeypatch):
+def test_the_three_algorithms_claim_holds_partly_if_cumsum_stores_the_matrix(monkeypatch):
     matrix = three_algorithms.ALGORITHMS[three_algorithms.MATRIX]
     monkeypatch.setitem(three_algorithms.ALGORITHMS, three_algorithms.CUMSUM, matrix)
     found = trial("three_algorithms", upload(normal(1, 128, 8)))
@@ -147,5 +147,5 @@ def test_a_cumulative_sum_that_stores_the_matrix_saves_nothing(monkeypatch):
     assert found.verdict is PARTLY
 
 
-def test_the_chunk_that_is_spoken_of_is_the_algorithms_own():
+def test_the_experiment_text_states_the_chunk_size_of_the_algorithm():
     assert f"chunks of {CHUNK} tokens" in claims.claim("three_algorithms").experiment

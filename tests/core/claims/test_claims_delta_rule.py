@@ -17,7 +17,7 @@ def unit(k):
 
 
 @pytest.mark.parametrize("n", [4, 31, 64])
-def test_entries_are_those_of_the_inverse_itself(n):
+def test_the_largest_entries_equal_those_of_the_inverse(n):
     k = normal(2, n, 8) * np.linspace(0.5, 2, n)[:, None].astype(np.float32)
     found = trial("inverse_within_one", upload(k))
     for head, own in enumerate(k.astype(np.float64)):
@@ -32,13 +32,13 @@ def test_entries_are_those_of_the_inverse_itself(n):
     assert {row.n for row in found.rows} >= {2, 4, n}
 
 
-def test_lengths_as_they_are_may_leave_the_bound():
+def test_entries_of_the_inverse_may_exceed_one_without_unit_keys():
     k = normal(1, 64, 4)
     k[:, ::2] *= 5
     assert trial("inverse_within_one", upload(k)).numbers["beyond"] == 100
 
 
-def test_what_is_left_is_the_product_of_the_steps():
+def test_the_remaining_state_is_the_product_of_the_steps():
     k = normal(2, 20, 6)
     found = trial("delta_unstable", upload(k))
     for head, keys in enumerate(unit(k.astype(np.float64))):
@@ -55,7 +55,7 @@ def test_what_is_left_is_the_product_of_the_steps():
     assert found.numbers["far"] > found.numbers["half"] > 1
 
 
-def test_keys_without_a_direction_leave_nothing_to_judge():
+def test_keys_of_norm_zero_are_untestable():
     found = trial("delta_unstable", upload(np.zeros((1, 20, 4), np.float32)))
     assert found.verdict is Verdict.UNTESTABLE
     assert "has norm 0" in found.why
@@ -85,7 +85,7 @@ def first_order(q, k):
     return rows
 
 
-def test_softmax_and_the_delta_rule_by_their_formulas():
+def test_the_errors_of_softmax_as_a_delta_rule_equal_their_formulas():
     q, k = 2 * normal(2, 24, 8), 3 * normal(2, 24, 8, seed=1)
     found = trial("softmax_delta_rule", upload(q, k))
     for head in range(2):

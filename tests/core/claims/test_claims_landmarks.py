@@ -71,7 +71,7 @@ def test_means_of_neighbours_are_sufficient_for_similar_neighbours(kind, sharpne
 
 
 @pytest.mark.parametrize("share", landmark_errors.TOKENS_PER_LANDMARK)
-def test_the_three_forms_by_their_formulas(share):
+def test_the_errors_of_the_three_inverses_equal_their_formulas(share):
     q, k = pair()
     found = trial("landmark_inverse", upload(q.astype(np.float32), k.astype(np.float32)))
     inverses = {
@@ -92,7 +92,7 @@ def test_the_three_forms_by_their_formulas(share):
 
 
 @pytest.mark.parametrize("share", landmark_errors.TOKENS_PER_LANDMARK)
-def test_both_kinds_of_landmarks_by_their_formulas(share):
+def test_the_errors_of_both_kinds_of_landmarks_equal_their_formulas(share):
     q, k = pair()
     found = trial("segment_means", upload(q.astype(np.float32), k.astype(np.float32)))
     m = 32 // share
@@ -104,7 +104,7 @@ def test_both_kinds_of_landmarks_by_their_formulas(share):
             assert row.error == pytest.approx(error(own, exact), rel=2e-3)
 
 
-def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
+def test_the_numbers_are_computed_with_one_landmark_for_every_four_tokens():
     source = synthetic("locally_correlated", n=70, heads=3)
     inverse, kinds = (trial(key, source) for key in KEYS)
     assert inverse.numbers["landmarks"] == kinds.numbers["landmarks"] == 17
@@ -124,8 +124,8 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
     assert kinds.numbers["times"] == pytest.approx((plain + 2 * 2 * 4 * 70 * m * d) / plain)
 
 
-def looking(sink):
-    """Return queries and keys of a head that attends both ways, except for its first token, which draws ``sink``."""
+def head_with_sink(sink):
+    """Return queries and keys of a bidirectional head; the first token attracts attention with strength ``sink``."""
     q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
     q[..., 0], k[..., 0] = sink, 0
     k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]
@@ -133,11 +133,11 @@ def looking(sink):
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_causal_model_is_judged_only_where_it_hardly_looks_ahead(key):
-    ahead = trial(key, upload(*looking(0), causal=True))
+def test_a_causal_model_is_judged_only_if_it_hardly_attends_to_later_tokens(key):
+    ahead = trial(key, upload(*head_with_sink(0), causal=True))
     assert ahead.verdict is Verdict.UNTESTABLE
     assert "cannot be causal, but this model is causal" in ahead.why
-    q, k = looking(24)
+    q, k = head_with_sink(24)
     weights = softmax(q, k)
     found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
     assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
@@ -150,7 +150,7 @@ def test_a_causal_model_is_judged_only_where_it_hardly_looks_ahead(key):
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("n", [16, 19, 64])
-def test_the_size_that_is_judged_is_the_one_that_is_named(key, n):
+def test_the_claim_is_judged_with_the_number_of_landmarks_in_its_rule(key, n):
     assert re.search(r"\bone (landmark )?for every four tokens", claims.claim(key).rule)
     found = trial(key, upload(normal(1, n, 8)))
     assert found.numbers["landmarks"] == n // 4
@@ -163,7 +163,7 @@ def test_uniform_attention_is_untestable_for_landmarks(key):
     assert found.verdict is Verdict.UNTESTABLE
 
 
-def test_rounding_errors_are_equal():
+def test_errors_at_the_level_of_rounding_count_as_equal():
     rows = trial("segment_means", synthetic("gaussian", n=16, heads=1)).rows
     errors = {"means of neighbouring tokens": 3e-8, "k-means centres": 0.0}
     rounded = [replace(row, error=errors.get(row.form, 1.0)) for row in rows]

@@ -18,7 +18,7 @@ from attention_core.experiments import causal_modes
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 
 
-def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_where_pools_are_hidden():
+def test_pooled_variants_leak_with_masked_weights_and_only_nystrom_with_masked_pools():
     found = trial("pooling_leaks", upload(normal(2, 40, 8)))
     assert found.verdict is PARTLY
     assert (found.numbers["leaking"], found.numbers["pooled"], found.numbers["moved"]) == (6, 6, 0)
@@ -50,7 +50,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
     assert len(notes(most=0)) == 2
 
 
-def test_a_pool_is_seen_once_it_has_ended():
+def test_a_masked_pool_is_visible_after_its_last_token():
     q, k, v = (torch.from_numpy(normal(2, 10, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get("pooled", stride=4)
     weights = pooling_leaks.masked_matrix(attention, pooling_leaks.ON_POOLS, q, k, v)
@@ -66,7 +66,7 @@ def test_a_pool_is_seen_once_it_has_ended():
 
 
 @pytest.mark.parametrize("key", ["landmark", "nystrom"])
-def test_with_a_landmark_for_each_token_hidden_pools_are_the_causal_mask(key):
+def test_masked_pools_equal_the_causal_mask_with_one_landmark_per_token(key):
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get(key, landmarks=9, **({"iterations": 12} if key == "nystrom" else {}))
     weights = pooling_leaks.masked_matrix(attention, pooling_leaks.ON_POOLS, q, k, v)
@@ -76,24 +76,24 @@ def test_with_a_landmark_for_each_token_hidden_pools_are_the_causal_mask(key):
     assert not (weights == 0).all(-1).any()
 
 
-def test_an_exact_inverse_of_the_masked_landmarks_would_not_leak(monkeypatch):
+def test_nystrom_with_masked_landmarks_and_exact_inverse_does_not_leak(monkeypatch):
     monkeypatch.setattr(pooling_leaks, "inverse_steps", lambda a, iterations: iter([torch.linalg.inv(a)]))
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
     assert (found.numbers["left"], found.numbers["inverted"]) == (0, 0)
 
 
-def test_rows_that_see_nothing_are_counted():
+def test_queries_without_a_visible_key_are_counted():
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
     blind = {row.variant: row.blind for row in found.of(mask=pooling_leaks.ON_POOLS)}
-    # Ten pools of four keys. Query pools: the first token alone, then ten pools, each of which answers at its last
-    # token.
+    # Ten pools of four keys. Funnel has eleven query pools: one for the first token, and ten whose outputs are at
+    # their last tokens.
     assert (blind["Pooled keys"], blind["Funnel"]) == (3, 40 - 11)
     assert (found.numbers["fewest"], found.numbers["most"]) == (min(blind.values()), max(blind.values()))
     assert found.numbers["n"] == 40
 
 
 @pytest.mark.parametrize("n", [8, 12, 24, 33])
-def test_short_inputs_are_pooled_too(n):
+def test_pooling_leaks_on_short_inputs_too(n):
     found = trial("pooling_leaks", upload(normal(1, n, 8)))
     assert found.verdict is PARTLY
     assert found.of(mask=pooling_leaks.ON_WEIGHTS, variant="Linformer")[0].back >= 1
@@ -110,14 +110,14 @@ def test_leaks_are_untestable_if_no_weight_depends_on_the_last_token():
     assert trial("pooling_leaks", upload(q, k)).verdict is PARTLY
 
 
-def test_another_leak_is_no_proof_against_pooling(monkeypatch):
+def test_a_leak_of_a_variant_without_pooling_is_counted(monkeypatch):
     # Efficient attention applies softmax over positions: it does not pool, but its column sums depend on later tokens.
     monkeypatch.setattr(pooling_leaks, "WITHOUT_POOLING", ("softmax", "efficient"))
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
     assert (found.numbers["moved"], found.verdict) == (1, PARTLY)
 
 
-def test_striking_out_the_future_makes_softmax_causal():
+def test_softmax_with_masked_weights_equals_causal_softmax():
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
     weights = pooling_leaks.masked_matrix(pooling_leaks.registry.get("softmax"), pooling_leaks.ON_WEIGHTS, q, k, v)
     np.testing.assert_allclose(weights, softmax(q.numpy(), k.numpy(), causal=True), rtol=1e-9)
@@ -125,7 +125,7 @@ def test_striking_out_the_future_makes_softmax_causal():
 
 
 def sums(*exponents, n=64):
-    """Return heads whose squared positive logits sum to ``n^a``, a = 0 or 1: eight keys count, or all of them."""
+    """Return heads whose squared positive logits sum to ``n^a``: eight keys count for a = 0, and all for a = 1."""
     k = np.ones((len(exponents), n, 1), np.float32)
     k[np.array(exponents) == 0, 8:] = -1
     return upload(np.ones_like(k), k)
@@ -138,7 +138,7 @@ def test_sums_of_a_few_keys_do_not_grow_with_n():
     assert [row.growth for row in found.of(growing=relu2_normaliser.SUMS)] == pytest.approx([1] * 10)
 
 
-def test_sums_of_like_keys_grow_as_n():
+def test_sums_of_equal_keys_grow_as_n():
     found = trial("relu2_normaliser", sums(1, 1))
     assert (found.verdict, found.numbers["slower"]) == (FAILS, 0)
     assert found.numbers["exponent"] == pytest.approx(1)
@@ -149,7 +149,7 @@ def test_sums_of_like_keys_grow_as_n():
     assert own == pytest.approx(divisor)
 
 
-def test_a_minority_of_slow_heads_makes_it_partly():
+def test_a_quarter_of_slowly_growing_heads_gives_a_partial_verdict():
     found = trial("relu2_normaliser", sums(0, 1, 1, 1))
     assert (found.verdict, found.numbers["slower"]) == (PARTLY, 25)
     assert trial("relu2_normaliser", sums(0, 1, 1, 1, 1)).verdict is FAILS
@@ -157,7 +157,7 @@ def test_a_minority_of_slow_heads_makes_it_partly():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_growth_is_that_of_the_sums_geometric_mean(causal):
+def test_growth_is_the_ratio_of_geometric_means_of_row_sums(causal):
     q, k = abs(normal(1, 40, 4)), normal(1, 40, 4, seed=1)
     k[:, 0] = 1  # Every query then has a positive logit, also the first query.
     found = trial("relu2_normaliser", upload(q, k, causal=causal))
@@ -168,7 +168,7 @@ def test_growth_is_that_of_the_sums_geometric_mean(causal):
     assert [row.growth for row in own] == pytest.approx(means / means[0])
 
 
-def test_the_exponent_of_the_entropy_page_is_that_of_the_median_growth():
+def test_the_curve_exponent_is_fitted_to_the_median_growth():
     def grown(head, exponent, *, scale=1.0):
         return [
             relu2_normaliser.GrowthRow(
@@ -191,7 +191,7 @@ def test_independent_gaussians_grow_as_n():
     assert found.verdict is FAILS
 
 
-def test_heads_without_a_sum_are_left_out_and_without_any_it_says_so():
+def test_heads_without_row_sums_are_left_out_and_untestable_without_others():
     q = np.ones((2, 32, 1), np.float32)
     k = np.stack([q[0], -q[0]])
     assert {row.head for row in trial("relu2_normaliser", upload(q, k)).rows} == {0}
@@ -204,7 +204,7 @@ def test_heads_without_a_sum_are_left_out_and_without_any_it_says_so():
 
 
 @pytest.mark.parametrize(("sharpness", "verdict"), [(1.0, FAILS), (3.0, PARTLY), (5.0, HOLDS)])
-def test_the_scale_steadies_sharp_logits_and_cannot_steady_flat_ones(sharpness, verdict):
+def test_the_log_n_scale_stabilizes_the_entropy_of_sharp_logits_only(sharpness, verdict):
     found = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=sharpness))
     assert found.verdict is verdict
     assert found.numbers["scaled"] < found.numbers["plain"]
@@ -213,7 +213,7 @@ def test_the_scale_steadies_sharp_logits_and_cannot_steady_flat_ones(sharpness, 
     assert (found.numbers["base"], found.numbers["longest"]) == (128, 512)
 
 
-def test_flat_attention_keeps_growing_with_n():
+def test_the_entropy_of_uniform_attention_grows_with_log_n():
     found = trial("log_n_scale", upload(np.zeros((1, 64, 4), np.float32)))
     for name in ("plain", "scaled", "plain_beyond", "scaled_beyond"):
         assert found.numbers[name] == pytest.approx(1)
@@ -221,7 +221,7 @@ def test_flat_attention_keeps_growing_with_n():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_entropies_are_those_of_the_scaled_logits(causal):
+def test_entropies_equal_those_of_the_scaled_logits(causal):
     q, k = normal(1, 64, 8), 3 * normal(1, 64, 8, seed=1)
     found = trial("log_n_scale", upload(q, k, causal=causal))
     base = found.numbers["base"]
@@ -243,7 +243,7 @@ def test_entropies_are_those_of_the_scaled_logits(causal):
             assert found.numbers[end + part] == pytest.approx(slope, rel=1e-3, abs=1e-4)
 
 
-def test_what_a_factor_steers_is_not_squared_relu():
+def test_the_log_n_claim_fails_if_the_factor_changes_squared_relu():
     # The factor changes softmax, so with softmax in this role the claim cannot hold, however steady the entropy is.
     rows = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=5.0)).rows
     stand_in = {log_n_scale.PLAIN: log_n_scale.SQUARED, log_n_scale.SCALED: log_n_scale.SCALED_SQUARED}
@@ -262,7 +262,7 @@ def sink(n, heads=5):
     return q, k
 
 
-def test_plain_sums_drown_what_softmax_keeps_and_decay_picks_others():
+def test_early_tokens_drown_in_plain_sums_and_decay_prefers_other_tokens():
     q, k = sink(128)
     found = trial("drowning", upload(q, k))
     assert found.verdict is HOLDS
@@ -288,7 +288,7 @@ def test_plain_sums_drown_what_softmax_keeps_and_decay_picks_others():
     assert found.numbers["even"] == pytest.approx(100 * np.mean([4 / (i + 1) for i in range(96, 128)]))
 
 
-def test_what_drowns_under_softmax_too_does_not_drown_in_sums():
+def test_the_drowning_claim_holds_partly_if_softmax_weights_fall_too():
     found = trial("drowning", upload(normal(5, 128, 8), normal(5, 128, 8, seed=1)))
     assert found.numbers["fall"] == pytest.approx(1, abs=0.1)
     assert found.numbers["softmax_fall"] == pytest.approx(1, abs=0.2)
@@ -324,7 +324,7 @@ def test_keys_far_larger_than_all_others_do_not_drown():
     assert found.verdict is FAILS
 
 
-def test_what_does_not_drown_may_still_change_with_decay():
+def test_the_drowning_claim_holds_partly_if_only_decay_matters():
     k = normal(2, 64, 8)
     k[:, 0] = 1e4
     found = trial("drowning", upload(normal(2, 64, 8, seed=1), k))
@@ -333,7 +333,7 @@ def test_what_does_not_drown_may_still_change_with_decay():
     assert found.verdict is PARTLY
 
 
-def test_without_decay_nothing_changes(monkeypatch):
+def test_plain_sums_in_place_of_decay_change_no_weights(monkeypatch):
     own = drowning.attentions
     monkeypatch.setattr(drowning, "attentions", lambda n: {**own(n), drowning.DECAYED: own(n)[drowning.PLAIN]})
     found = trial("drowning", upload(*sink(128)))
@@ -342,7 +342,7 @@ def test_without_decay_nothing_changes(monkeypatch):
     assert found.verdict is PARTLY
 
 
-def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the_head_is_wide():
+def test_running_sums_give_equal_gradients_and_save_more_memory_for_larger_heads():
     found = trial("running_sums", upload(normal(2, 64, 32)))
     assert found.verdict is HOLDS
     assert found.numbers["difference"] < 1e-12
@@ -357,28 +357,28 @@ def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the
     assert found.numbers["times"] == ratios[-1]
 
 
-def test_the_length_is_the_greatest_power_of_two():
+def test_running_sums_use_the_largest_power_of_two_as_length():
     assert trial("running_sums", upload(normal(1, 100, 4))).numbers["n"] == 64
     assert trial("running_sums", synthetic("gaussian", n=20, d=4, heads=1)).numbers["n"] == 512
 
 
 @pytest.mark.parametrize(("d", "n", "verdict"), [(32, 64, HOLDS), (256, 16, HOLDS), (2, 64, FAILS), (1, 64, FAILS)])
-def test_short_inputs_and_small_heads_are_cheap_in_both_ways(d, n, verdict):
+def test_running_sums_save_memory_except_for_tiny_heads(d, n, verdict):
     assert trial("running_sums", upload(normal(1, n, d))).verdict is verdict
 
 
-def test_heads_are_halved_with_their_values():
+def test_key_and_value_sizes_are_halved_together():
     assert running_sums.sizes(32, 8) == [(4, 1), (8, 2), (16, 4), (32, 8)]
     assert running_sums.sizes(2, 1) == [(1, 1), (2, 1)]
     assert running_sums.sizes(1, 1) == [(1, 1)]
-    said = claims.claim("running_sums").sentences
-    [*_, note] = said({"smallest": 1, "size": 1})
+    sentences = claims.claim("running_sums").sentences
+    [*_, note] = sentences({"smallest": 1, "size": 1})
     assert "cannot be halved" in note
-    [*_, note] = said({"smallest": 1, "size": 2})
+    [*_, note] = sentences({"smallest": 1, "size": 2})
     assert "{growth}" in note
 
 
-def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
+def test_a_memory_ratio_independent_of_head_size_gives_a_partial_verdict():
     rows = trial("running_sums", upload(normal(1, 64, 32))).rows
     sums = [row.kib for row in rows if row.algorithm == running_sums.NAMES[running_sums.SUMS]]
     tenfold = [
@@ -391,7 +391,7 @@ def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
     assert verdict is PARTLY
 
 
-def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
+def test_the_running_sums_claim_fails_for_an_algorithm_with_other_gradients(monkeypatch):
     def off(attention, algorithm):
         compute = causal_modes.causal_forward(attention, algorithm)
         return (lambda q, k, v: compute(q, 1.001 * k, v)) if algorithm == running_sums.SUMS else compute
@@ -402,7 +402,7 @@ def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
     assert found.verdict is FAILS
 
 
-def test_gradients_that_are_zero_do_not_differ():
+def test_gradients_of_zero_have_no_difference():
     # With one feature or equal values, the gradients of queries and keys are only rounding errors.
     for source in (upload(normal(1, 64, 1)), upload(normal(1, 64, 32), v=np.ones((1, 64, 32), np.float32))):
         assert trial("running_sums", source).numbers["difference"] < 1e-12

@@ -20,12 +20,12 @@ READS = [claim.key for claim in claims.all_claims() if claim.uses_decoder]
 TEXT = "One for the salt, two for the rope, three for the lamp."
 
 
-def ask(text=TEXT, longest=512):
+def experiment_input(text=TEXT, longest=512):
     return ExperimentInput(source=TextSource(text), head=None, longest=longest, load=load)
 
 
 @pytest.mark.parametrize("key", READS)
-def test_they_are_about_a_text(key):
+def test_claims_about_the_decoder_need_a_text(key):
     found = trial(key, synthetic("clustered", n=80))
     assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
     assert found.why == "This claim is about a model that reads a text. Choose a text."
@@ -34,10 +34,10 @@ def test_they_are_about_a_text(key):
 def test_a_text_is_read_up_to_the_requested_length_and_the_limit():
     smol = models.load("smollm2")
     whole = len(smol.tokenizer.encode(TEXT).ids)
-    assert ask().decoder_token_count == whole
-    assert ask("salt " * 300).decoder_token_count == 128
-    assert ask(longest=5).decoder_token_count == 5
-    assert ask(longest=10_000).decoder_token_count == whole
+    assert experiment_input().decoder_token_count == whole
+    assert experiment_input("salt " * 300).decoder_token_count == 128
+    assert experiment_input(longest=5).decoder_token_count == 5
+    assert experiment_input(longest=10_000).decoder_token_count == whole
 
 
 WORDY = (
@@ -47,32 +47,36 @@ WORDY = (
 )
 
 
-def test_what_a_stand_in_does_is_what_the_surgery_finds():
+def test_perplexity_and_copy_loss_equal_those_of_the_patched_model():
     smol, everywhere = models.load("smollm2"), tuple(range(30))
     ids, word = smol.tokenizer.encode(WORDY).ids, "sink~window~8"
     twice = [ids[i] for i in torch.randperm(len(ids), generator=torch.Generator().manual_seed(0)).tolist()[:48]] * 2
     with swapped(smol.model, dict.fromkeys(everywhere, from_word(word))):
         true, second = perplexity(losses(smol, ids)), losses(smol, twice)
     whole = losses(smol, twice)
-    assert model_experiments.reading_row(ask(WORDY), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
+    assert model_experiments.reading_row(experiment_input(WORDY), word, everywhere).perplexity == pytest.approx(
+        true, rel=1e-4
+    )
     saved = float(whole[:47].mean() - whole[48:].mean())
     lost = 100 * float(second[48:].mean() - whole[48:].mean()) / saved
-    assert model_experiments.copy_loss_percent(ask(WORDY), word, everywhere) == pytest.approx(lost, rel=1e-3)
+    assert model_experiments.copy_loss_percent(experiment_input(WORDY), word, everywhere) == pytest.approx(
+        lost, rel=1e-3
+    )
 
 
-def test_the_copied_tokens_are_tokens_of_the_text():
-    tokens = model_experiments.repeated_tokens(ask(WORDY))
+def test_the_repeated_tokens_are_drawn_from_the_text():
+    tokens = model_experiments.repeated_tokens(experiment_input(WORDY))
     assert tokens[:48] == tokens[48:]
     assert set(tokens) <= set(models.load("smollm2").tokenizer.encode(WORDY).ids)
-    assert tokens != model_experiments.repeated_tokens(ask(WORDY.upper()))
+    assert tokens != model_experiments.repeated_tokens(experiment_input(WORDY.upper()))
 
 
-def test_a_text_of_one_word_has_no_copying_to_judge():
+def test_a_text_of_one_repeated_word_is_untestable_for_copying():
     with pytest.raises(claims.UntestableError, match=r"its loss is only .+ nats per token lower the second time"):
-        model_experiments.copy_loss_percent(ask("salt " * 100), "linear", (0,))
+        model_experiments.copy_loss_percent(experiment_input("salt " * 100), "linear", (0,))
 
 
-def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
+def test_the_kept_weight_is_measured_on_the_sharpest_logit():
     own, found = registry.get("local", window=3), []
     for qkv in record_layers(TEXT, model="smollm2", layers=range(30)):
         q, k = qkv.q.double(), qkv.k.double()
@@ -83,10 +87,10 @@ def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
             for i in range(qkv.n):
                 j = int(true[head, i].argmax())
                 found.append(min(1.0, float(ours[head, i, j] / true[head, i, j])))
-    assert model_experiments._kept_weight(TEXT, ask().decoder_token_count, "local~window~3") == pytest.approx(
-        sum(found) / len(found), rel=1e-3
-    )
-    assert model_experiments._kept_weight(TEXT, ask().decoder_token_count, "softmax") == pytest.approx(1)
+    assert model_experiments._kept_weight(
+        TEXT, experiment_input().decoder_token_count, "local~window~3"
+    ) == pytest.approx(sum(found) / len(found), rel=1e-3)
+    assert model_experiments._kept_weight(TEXT, experiment_input().decoder_token_count, "softmax") == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_the_finding_shows_the_margin_that_decides(gain, words):
     assert words in note.format(**claim.formatted_numbers(numbers))
 
 
-def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():
+def test_the_control_predicts_each_token_from_its_window_only():
     smol = models.load("smollm2")
     ids = smol.tokenizer.encode(TEXT).ids
     wanted = []
@@ -114,7 +118,9 @@ def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():
         hidden = smol.model(input_ids=torch.tensor([ids[max(0, i - 6) : i]])).last_hidden_state[0, -1]
         logits = hidden @ smol.model.get_input_embeddings().weight.mT
         wanted.append(-float(logits.log_softmax(-1)[ids[i]]))
-    assert model_experiments.reread_perplexity(ask(), 6) == pytest.approx(np.exp(np.mean(wanted)), rel=1e-3)
+    assert model_experiments.reread_perplexity(experiment_input(), 6) == pytest.approx(
+        np.exp(np.mean(wanted)), rel=1e-3
+    )
 
 
 def test_a_query_sees_as_many_keys_as_the_control_reads():
@@ -150,7 +156,7 @@ def test_verdict_on_sharpest_logits(rows, verdict):
     assert claim.judge(rows)[1] is verdict
 
 
-def test_errors_are_compared_with_numbers_from_the_same_tokens():
+def test_correlations_use_the_errors_of_the_same_tokens():
     text = ((1, 3, 9, 3), (2, 2, 8, 1), (3, 1, 7, 2))
     rows = [row(0, times, lost, output, copying) for output, copying, times, lost in text]
     # Correlation of 1 2 3 and 9 8 7.
@@ -165,7 +171,7 @@ def test_variants_are_counted_by_the_weight_they_keep():
     }  # fmt: skip
 
 
-def test_the_numbers_are_those_of_the_rows():
+def test_numbers_of_four_sinks_and_one_layer_are_computed_from_rows():
     def sinks(reader, sinks, perplexity, lost):
         return four_sinks.SinkRow(reader=reader, sinks=sinks, tokens=9, perplexity=perplexity, lost=lost)
 

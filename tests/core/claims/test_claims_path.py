@@ -20,7 +20,7 @@ def system(q, k, w):
     return np.tril(q @ k.T) - np.tril(q @ w.T) @ inverse @ np.tril(w @ k.T, -1)
 
 
-def test_differences_are_those_of_the_papers_matrices():
+def test_differences_equal_those_of_the_matrices_in_the_paper():
     q, k = normal(2, 20, 6), normal(2, 20, 6, seed=1)
     found = trial("path_deltanet", upload(q, k))
     for head in range(2):
@@ -41,9 +41,9 @@ def test_differences_are_those_of_the_papers_matrices():
     assert min(found.numbers["turned"], found.numbers["fixed"]) > 0.1
 
 
-def test_keys_of_no_length_take_nothing_out():
+def test_keys_of_norm_zero_give_a_difference_of_zero():
     assert trial("path_deltanet", upload(np.zeros((1, 20, 4), np.float32))).numbers["same"] == 0
 
 
-def test_every_rule_is_named():
+def test_every_path_rule_has_a_name():
     assert set(path_deltanet.NAMES) == set(RULES)

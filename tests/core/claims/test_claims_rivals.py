@@ -18,7 +18,7 @@ def series(q, k):
     return parabola / parabola.sum(-1, keepdims=True)
 
 
-def off(a, b):
+def percent_error(a, b):
     return 100 * np.linalg.norm(a - b, axis=(-2, -1)) / np.linalg.norm(b, axis=(-2, -1))
 
 
@@ -32,7 +32,7 @@ def softmax_series(q, k):
     return (1 + c + (c**2 - (c**2).mean(-1, keepdims=True)) / 2) / q.shape[-2]
 
 
-def test_the_series_of_softmax_is_compared_with_that_of_its_exponential():
+def test_the_errors_of_the_three_series_equal_their_formulas():
     q, k = normal(3, 30, 8), normal(3, 30, 8, seed=1) + 2
     found = trial("centred_keys", upload(q, k))
     assert found.verdict is HOLDS
@@ -43,10 +43,10 @@ def test_the_series_of_softmax_is_compared_with_that_of_its_exponential():
         (centred_keys.CENTRED, series(q, centred)),
     ):
         errors = [row.error for row in found.of(series=name)]
-        assert errors == pytest.approx(off(matrix, wanted), rel=1e-5)
+        assert errors == pytest.approx(percent_error(matrix, wanted), rel=1e-5)
     assert found.numbers["closer"] == 100
-    assert found.numbers["own"] == pytest.approx(np.median(off(softmax_series(q, k), wanted)), rel=1e-5)
-    assert found.numbers["exponential"] == pytest.approx(np.median(off(series(q, k), wanted)), rel=1e-5)
+    assert found.numbers["own"] == pytest.approx(np.median(percent_error(softmax_series(q, k), wanted)), rel=1e-5)
+    assert found.numbers["exponential"] == pytest.approx(np.median(percent_error(series(q, k), wanted)), rel=1e-5)
 
 
 def test_the_series_of_softmax_is_less_accurate_for_large_logits():
@@ -56,7 +56,7 @@ def test_the_series_of_softmax_is_less_accurate_for_large_logits():
     assert found.verdict is FAILS
 
 
-def test_where_all_tokens_weigh_the_same_there_is_no_series_to_judge():
+def test_uniform_attention_is_untestable_for_series():
     found = trial("centred_keys", upload(np.zeros((1, 12, 4), np.float32), normal(1, 12, 4)))
     assert found.verdict is Verdict.UNTESTABLE
 
@@ -72,7 +72,7 @@ def test_sharp_softmax_is_sparser_than_every_linear_attention():
     assert [row.sparsity for row in rows] == pytest.approx(wanted, rel=1e-5)
 
 
-def test_even_softmax_is_no_sparser():
+def test_softmax_over_nearly_equal_logits_is_not_sparser_than_linear_attention():
     found = trial("linear_sparsity", upload(np.full((2, 20, 4), 1e-3, np.float32)))
     assert found.verdict is FAILS
     assert found.numbers["softmax"] == pytest.approx(1)

@@ -18,7 +18,7 @@ HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_in_a_long_text_atrous_costs_a_kth_and_local_grows_with_n(causal):
+def test_atrous_attention_costs_one_kth_and_local_grows_linearly_on_long_inputs(causal):
     found = trial("sparse_costs", upload(normal(2, 256, 8), causal=causal))
     assert found.verdict is HOLDS
     assert found.numbers["saving"] == pytest.approx(sparse_costs.K)
@@ -32,17 +32,17 @@ def test_in_a_long_text_atrous_costs_a_kth_and_local_grows_with_n(causal):
     assert found.numbers["cheaper"] == pytest.approx(256 / (32 + sparse_costs.K * 2), rel=0.03)
 
 
-def test_in_a_short_text_the_window_is_still_the_text():
+def test_local_attention_grows_quadratically_on_a_short_input():
     found = trial("sparse_costs", upload(normal(1, 32, 8)))
     assert found.numbers["local"] == pytest.approx(2)
     assert found.verdict is PARTLY
 
 
-def test_in_a_tiny_text_neither_is_true():
+def test_the_sparse_cost_claim_fails_on_a_tiny_input():
     assert trial("sparse_costs", upload(normal(1, 6, 8))).verdict is FAILS
 
 
-def test_an_algorithm_that_computes_all_pairs_fails(monkeypatch):
+def test_the_sparse_cost_claim_fails_for_algorithms_that_compute_all_pairs(monkeypatch):
     monkeypatch.setitem(sparse_costs.ATTENTIONS, sparse_costs.ATROUS, registry.get("softmax"))
     assert trial("sparse_costs", upload(normal(1, 256, 8))).verdict is PARTLY
     monkeypatch.setitem(sparse_costs.ATTENTIONS, sparse_costs.LOCAL, registry.get("softmax"))
@@ -51,13 +51,13 @@ def test_an_algorithm_that_computes_all_pairs_fails(monkeypatch):
 
 @pytest.mark.parametrize("n", [16, 17, 37, 64])
 @pytest.mark.parametrize("causal", [False, True])
-def test_local_then_atrous_connects_all(n, causal):
+def test_a_local_and_an_atrous_layer_connect_all_tokens(n, causal):
     found = trial("two_layers", upload(normal(2, n, 8), causal=causal))
     assert (found.verdict, found.numbers["two"]) == (HOLDS, 100)
     assert found.numbers["one"] < 100
 
 
-def test_shares_are_those_of_the_patterns():
+def test_connected_shares_equal_those_of_the_patterns():
     n, r = 37, two_layers.stride(37)
     found = trial("two_layers", upload(normal(1, n, 8)))
     away = np.subtract.outer(np.arange(n), np.arange(n))
@@ -71,13 +71,13 @@ def test_shares_are_those_of_the_patterns():
 
 
 @pytest.mark.parametrize(("sharpness", "verdict"), [(20.0, PARTLY), (1000.0, FAILS)])
-def test_weights_that_fade_to_nothing_connect_nothing(sharpness, verdict):
+def test_weights_that_underflow_to_zero_connect_no_tokens(sharpness, verdict):
     found = trial("two_layers", synthetic("locally_correlated", sharpness=sharpness))
     assert found.verdict is verdict
     assert found.numbers["two"] < 100
 
 
-def test_too_narrow_a_window_leaves_gaps():
+def test_a_window_narrower_than_the_stride_leaves_gaps():
     qkv = from_synthetic(SyntheticSpec(n=64, heads=1))
     narrow = registry.get("local", window=2), registry.get("atrous", stride=8)
     wrong = two_layers.reach_rows(two_layers.MIXED, narrow, qkv)
@@ -102,7 +102,7 @@ def timed(expected, source):
 
 
 @pytest.mark.usefixtures("quick")
-def test_in_a_long_text_local_and_sparse_attention_are_faster():
+def test_local_and_sparse_attention_are_faster_on_a_long_input():
     found = timed(
         lambda numbers: max(numbers[name] for name in ("local", "sparse", "atrous")) < 1 < numbers["held"],
         upload(normal(2, 256, 64)),
@@ -120,7 +120,7 @@ def test_in_a_long_text_local_and_sparse_attention_are_faster():
 
 
 @pytest.mark.usefixtures("quick")
-def test_in_a_short_text_sparse_attention_is_slower_and_in_a_long_one_not():
+def test_sparse_attention_is_slower_on_a_short_input_only():
     # A few blocks of queries at the edges of the text need more calls than they save work.
     found = timed(lambda numbers: numbers["sparse_here"] > 1.1 > numbers["sparse"], upload(normal(2, 56, 64)))
     assert found
@@ -157,7 +157,7 @@ def test_the_masked_matrix_is_as_large_as_the_unmasked_one(causal):
         assert (counts.peak_elements > 256**2) == (name in (sparse_time.MATRIX, sparse_time.MASKED))
 
 
-def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
+def test_a_variant_is_not_timed_at_lengths_that_would_take_too_long(monkeypatch):
     # On this clock, holding the scores takes 0.01 s at 64 tokens, and everything else takes no time.
     class Clock:
         def seconds(self, call, repeats):
@@ -180,7 +180,7 @@ def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
 
 
 @pytest.mark.usefixtures("quick")
-def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
+def test_only_the_input_length_is_timed_if_longer_inputs_take_too_long(monkeypatch):
     monkeypatch.setattr(sparse_time, "MAX_SECONDS", 1e-9)
     found = trial("sparse_time", upload(normal(1, 64, 16)))
     assert {row.n for row in found.rows} == {64}
@@ -193,14 +193,14 @@ def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     assert "At this input's {own} tokens" in claim.sentences({**found.numbers, "longest": 1024})[1]
 
 
-def test_of_a_few_tokens_long_inputs_are_timed_all_the_same(monkeypatch):
+def test_longer_inputs_are_timed_even_if_the_input_has_two_tokens(monkeypatch):
     # The time for two tokens is overhead; a projection from it would exclude long inputs.
     monkeypatch.setattr(sparse_time, "ROUNDS", 1)
     found = trial("sparse_time", upload(normal(4, 2, 32)))
     assert {row.n for row in found.rows} == {2, *sparse_time.LENGTHS}
 
 
-def test_the_middle_of_each_ones_ratios_counts():
+def test_the_verdict_uses_the_median_ratio_of_each_variant():
     def rows(name, n, *ratios, own=False):
         unmasked = 0.5 if name == sparse_time.MASKED else None
         row = partial(sparse_time.TimeRow, variant=name, n=n, own=own, ms=1.0, unmasked=unmasked)
@@ -234,7 +234,7 @@ def test_windows_lose_little_of_local_attention(kind, sharpness, verdict):
     assert trial("near_diagonal", saved(kind, sharpness=sharpness)).verdict is verdict
 
 
-def test_a_synthetic_sequence_is_no_trained_attention():
+def test_a_synthetic_sequence_is_untestable_for_the_near_diagonal_claim():
     found = trial("near_diagonal", synthetic("locally_correlated"))
     assert found.verdict is Verdict.UNTESTABLE
     assert "trained models. Choose a text" in found.why
@@ -274,9 +274,9 @@ def test_a_sink_on_the_first_token_hides_attention_that_is_near_the_diagonal(cau
     assert found.numbers["error_rest"] < 25
 
 
-def test_tokens_that_see_only_themselves_lose_nothing():
-    alone = np.broadcast_to(40 * np.eye(32, dtype=np.float32), (2, 32, 32))
-    found = trial("near_diagonal", upload(alone))
+def test_tokens_that_attend_only_to_themselves_have_no_window_error():
+    diagonal = np.broadcast_to(40 * np.eye(32, dtype=np.float32), (2, 32, 32))
+    found = trial("near_diagonal", upload(diagonal))
     assert found.verdict is HOLDS
     for attention in (near_diagonal.ALL_TOKENS, near_diagonal.REST):
         assert min(row.mass for row in found.of(attention=attention)) == pytest.approx(100)
@@ -285,7 +285,7 @@ def test_tokens_that_see_only_themselves_lose_nothing():
     assert found.numbers["error_rest"] == pytest.approx(0, abs=1e-3)
 
 
-def test_the_middle_head_counts():
+def test_the_median_head_decides_the_near_diagonal_verdict():
     near, far = 40 * np.eye(32, dtype=np.float32), np.zeros((32, 32), np.float32)
     v = normal(3, 32, 4)
     heads = {"local": np.stack([near, near, far]), "even": np.stack([near, far, far])}

@@ -68,7 +68,7 @@ def placeholders(text):
     return [name for _, name, _, _ in parts]
 
 
-def test_all_are_there_in_order_from_one_on():
+def test_claims_are_numbered_from_one_and_grouped_by_subject_and_source():
     assert [claim.number for claim in claims.all_claims()] == list(range(1, len(EVERY) + 1))
     subjects = [claim.subject for claim in claims.all_claims()]
     assert subjects == sorted(subjects, key=claims.SUBJECTS.index), "the claims about a subject follow each other"
@@ -82,7 +82,7 @@ def test_all_are_there_in_order_from_one_on():
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_words_are_whole(claim):
+def test_texts_are_complete_and_use_known_placeholders(claim):
     assert set(placeholders(claim.rule)) == set(claim.bounds)
     names = [each.name for each in claim.quantities]
     assert len(set(names)) == len(names)
@@ -101,7 +101,7 @@ def test_words_are_whole(claim):
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_it_runs_and_is_judged(claim, found):
+def test_a_claim_runs_and_is_judged(claim, found):
     outcome = found(claim)
     assert (outcome.key, outcome.claim, outcome.untestable_reason) == (claim.key, claim, None)
     [kind] = {type(row) for row in outcome.rows}
@@ -119,7 +119,7 @@ def test_it_runs_and_is_judged(claim, found):
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_its_figure_can_be_drawn(claim, found):
+def test_the_figure_of_a_claim_can_be_drawn(claim, found):
     figure = claim.figure
     rows = list(map(attrgetter(figure.x, figure.y, figure.by), found(claim).rows))
     heights = [y for _, y, _ in rows if y is not None]
@@ -139,7 +139,7 @@ def test_its_figure_can_be_drawn(claim, found):
 
 
 @pytest.mark.parametrize("claim", UNTIMED)
-def test_rows_are_a_function_of_the_task(claim, found):
+def test_the_outcome_depends_only_on_the_task(claim, found):
     state = torch.random.get_rng_state()
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
@@ -150,17 +150,17 @@ def test_rows_are_a_function_of_the_task(claim, found):
 
 @pytest.mark.parametrize("claim", EVERY)
 def test_only_the_requested_head_is_used(claim, found):
-    alone = outcome_of(claim, head=1)
-    assert alone.rows
-    assert heads(alone) <= {1, None}
-    if 1 in heads(alone):
+    outcome = outcome_of(claim, head=1)
+    assert outcome.rows
+    assert heads(outcome) <= {1, None}
+    if 1 in heads(outcome):
         assert heads(found(claim)) >= {0, 1}
-    numbers = alone.numbers
+    numbers = outcome.numbers
     assert all(math.isfinite(value) for value in numbers.values())
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
+def test_a_claim_is_judged_from_its_minimum_number_of_tokens_on(claim):
     assert claim.needs <= claims.LONGEST
 
     def judged(n):
@@ -170,8 +170,8 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
 
     short = judged(claim.needs - 1)
     assert (short.verdict, short.numbers, short.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
-    said = " ".join(short.sentences).format(**short.formatted_numbers)
-    assert said == f"This claim needs at least {claim.needs} tokens, but this input has {claim.needs - 1}."
+    sentence = " ".join(short.sentences).format(**short.formatted_numbers)
+    assert sentence == f"This claim needs at least {claim.needs} tokens, but this input has {claim.needs - 1}."
     enough = judged(claim.needs)
     assert enough.untestable_reason is None
     assert enough.verdict is not Verdict.UNTESTABLE
@@ -180,7 +180,7 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
 
 @pytest.mark.parametrize("claim", UNTIMED)
 @pytest.mark.parametrize("sharpness", [0.0, 1000.0])
-def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
+def test_extreme_inputs_are_judged_or_reported_as_untestable(claim, sharpness):
     source = saved(n=ENOUGH, d=8, heads=2, sharpness=sharpness)
     [task] = claims.tasks(source, keys=[claim.key])
     [outcome] = claims.run(task)
@@ -190,7 +190,7 @@ def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
 
 
 @pytest.mark.parametrize("claim", UNTIMED)
-def test_a_short_text_through_a_real_model_is_judged_or_too_short(claim):
+def test_a_short_text_in_minilm_is_untestable_only_for_claims_needing_more_tokens(claim):
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     [task] = claims.tasks(TextSource(text, "minilm", 1), head=2, keys=[claim.key])
     [outcome] = claims.run(task)

@@ -93,7 +93,9 @@ SPREAD = {"softmax": 0.5, "linear": 0.9, "hedgehog": 0.9, "cosformer": 0.9, "les
         ("square_window", {}, "better", 4, (3, PARTLY), (4, HOLDS)),
     ],
 )
-def test_the_margin_is_to_the_threshold_that_decides(key, numbers, quantity, threshold, below, above):
+def test_the_margin_is_measured_from_the_threshold_that_decides_the_verdict(
+    key, numbers, quantity, threshold, below, above
+):
     claim = claims.claim(key)
     for value, verdict in filter(None, (below, above)):
         measured = {**numbers, quantity: value}
@@ -103,7 +105,9 @@ def test_the_margin_is_to_the_threshold_that_decides(key, numbers, quantity, thr
 
 
 def test_every_claim_has_a_margin_in_the_table_and_names_its_quantities():
-    [table] = (mark.args[1] for mark in test_the_margin_is_to_the_threshold_that_decides.pytestmark)
+    [table] = (
+        mark.args[1] for mark in test_the_margin_is_measured_from_the_threshold_that_decides_the_verdict.pytestmark
+    )
     assert {row[0] for row in table} == {claim.key for claim in claims.all_claims()}
     for claim in claims.all_claims():
         conditions = list(claim.verdict)
@@ -142,7 +146,7 @@ A, B = Condition("a", "<=", "most"), Condition("b", "<=", "most")
         (Rule(holds=any_of(A, B)), 11, 20, FAILS, "a"),
     ],
 )
-def test_the_condition_that_decides_and_is_nearest_gives_the_margin(rule, a, b, verdict, nearest):
+def test_the_nearest_deciding_condition_gives_the_margin(rule, a, b, verdict, nearest):
     measured, bounds = {"a": a, "b": b}, {"most": 10}
     assert rule(measured, bounds) is verdict
     assert rule.margin(measured, bounds).quantity == nearest
@@ -163,7 +167,7 @@ def test_the_condition_that_decides_and_is_nearest_gives_the_margin(rule, a, b, 
         (Condition("a", "<=", Measured("b", "most")), (30,), (30.1,)),
     ],
 )
-def test_the_two_sides_of_a_condition(condition, met, unmet):
+def test_a_condition_holds_on_one_side_of_its_threshold_only(condition, met, unmet):
     bounds = {"most": 10}
     assert all(condition.holds({"a": a, "b": 3}, bounds) for a in met)
     assert not any(condition.holds({"a": a, "b": 3}, bounds) for a in unmet)

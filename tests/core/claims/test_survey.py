@@ -1,4 +1,4 @@
-"""Tests of the survey of claims: its counts, its text, and what docs/claims.md must say about every claim."""
+"""Tests of the survey of claims: its counts, its text, and the required contents of docs/claims.md."""
 
 import re
 from collections import Counter
@@ -45,7 +45,7 @@ def found():
     return survey.run(TINY, keys=KEYS)
 
 
-def test_every_verdict_is_the_one_the_claim_passes_on_that_input(found):
+def test_the_survey_has_the_verdict_of_each_claim_on_each_input(found):
     for key in set(KEYS) - {"sparse_time"}:
         expected = []
         for each in TINY:
@@ -57,13 +57,13 @@ def test_every_verdict_is_the_one_the_claim_passes_on_that_input(found):
     assert found.tokens == (20, 16)
 
 
-def test_what_measures_time_is_run_on_few(found):
+def test_timed_claims_run_on_a_few_inputs_only(found):
     assert len(found.verdicts["sparse_time"]) == 1
     timed = sum(each.timed for each in INPUTS)
     assert 3 < timed < len(INPUTS) / 4
 
 
-def test_a_claim_always_comes_out_the_same_where_its_judged_verdicts_are_one():
+def test_single_verdict_returns_a_verdict_only_if_all_testable_inputs_agree():
     holds, fails, untestable = Verdict.HOLDS, Verdict.FAILS, Verdict.UNTESTABLE
     assert survey.single_verdict([holds, untestable, holds]) is holds
     assert survey.single_verdict([fails]) is fails
@@ -92,7 +92,7 @@ def test_the_command_reports_progress_and_writes_counts_and_table(tmp_path, caps
     assert "A theorem: n tokens have n² query–key pairs" in written
 
 
-def test_a_bar_in_a_cell_does_not_end_it():
+def test_a_vertical_bar_in_a_table_cell_is_escaped():
     assert survey._row("a | b", 2) == r"| a \| b | 2 |"
 
 
@@ -106,7 +106,7 @@ def test_a_bar_in_a_cell_does_not_end_it():
         (["--out", "claims.md"], "--survey"),
     ],
 )
-def test_a_survey_that_cannot_be_made_gets_a_sentence(capsys, monkeypatch, arguments, word):
+def test_a_survey_command_with_bad_arguments_ends_with_an_error_message(capsys, monkeypatch, arguments, word):
     monkeypatch.setattr(survey, "INPUTS", TINY)
     assert main(["claims", *arguments]) == 2
     output = capsys.readouterr()
@@ -114,12 +114,12 @@ def test_a_survey_that_cannot_be_made_gets_a_sentence(capsys, monkeypatch, argum
     assert output.out == ""
 
 
-def test_unknown_claims_are_named_before_anything_is_read():
+def test_an_unknown_claim_raises_before_any_input_is_read():
     with pytest.raises(InputError, match="two_layers"):
         survey.run((), keys=["two_layer"])
 
 
-def test_the_inputs_are_many_and_of_all_sorts():
+def test_the_survey_inputs_cover_all_kinds_settings_models_and_many_layers():
     assert len(INPUTS) >= 60
     assert len({(each.source, each.head) for each in INPUTS}) == len({each.name for each in INPUTS}) == len(INPUTS)
     specs = [each.source.spec for each in INPUTS if isinstance(each.source, SyntheticSource)]
@@ -134,7 +134,7 @@ def test_the_inputs_are_many_and_of_all_sorts():
 # Tests of docs/claims.md; the command in its first lines writes it again.
 
 
-def test_the_written_survey_is_of_these_claims_rules_and_inputs():
+def test_docs_claims_lists_the_current_claims_rules_and_inputs():
     written = WRITTEN.read_text("utf-8")
     assert f"{survey.COMMAND} --out docs/claims.md" in written
     assert set(counts(written)) == {claim.number for claim in claims.all_claims()}, RECORD
@@ -158,12 +158,12 @@ EXAMPLES = {"nystrom_deterministic": (upload(np.zeros((1, 80, 8), np.float32)), 
 """For each claim with a remark: the input of the remark, the verdict of the survey, and the verdict on that input."""
 
 
-def test_every_remark_about_another_verdict_has_an_example():
+def test_every_claim_with_a_counterexample_has_a_tested_example():
     assert {claim.key for claim in claims.all_claims() if claim.counterexample} == set(EXAMPLES)
 
 
 @pytest.mark.parametrize(("key", "example"), EXAMPLES.items())
-def test_the_verdict_differs_on_the_input_that_the_remark_names(key, example):
+def test_the_verdict_differs_on_the_counterexample(key, example):
     source, usual, there = example
     count = counts(WRITTEN.read_text("utf-8"))[claims.claim(key).number]
     assert survey.single_verdict(list(count.elements())) is usual
@@ -174,7 +174,7 @@ def test_the_verdict_differs_on_the_input_that_the_remark_names(key, example):
     ("verdicts", "remark"),
     [([HOLDS, HOLDS], "Not a theorem: no input of this survey gave another verdict."), ([HOLDS, FAILS], "")],
 )
-def test_the_remark_where_no_other_verdict_is_known(verdicts, remark):
+def test_the_remark_without_a_counterexample_depends_on_the_verdicts(verdicts, remark):
     claim = claims.claim("centred_keys")
     assert not claim.counterexample
     made = survey.Survey(inputs=TINY, tokens=(20, 16), verdicts={claim.key: tuple(verdicts)})

@@ -18,14 +18,14 @@ EVERY = claims.trained_claims()
 ANY = synthetic("gaussian", n=2)
 
 
-def test_their_numbers_follow_those_of_the_claims_about_inputs():
+def test_trained_claims_are_numbered_after_the_claims_about_inputs():
     assert [claim.number for claim in EVERY] == list(range(len(claims.all_claims()) + 1, len(claims.discover()) + 1))
     assert {claim.key for claim in EVERY} == set(studies.STUDIES)
     assert not any(claim.is_recorded for claim in claims.all_claims())
 
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
-def test_each_is_judged_on_its_recorded_runs(claim):
+def test_each_trained_claim_is_judged_on_its_recorded_runs(claim):
     found = trial(claim.key, ANY)
     assert found.verdict is not Verdict.UNTESTABLE
     plans = studies.STUDIES[claim.key]()
@@ -73,7 +73,7 @@ def test_an_accuracy_is_the_median_over_seeds_at_the_last_step():
     assert accuracy(rows, "a", step=0) == 9
 
 
-def test_pairs_count_up_to_the_first_fall():
+def test_learned_pairs_are_counted_up_to_the_first_accuracy_below_the_threshold():
     shares = {"linear attention": [100, LEARNED, 90, 99], "softmax": [100, 100, 100, 50]}
     rows = [
         row(model, share, items=items)
@@ -87,7 +87,7 @@ def test_pairs_count_up_to_the_first_fall():
     assert (none["linear"], none["softmax"]) == (0, 0)
 
 
-def test_a_fall_is_from_the_fewest_to_the_most_items():
+def test_the_fall_in_accuracy_is_measured_from_fewest_to_most_items():
     rows = [
         row(model, share, length=n)
         for model in maximum_disperses.NAMES.values()
@@ -132,7 +132,7 @@ def test_linear_attention_needs_the_convolution():
     assert found.numbers["lowest"] < share(key, "linear", convolution=0) < found.numbers["highest"]
 
 
-def test_a_short_window_fails():
+def test_a_short_window_does_not_learn_recall():
     assert share("short_window", "local~window~32") >= 95
     assert share("short_window", "local~window~4") < 62.5
     assert trial("short_window", ANY).verdict is HOLDS
@@ -149,7 +149,7 @@ def test_linear_attention_falls_with_the_number_of_pairs_before_softmax():
     assert trial("linear_pairs", ANY).verdict is HOLDS
 
 
-def test_parity_needs_write_strengths_above_one_and_then_carries_over_to_most_lengths():
+def test_parity_needs_write_strengths_above_one_and_then_generalizes_to_longer_sequences():
     key = "negative_eigenvalues"
     assert share(key, "deltanet~strength~2.0") >= 95
     assert share(key, "deltanet") < 75
@@ -158,7 +158,7 @@ def test_parity_needs_write_strengths_above_one_and_then_carries_over_to_most_le
     assert trial(key, ANY).verdict is PARTLY
 
 
-def test_squared_relu_carries_over_only_a_little_worse():
+def test_squared_relu_generalizes_slightly_worse_than_softmax_to_longer_sequences():
     squared, softmax = (
         [share("relu2_longer", word, length=length) for length in (32, 256)] for word in ("relu2", "softmax")
     )
@@ -167,7 +167,7 @@ def test_squared_relu_carries_over_only_a_little_worse():
     assert trial("relu2_longer", ANY).verdict is PARTLY
 
 
-def test_in_maximum_retrieval_softmax_falls_least_but_for_the_factor():
+def test_maximum_retrieval_falls_least_for_log_n_softmax_and_then_softmax():
     falls = {
         word: share("maximum_disperses", word, length=17) - share("maximum_disperses", word, length=257)
         for word in studies.MAXIMUM_VARIANTS

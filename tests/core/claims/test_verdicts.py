@@ -1,4 +1,4 @@
-"""Tests of every claim's rule: numbers with which the claim just holds, and changes that turn the verdict."""
+"""Tests of every claim's rule: numbers with which the claim just holds, and numbers with another verdict."""
 
 import pytest
 
@@ -224,9 +224,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("key", claims.discover())
-def test_a_claim_has_the_verdict_of_its_numbers(key):
-    claim, (numbers, turned) = claims.claim(key), CASES[key]
+def test_numbers_around_the_thresholds_give_the_expected_verdicts(key):
+    claim, (numbers, changes_by_verdict) = claims.claim(key), CASES[key]
     assert claim.verdict(numbers, claim.bounds) is HOLDS
-    for verdict, changes in turned.items():
+    for verdict, changes in changes_by_verdict.items():
         for changed in changes:
             assert claim.verdict({**numbers, **changed}, claim.bounds) is verdict, changed
