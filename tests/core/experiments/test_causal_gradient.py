@@ -24,14 +24,14 @@ from attention_core.limits import HOSTED
 SOURCE = SyntheticSource(SyntheticSpec(n=150, d=8, heads=2))
 
 
-def held(algorithm, n, d=16, d_v=16):
+def peak_bytes(algorithm, n, d=16, d_v=16):
     [row] = causal_gradient.run(BytesTask(word="linear", algorithm=algorithm, n=n, d=d, d_v=d_v))
     return row.peak_bytes
 
 
 @pytest.mark.parametrize("word", ["linear", "linear~feature_map~exp", "linear~feature_map~softmax"])
 @pytest.mark.parametrize("head", [None, 1])
-def test_gradients_agree_to_rounding(word, head):
+def test_gradients_of_all_algorithms_agree_up_to_rounding(word, head):
     rows = causal_gradient.run(DifferenceTask(word=word, source=SOURCE, head=head))
     assert {(r.dtype, r.gradient, r.algorithm) for r in rows} == {
         (dtype, letter, algorithm)
@@ -57,7 +57,7 @@ def test_rounding_is_not_reported_as_a_difference_for_equal_values():
     assert all(r.difference < 1e-5 for r in rows)
 
 
-def test_a_gradient_that_is_no_number_is_refused():
+def test_a_gradient_that_is_not_finite_is_refused():
     rng = np.random.default_rng(2)
     q, k, v = rng.standard_normal((3, 1, 40, 8), dtype=np.float32)
     with pytest.raises(InputError, match="not finite"):
@@ -65,7 +65,7 @@ def test_a_gradient_that_is_no_number_is_refused():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_each_algorithm_is_the_derivative(algorithm):
+def test_each_algorithm_gives_the_gradient_by_finite_differences(algorithm):
     q, k, v = torch.randn(3, 5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     slope = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
     found = causal_gradient._gradients("linear", algorithm, q, k, v)()
@@ -81,43 +81,44 @@ def test_each_algorithm_is_the_derivative(algorithm):
         assert float(gradient[2, 1]) == pytest.approx((loss(*moved[0]) - loss(*moved[1])) / 2e-6, rel=1e-5)
 
 
-def test_autograd_holds_every_state_and_the_running_sums_none():
+def test_autograd_stores_every_state_and_running_sums_store_no_states():
     n, d = 512, 16
     states = 4 * n * d * (d + 1)
-    assert 3 * states < held(STATES, n) < (STATE_COPIES + 0.5) * states
-    assert held(SUMS, n) < states
-    assert held(MATRIX, n) > 4 * 4 * n * n
+    assert 3 * states < peak_bytes(STATES, n) < (STATE_COPIES + 0.5) * states
+    assert peak_bytes(SUMS, n) < states
+    assert peak_bytes(MATRIX, n) > 4 * 4 * n * n
 
 
-def test_the_factor_grows_with_the_state_and_each_doubling_doubles():
-    assert held(STATES, 512, 32, 32) / held(SUMS, 512, 32, 32) > 1.5 * held(STATES, 512) / held(SUMS, 512)
-    assert held(STATES, 1024) / held(STATES, 512) == pytest.approx(2, abs=0.05)
-    assert held(SUMS, 1024) / held(SUMS, 512) < 2.05
-    assert held(MATRIX, 1024) / held(MATRIX, 512) > 3.5
+def test_the_memory_ratio_grows_with_head_size_and_memory_with_length():
+    wide_ratio = peak_bytes(STATES, 512, 32, 32) / peak_bytes(SUMS, 512, 32, 32)
+    assert wide_ratio > 1.5 * peak_bytes(STATES, 512) / peak_bytes(SUMS, 512)
+    assert peak_bytes(STATES, 1024) / peak_bytes(STATES, 512) == pytest.approx(2, abs=0.05)
+    assert peak_bytes(SUMS, 1024) / peak_bytes(SUMS, 512) < 2.05
+    assert peak_bytes(MATRIX, 1024) / peak_bytes(MATRIX, 512) > 3.5
 
 
 def test_the_sizes_of_queries_and_values_may_differ():
-    assert held(STATES, 64, 4, 12) == pytest.approx(held(STATES, 64, 12, 4), rel=0.4)
+    assert peak_bytes(STATES, 64, 4, 12) == pytest.approx(peak_bytes(STATES, 64, 12, 4), rel=0.4)
     rows = causal_gradient.run(DifferenceTask(word="linear", source=SOURCE, head=0))
     assert rows
 
 
-def test_lengths_stay_within_the_profile(monkeypatch):
+def test_lengths_stay_within_the_memory_limit_of_the_profile(monkeypatch):
     assert causal_gradient.lengths(32, 32) == (16, 32, 64, 128, 256, 512, 1024, 2048)
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     longest = causal_gradient.lengths(128, 128)[-1]
-    assert held(STATES, 64, 128, 128) * longest / 64 <= 1.05 * HOSTED.timed_bytes
+    assert peak_bytes(STATES, 64, 128, 128) * longest / 64 <= 1.05 * HOSTED.timed_bytes
     assert causal_gradient.lengths(256, 256)[-1] < 1024
 
 
-def test_the_difference_comes_first_and_short_lengths_before_long():
+def test_the_difference_task_is_first_and_lengths_increase():
     first, *rest = causal_gradient.tasks(SOURCE, d=8, d_v=8)
     assert isinstance(first, DifferenceTask)
     assert [t.algorithm for t in rest[:3]] == list(ALGORITHMS)
     assert [t.n for t in rest] == sorted(t.n for t in rest)
 
 
-def test_ratios_need_both_counts():
+def test_ratios_are_given_only_for_lengths_with_both_counts():
     counted = ((SUMS, 16, 10), (STATES, 16, 80), (STATES, 32, 160))
-    rows = [BytesRow(algorithm=algorithm, n=n, peak_bytes=held) for algorithm, n, held in counted]
+    rows = [BytesRow(algorithm=algorithm, n=n, peak_bytes=peak_bytes) for algorithm, n, peak_bytes in counted]
     assert causal_gradient.ratios(rows, STATES) == [(16, 8)]

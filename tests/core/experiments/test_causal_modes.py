@@ -19,7 +19,7 @@ def cost(algorithm, n, d, word="linear"):
     return row
 
 
-def test_the_variants_with_a_choice_of_algorithms():
+def test_five_variants_have_a_choice_of_algorithms():
     assert set(RECURRENT) == {"linear", "cosine", "taylor2", "performer", "retention"}
     assert {key for key in RECURRENT if "cumsum" in causal_modes.modes(ac.variant(key))} == {"linear", "cosine"}
     assert causal_modes.modes(ac.variant("softmax")) == ()
@@ -47,7 +47,7 @@ def test_each_algorithm_equals_the_definition_at_its_own_cost():
         torch.testing.assert_close(causal_modes.causal_forward(linear, algorithm)(q, k, v), wanted)
 
 
-def test_other_settings_do_not_change_with_the_algorithm():
+def test_the_algorithm_keeps_the_other_settings():
     q, k, v = torch.randn(3, 1, 9, 4, generator=torch.Generator().manual_seed(0))
     relu = ac.get("linear", feature_map="relu")
     out = causal_modes.causal_forward(relu, "cumsum")(q, k, v)
@@ -71,7 +71,7 @@ def test_short_inputs_are_repeated_over_several_chunks(monkeypatch):
     assert [causal_modes.compared_length(n) for n in (1, 160, 200, 999)] == [160, 160, 200, MAX_COMPARED_TOKENS]
 
 
-def test_the_difference_is_relative_to_the_second():
+def test_the_difference_is_relative_to_the_second_tensor():
     a, b = torch.tensor([2.0, 9.0]), torch.tensor([2.0, 4.0])
     assert causal_modes.difference(a, b) == 1.25
     assert causal_modes.difference(torch.zeros(2), torch.zeros(2)) == 0
@@ -87,7 +87,7 @@ def test_long_inputs_are_compared_on_their_beginning():
 
 
 @pytest.mark.parametrize("d", [8, 16, 32])
-def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
+def test_cumsum_uses_more_memory_than_the_matrix_up_to_d_squared(d):
     rows = [cost(algorithm, n, d) for n in causal_modes.lengths(d) for algorithm in ("cumsum", MATRIX)]
     one, other = ([(r.n, r.peak_bytes) for r in rows if r.algorithm == algorithm] for algorithm in ("cumsum", MATRIX))
     n, held = crossing(one, other)
@@ -109,7 +109,7 @@ def test_counted_work_equals_the_formulas():
     assert recurrent < chunked < cumsum < matrix  # n exceeds d².
 
 
-def test_tasks_give_a_picture_early():
+def test_tasks_start_with_agreement_and_short_lengths():
     tasks = causal_modes.tasks(SOURCE, RECURRENT, head=0, word="linear", d=16)
     assert [t.word for t in tasks[:5]] == RECURRENT
     assert [t.algorithm for t in tasks[5:9]] == ["chunked", "recurrent", "cumsum", MATRIX]
@@ -119,7 +119,7 @@ def test_tasks_give_a_picture_early():
     assert max(slow) == 2048 < causal_modes.lengths(64)[-1]
 
 
-def test_a_crossing_lies_on_a_line_between_logarithms():
+def test_a_crossing_is_interpolated_between_logarithms():
     n = (16, 32, 64)
     linear, square = [(x, 20.0 * x) for x in n], [(x, float(x * x)) for x in n]
     assert crossing(linear, square) == pytest.approx((20, 400))

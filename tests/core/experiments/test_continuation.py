@@ -23,7 +23,7 @@ def smol():
 
 
 @pytest.mark.parametrize(("word", "layers"), [("softmax", ()), ("sink~window~3~sinks~1", (0, 7, 20))])
-def test_the_likeliest_token_each_time(smol, word, layers):
+def test_greedy_continuations_equal_rereading_the_whole_text_for_each_token(smol, word, layers):
     [row] = run(ContinuationTask(text=TEXT, word=word, layers=layers, steps=4))
     ids = list(smol.tokenizer.encode(TEXT).ids)
     assert row.prompt == len(ids)
@@ -35,7 +35,7 @@ def test_the_likeliest_token_each_time(smol, word, layers):
     assert "".join(row.written) == smol.tokenizer.decode(ids[row.prompt :])
 
 
-def test_chances_are_the_seeds_alone():
+def test_sampling_depends_only_on_the_seed():
     [one], [again], [other] = (run(ContinuationTask(text=TEXT, seed=seed, steps=6)) for seed in (1, 1, 2))
     assert one.ids == again.ids != other.ids
 
@@ -53,13 +53,13 @@ def row(*ids):
     )
 
 
-def test_first_difference_of_two_continuations():
+def test_the_first_difference_is_the_position_of_the_first_unequal_token():
     assert first_difference(row(1, 2, 3), row(1, 2, 3)) is None
     assert first_difference(row(1, 2, 3), row(1, 5, 3)) == 1
     assert first_difference(row(1, 2), row(0, 2)) == 0
 
 
-def test_what_must_be_kept(smol):
+def test_cache_bytes_follow_from_the_keys_that_a_variant_needs(smol):
     token = 2 * 3 * 64 * 4  # Three groups of keys and of values, in float32.
     assert cache_bytes(smol, "softmax", (), 50) == 30 * 50 * token
     assert cache_bytes(smol, "topk", range(30), 50) == 30 * 50 * token
@@ -74,7 +74,7 @@ def test_what_must_be_kept(smol):
     )
 
 
-def test_tasks_ask_greedily_first():
+def test_greedy_tasks_come_before_sampled_tasks():
     found = continuation.tasks(TEXT, ["linear"], (0,), seed=3)
     assert [(t.seed, t.word, t.layers) for t in found] == [
         (None, "softmax", ()),

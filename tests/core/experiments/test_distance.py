@@ -19,7 +19,7 @@ from attention_core.inputs.models import minilm, smollm2
 TEXT = "The old bridge over the river was closed, so we walked along the bank to the ferry."
 
 
-def turned(x, base=10_000.0):
+def rotated(x, base=10_000.0):
     """Return the paper's rotation of x, computed coordinate by coordinate."""
     n, d = x.shape
     out = np.array(x, dtype=float)
@@ -42,7 +42,7 @@ def measured(source, n, **how):
     return [row for task in distance.tasks(source, n=n, **how) for row in distance.run(task)]
 
 
-def of(rows, form, name, head=0):
+def by_distance(rows, form, name, head=0):
     return {
         row.distance: getattr(row, name)
         for row in rows
@@ -70,19 +70,19 @@ def test_equal_queries_and_keys_follow_the_mean_cosine(d):
     """Check the closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
     n = 40
     rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
-    logits = of(rows, ROTATED, "logit")
+    logits = by_distance(rows, ROTATED, "logit")
     cosines = distance.rope_decay(distance.distances(n), d)["cosines"]
     for (x, logit), cosine in zip(logits.items(), cosines, strict=True):
         wanted = 2 / d * sum(math.cos(x * 10_000 ** (-2 * i / d)) for i in range(d // 2))
         assert cosine == pytest.approx(wanted, abs=1e-12)
         assert logit == pytest.approx(wanted * math.sqrt(d), abs=1e-6)
-        assert of(rows, ROTATED, "size")[x] == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
-    plain = of(rows, PLAIN, "logit")
+        assert by_distance(rows, ROTATED, "size")[x] == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
+    plain = by_distance(rows, PLAIN, "logit")
     assert all(plain[x] == pytest.approx(math.sqrt(d)) for x in distance.distances(n))
 
 
 @pytest.mark.parametrize(("d", "base"), [(2, 1e4), (7, 1e4), (128, 1e4), (64, 1e5)])
-def test_partial_sums_are_the_articles(d, base):
+def test_partial_sums_equal_their_formula(d, base):
     for x in (0, 1, 50, 256):
         unit = np.exp(1j * x * base ** (-2 * np.arange(d // 2) / (d - d % 2)))
         wanted = [abs(unit[: j + 1].sum()) for j in range(d // 2)]
@@ -90,7 +90,7 @@ def test_partial_sums_are_the_articles(d, base):
     assert distance.rope_decay([0, 256], d, base)["sums"][0] == 1
 
 
-def test_the_bound_decays_as_the_article_draws_it():
+def test_the_bound_decays_as_in_the_figure_of_the_article():
     """Check the article's figure: d = 128, distances to 256, from 32.5 to less than a third of it, not monotonic."""
     means = [float(distance.partial_sums(x, 128).mean()) for x in range(257)]
     assert means[0] == 32.5
@@ -101,32 +101,34 @@ def test_the_bound_decays_as_the_article_draws_it():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 14), st.booleans())
-def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, causal):
+def test_all_measures_equal_their_formulas_and_logits_stay_within_the_bound(seed, d, n, causal):
     numbers = np.random.default_rng(seed)
     q, k = numbers.standard_normal((2, n, d))
     rows = measured(upload(q, k), n, causal=causal)
     q, k = (x.astype(np.float32).astype(float) for x in (q, k))
-    forms = {PLAIN: (q, k), ROTATED: (turned(q), turned(k))}
+    forms = {PLAIN: (q, k), ROTATED: (rotated(q), rotated(k))}
     for form, (a, b) in forms.items():
         logits = a @ b.T / math.sqrt(d)
         weights = softmax(logits, causal=causal)
         for x in distance.distances(n):
             pairs = [(i, j) for i in range(n) for j in range(n) if (i - j == x if causal else abs(i - j) == x)]
-            assert of(rows, form, "weight")[x] == pytest.approx(np.mean([weights[p] for p in pairs]), abs=1e-9)
-            assert of(rows, form, "logit")[x] == pytest.approx(np.mean([logits[p] for p in pairs]), abs=1e-9)
-            assert of(rows, form, "size")[x] == pytest.approx(np.mean([abs(logits[p]) for p in pairs]), abs=1e-9)
+            assert by_distance(rows, form, "weight")[x] == pytest.approx(np.mean([weights[p] for p in pairs]), abs=1e-9)
+            assert by_distance(rows, form, "logit")[x] == pytest.approx(np.mean([logits[p] for p in pairs]), abs=1e-9)
+            assert by_distance(rows, form, "size")[x] == pytest.approx(
+                np.mean([abs(logits[p]) for p in pairs]), abs=1e-9
+            )
         entropies = [-sum(w * math.log(w) for w in row if w > 0) for row in weights]
-        assert of(rows, form, "entropy")[None] == pytest.approx(np.mean(entropies), abs=1e-9)
-    bounds, sizes = of(rows, ROTATED, "bound"), of(rows, ROTATED, "size")
+        assert by_distance(rows, form, "entropy")[None] == pytest.approx(np.mean(entropies), abs=1e-9)
+    bounds, sizes = by_distance(rows, ROTATED, "bound"), by_distance(rows, ROTATED, "size")
     assert all(sizes[x] <= bounds[x] + 1e-9 for x in distance.distances(n))
     assert all(row.bound is None for row in rows if row.form == PLAIN)
 
 
 @pytest.mark.parametrize(("causal", "ends"), [(True, ((4, 0), (5, 1))), (False, ((4, 0), (5, 1), (0, 4), (1, 5)))])
-def test_the_bound_by_its_formula(causal, ends):
+def test_the_bound_equals_its_formula(causal, ends):
     numbers = np.random.default_rng(3)
     q, k = numbers.standard_normal((2, 6, 4)).astype(np.float32).astype(float)
-    bound = of(measured(upload(q, k), 6, causal=causal), ROTATED, "bound")[4]
+    bound = by_distance(measured(upload(q, k), 6, causal=causal), ROTATED, "bound")[4]
     theta, found = 10_000.0 ** (-2 * np.arange(2) / 4), []
     unit = np.exp(4j * theta)
     for i, j in ends:
@@ -137,7 +139,7 @@ def test_the_bound_by_its_formula(causal, ends):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "clustered"])
-def test_a_synthetic_input_is_the_same_one_with_and_without(kind):
+def test_a_synthetic_input_has_equal_forms_with_and_without_rope(kind):
     spec = SyntheticSpec(kind=kind, n=20, d=6, heads=2)
     for rope in (False, True):
         source = SyntheticSource(SyntheticSpec(**{**vars(spec), "rope": rope}))
@@ -146,7 +148,7 @@ def test_a_synthetic_input_is_the_same_one_with_and_without(kind):
         recorded = found[ROTATED if rope else PLAIN]
         torch.testing.assert_close(recorded[0].float(), qkv.q)
         for plain, with_rope in zip(found[PLAIN], found[ROTATED], strict=True):
-            np.testing.assert_allclose([turned(head) for head in plain.numpy()], with_rope, atol=1e-9)
+            np.testing.assert_allclose([rotated(head) for head in plain.numpy()], with_rope, atol=1e-9)
 
 
 def test_smollm2_without_rotation_equals_its_projections():
@@ -178,7 +180,7 @@ def test_smollm2_without_rotation_equals_its_projections():
     torch.testing.assert_close(logits.float(), own.q @ own.k.mT, rtol=1e-4, atol=1e-3)
 
 
-def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_it_is(monkeypatch):
+def test_minilm_is_also_measured_rotated_and_an_unknown_rotation_stays(monkeypatch):
     source = TextSource(TEXT, "minilm", 1)
     assert source.rope is None
     assert set(distance.forms(source.load(), source)) == {PLAIN, ROTATED}
@@ -195,13 +197,13 @@ def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_
     assert all(row.bound is None for row in rows)
 
 
-def test_only_models_with_rope_say_so():
+def test_model_infos_state_the_rotary_base():
     assert (minilm.INFO.rotary, minilm.INFO.rotary_base) == (False, None)
     assert (smollm2.INFO.rotary, smollm2.INFO.rotary_base) == (True, 100_000)
 
 
 @pytest.mark.parametrize(("n", "last"), [(1, 0), (2, 1), (5, 3), (40, 30), (1024, 768)])
-def test_distances_go_to_three_quarters_and_rise(n, last):
+def test_distances_increase_up_to_three_quarters_of_the_length(n, last):
     found = distance.distances(n)
     assert (found[0], found[-1]) == (0, last)
     assert list(found) == sorted(set(found))
@@ -223,6 +225,6 @@ def test_single_tokens_and_single_coordinates_are_measured():
     qkv = from_upload(upload(np.ones((4, 1)), np.ones((4, 1))).data, "x.npz")
     assert qkv.q.shape[-1] == 1
     rows = measured(upload(np.ones((4, 1)), np.ones((4, 1))), 4)
-    assert of(rows, ROTATED, "logit") == of(rows, PLAIN, "logit")
-    assert of(rows, ROTATED, "bound")[1] == pytest.approx(1)
+    assert by_distance(rows, ROTATED, "logit") == by_distance(rows, PLAIN, "logit")
+    assert by_distance(rows, ROTATED, "bound")[1] == pytest.approx(1)
     assert distance.rope_decay([0, 5], 1) == {"sums": [1, 1], "cosines": [1, 1]}

@@ -18,7 +18,7 @@ def mean_state(loaded, text):
         return torch.nn.functional.normalize(loaded.model(input_ids=ids).last_hidden_state[0].double().mean(0), dim=0)
 
 
-def test_similarities_drift_and_ranking_are_those_of_the_models_states():
+def test_similarities_drift_and_ranking_equal_those_of_the_model_states():
     loaded = models.load("minilm")
     [task] = embedding.tasks(QUERY, SENTENCES, ["local~window~1"], (0, 3))
     [row] = embedding.run(task)
@@ -32,14 +32,14 @@ def test_similarities_drift_and_ranking_are_those_of_the_models_states():
     assert row.before[0] == max(row.before)
 
 
-def test_softmax_drifts_nowhere_and_what_sees_all_both_ways_may_stand_there():
+def test_softmax_and_nystrom_with_all_landmarks_have_no_drift():
     for word in ("softmax", "nystrom~landmarks~64~inverse~exact"):
         [row] = embedding.run(embedding.tasks(QUERY, SENTENCES, [word], tuple(range(6)))[0])
         assert row.drift == pytest.approx(0, abs=1e-4)
         assert row.tau == pytest.approx(1)
 
 
-def test_what_cannot_be_embedded_gets_a_sentence():
+def test_an_empty_text_or_unknown_variant_raises():
     with pytest.raises(InputError, match="empty"):
         embedding.run(embedding.tasks(" ", SENTENCES, ["linear"], (0,))[0])
     with pytest.raises(UnknownVariantError):

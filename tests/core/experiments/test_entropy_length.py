@@ -20,21 +20,21 @@ def sweep(words, *, source=SOURCE, longest=40, causal=False, seeds=1):
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 64])
-def test_uniform_attention_has_log_n(n):
+def test_the_entropy_of_uniform_attention_is_log_n(n):
     rows = sweep(["softmax"], source=SyntheticSource(SyntheticSpec(sharpness=0.0, heads=2)), longest=n)
     for row in rows:
         assert row.entropy == pytest.approx(math.log(row.n), abs=1e-6)
         assert row.normalised == (None if row.n == 1 else pytest.approx(1, abs=1e-6))
 
 
-def test_uniform_causal_attention_has_the_mean_of_the_logarithms():
+def test_the_entropy_of_uniform_causal_attention_is_the_mean_of_the_logarithms():
     rows = sweep(["softmax"], source=SyntheticSource(SyntheticSpec(sharpness=0.0, heads=2)), causal=True)
     for row in rows:
         assert row.entropy == pytest.approx(math.lgamma(row.n + 1) / row.n, abs=1e-6)
         assert row.normalised == pytest.approx(1, abs=1e-6)
 
 
-def test_one_hot_attention_has_none():
+def test_the_entropy_of_one_hot_attention_is_zero():
     record = from_synthetic(SyntheticSpec(n=8, d=8, heads=1))
     sure = ac.inputs.QKV(**{**vars(record), "q": 1e4 * torch.eye(8)[None], "k": torch.eye(8)[None]})
     (task,) = [t for t in entropy_length.tasks(SOURCE, ["softmax"], longest=8) if t.n == 8]
@@ -42,21 +42,21 @@ def test_one_hot_attention_has_none():
     assert (row.entropy, row.normalised) == (0.0, 0.0)
 
 
-def test_the_log_n_scale_is_softmax_at_its_base_length_and_flatter_around_it():
+def test_the_log_n_scale_makes_entropy_grow_more_slowly_around_its_base_length():
     rows = sweep(["softmax", "softmax_log_n~base_length~64"], longest=256)
     by = {(row.variant, row.n, row.head): row.entropy for row in rows}
     for head in range(3):
-        plain, steered = (
+        plain, scaled = (
             {n: by[w, n, head] for n in measured_lengths(256)} for w in ("softmax", "softmax_log_n~base_length~64")
         )
-        assert steered[64] == pytest.approx(plain[64], abs=1e-5)
-        assert steered[16] > plain[16]
-        assert steered[256] < plain[256]
+        assert scaled[64] == pytest.approx(plain[64], abs=1e-5)
+        assert scaled[16] > plain[16]
+        assert scaled[256] < plain[256]
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("causal", [False, True])
-def test_every_variant_has_the_entropy_of_its_absolute_rows(variant, causal):
+def test_entropy_and_sparsity_are_computed_from_absolute_weights(variant, causal):
     task = entropy_length.EntropyTask(source=SOURCE, variant=variant.key, n=24, longest=24, causal=causal, seed=0)
     if causal and variant.causal_reason:
         with pytest.raises(ac.LabError, match="cannot be causal"):
@@ -95,7 +95,7 @@ def test_rows_are_tidy_and_short_lengths_come_first():
     assert {row.seed for row in rows} == {0, 1}
 
 
-def test_the_same_question_has_the_same_answer_and_seeds_differ():
+def test_equal_tasks_give_equal_rows_and_seeds_differ():
     state = torch.random.get_rng_state()
     first, again = (sweep(["softmax", "performer", "reformer"], seeds=2) for _ in range(2))
     assert first == again
@@ -104,7 +104,7 @@ def test_the_same_question_has_the_same_answer_and_seeds_differ():
     assert values[0] != values[1]
 
 
-def test_one_heads_matrix_is_the_most_that_exists_at_once():
+def test_only_the_matrix_of_one_head_is_in_memory_at_once():
     task = entropy_length.EntropyTask(
         source=SyntheticSource(SyntheticSpec(heads=8, d=4)), variant="softmax", n=256, longest=256, causal=False, seed=0
     )

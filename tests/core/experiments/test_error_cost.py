@@ -20,7 +20,7 @@ def measured(spec):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_every_round_times_every_point_there_and_back(causal):
+def test_every_round_times_every_point_in_alternating_order(causal):
     words = ("uniform", "softmax", "local~window~4")
     rows = measured(ErrorCostSpec(source=SOURCE, words=words, causal=causal))
     assert [r.word for r in rows[:6]] == [*words, *reversed(words)]
@@ -29,6 +29,6 @@ def test_every_round_times_every_point_there_and_back(causal):
     assert 0 < taken["uniform"] < taken["softmax"]
 
 
-def test_what_cannot_be_causal_is_refused():
+def test_a_non_causal_variant_is_refused_for_causal_timing():
     with pytest.raises(NotCausalError):
         measured(ErrorCostSpec(source=SOURCE, words=("nystrom",), causal=True))

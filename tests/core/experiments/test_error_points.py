@@ -36,14 +36,14 @@ def row(error, *, word="local", head=0, n=8, cost=10, value=4, floor=None, floor
     )
 
 
-def beaten(offer, offers):
+def is_dominated(offer, offers):
     return any(o[0] <= offer[0] and o[1] <= offer[1] and (o[0] < offer[0] or o[1] < offer[1]) for o in offers)
 
 
 @given(OFFERS)
 def test_the_pareto_front_equals_a_brute_force_search(offers):
     finite = [o for o in offers if all(map(math.isfinite, o))]
-    expected = [i for i, o in enumerate(offers) if o in finite and not beaten(o, finite)]
+    expected = [i for i, o in enumerate(offers) if o in finite and not is_dominated(o, finite)]
     front = pareto_front(offers)
     assert sorted(front) == expected
     assert [offers[i][0] for i in front] == sorted(offers[i][0] for i in front)
@@ -56,24 +56,24 @@ def test_heads_and_seeds_become_a_median_and_a_band():
 
 
 @given(st.lists(st.floats(0, allow_infinity=True), min_size=1, max_size=60), st.booleans())
-def test_they_are_numpys_values_of_the_sample(errors, broken):
+def test_quantiles_equal_those_of_numpy(errors, broken):
     errors = [*errors, math.nan] if broken else errors
     [point] = points([row(e, floor=e) for e in errors], "matrix")
     low, middle, high = np.quantile(errors, (0.25, 0.5, 0.75), method="inverted_cdf")
     np.testing.assert_equal((point.low, point.middle, point.high, point.floor), (low, middle, high, middle))
 
 
-def test_one_infinite_head_leaves_the_others_their_median():
+def test_one_infinite_error_does_not_change_the_median():
     [point] = points([row(e) for e in (0.2, math.inf, 0.4)], "matrix")
     assert (point.middle, point.high) == (0.4, math.inf)
 
 
-def test_lengths_words_and_references_stay_apart():
+def test_rows_of_different_lengths_and_words_are_separate_points():
     found = points([row(1), row(2, n=16), row(3, word="local~window~2"), row(4, word="uniform")], "matrix")
     assert [p.middle for p in found] == [1, 2, 3, 4]
 
 
-def test_a_floor_is_the_median_of_the_floors_or_missing():
+def test_the_floor_of_a_point_is_the_median_floor_or_missing():
     floors = [row(1, floor=f, floor_kind=k) for f, k in ((0.3, "keys"), (0.1, "rank"), (0.2, "keys"))]
     [point] = points(floors, "matrix")
     assert (point.floor, point.floor_kind) == (0.2, "keys")
@@ -81,7 +81,7 @@ def test_a_floor_is_the_median_of_the_floors_or_missing():
     assert points([row(1, floor=0.1, floor_kind="keys"), row(1)], "matrix")[0].floor is None
 
 
-def test_the_best_within_a_budget():
+def test_the_best_point_within_a_budget_has_the_lowest_error():
     found = points(
         [
             row(0.1, word="a", cost=9),
@@ -96,7 +96,7 @@ def test_the_best_within_a_budget():
     assert best_within_cost(found, 3) is None
 
 
-def test_a_budget_that_is_a_share_is_of_all_tokens():
+def test_a_fractional_budget_is_a_share_of_all_tokens():
     whole, share, none = points([row(1, value=v, word=f"w~{v}") for v in (4, 0.5, None)], "matrix")
     assert (whole.budget, share.budget, none.budget) == (4, 4, 0)
     assert points([row(1, value=0.5, n=16)], "matrix")[0].budget == 8

@@ -36,15 +36,15 @@ def sweep(source, n, words, **how):
     return [row for task in error.tasks(source, n, words, **how) for row in error.run(task, load=lambda *_: qkv)]
 
 
-def below(rows):
+def rows_below_floor(rows):
     return [r for r in rows if r.floor is not None and math.isfinite(r.matrix) and r.matrix < r.floor - SLACK]
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_on_a_real_head_no_variant_at_any_budget_lies_below_its_floor(causal):
+def test_no_variant_lies_below_its_floor_on_a_real_head(causal):
     rows = sweep(TextSource(TEXT, "minilm", 2), real().n, ALL, head=3, causal=causal)
     assert {r.variant for r in rows} >= {v.key for v in ac.all_variants() if not (causal and v.causal_reason)}
-    assert below(rows) == []
+    assert rows_below_floor(rows) == []
     kinds = {r.floor_kind for r in rows if r.floor is not None and r.floor > 0.05}
     assert kinds == ({"keys"} if causal else {"rank", "keys"})
 
@@ -72,17 +72,17 @@ def test_size_negative_mass_and_hidden_weight_follow_their_definitions():
     step=st.integers(0, 9),
     causal=st.booleans(),
 )
-def test_on_random_inputs_no_variant_lies_below_its_floor(key, n, d, seed, sharpness, kind, step, causal):
+def test_no_variant_lies_below_its_floor_on_random_inputs(key, n, d, seed, sharpness, kind, step, causal):
     spec = SyntheticSpec(kind=kind, n=n, d=2 * d, heads=1, sharpness=sharpness, seed=seed)
     attention = ac.get(key)
     steps = error.budget_variants(attention, n)
     causal = causal and attention.variant.causal_reason is None
     task = ErrorTask(source=SyntheticSource(spec), word=steps[step % len(steps)].word, causal=causal)
-    assert below(error.run(task)) == []
+    assert rows_below_floor(error.run(task)) == []
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_zero_is_the_plain_mean_of_the_values(causal):
+def test_the_uniform_baseline_is_the_mean_of_the_values(causal):
     task = ErrorTask(source=SMALL, word="softmax", head=1, causal=causal, is_uniform=True, with_floors=False)
     [row] = error.run(task)
     qkv = SMALL.load()
@@ -98,7 +98,7 @@ def test_the_zero_is_the_plain_mean_of_the_values(causal):
     assert (row.variant, row.word, row.reference) == ("uniform", "uniform", "softmax")
 
 
-def test_each_measure_by_its_formula():
+def test_each_measure_equals_its_formula():
     [row] = error.run(ErrorTask(source=SMALL, word="linear", head=2))
     qkv = SMALL.load()
     q, k, v = (x[2].double().numpy() for x in (qkv.q, qkv.k, qkv.v))
@@ -118,7 +118,7 @@ def test_each_measure_by_its_formula():
     assert row.multiply_adds == ac.get("linear").cost(20, 8).multiply_adds
 
 
-def test_one_head_costs_its_share_of_heads_that_are_computed_together():
+def test_the_cost_of_coupled_heads_is_divided_among_them():
     rows = error.run(ErrorTask(source=SMALL, word="mla~rank~4"))
     assert {row.multiply_adds for row in rows} == {ac.get("mla", rank=4).cost(20, 8, heads=3).multiply_adds // 3}
 
@@ -138,11 +138,11 @@ def test_reformer_is_compared_with_softmax_of_its_own_logits(causal):
     assert row.reference == "reformer"
     assert row.matrix == pytest.approx(reference.error(own, own_softmax), abs=1e-5)
     assert row.output == pytest.approx(reference.error(own @ v, own_softmax @ v), abs=1e-5)
-    [zero] = error.run(
+    [baseline] = error.run(
         ErrorTask(source=SMALL, word="reformer", head=0, causal=causal, is_uniform=True, with_floors=False)
     )
-    assert zero.reference == "reformer"
-    assert zero.matrix != pytest.approx(row.matrix)
+    assert baseline.reference == "reformer"
+    assert baseline.matrix != pytest.approx(row.matrix)
 
 
 def test_a_random_variant_is_drawn_from_its_seed_and_the_next_ones():
@@ -167,20 +167,20 @@ def test_a_random_variant_is_drawn_from_its_seed_and_the_next_ones():
         ("nonlocal~similarity~concat", 5),
     ],
 )
-def test_what_draws_with_some_settings_only_is_repeated_with_those(word, repeats):
+def test_a_variant_is_repeated_only_with_settings_that_use_random_numbers(word, repeats):
     rows = error.run(ErrorTask(source=SMALL, word=word, head=0))
     assert len(rows) == repeats
     assert (rows[0].seed is None) == (repeats == 1)
 
 
-def test_seeds_beyond_the_last_start_again():
+def test_seeds_beyond_the_last_restart_at_zero():
     high = next(s.high for s in ac.get("bigbird").variant.params.settings() if s.name == "seed")
     seeds = [a.params.seed for a in error.seed_variants(ac.get("bigbird", seed=int(high)))]
     assert seeds == [high, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("key", ["nystrom", "performer", "power_bert", "reformer", "local"])
-def test_one_head_alone_gives_the_row_it_gives_among_all(key):
+def test_a_single_head_gives_the_same_row_as_among_all_heads(key):
     every = error.run(ErrorTask(source=SMALL, word=key))
     assert {r.head for r in every} == {0, 1, 2}
     alone = error.run(ErrorTask(source=SMALL, word=key, head=1))
@@ -194,7 +194,7 @@ def test_budget_values_start_at_zero_if_zero_is_allowed():
     assert {v.key for v in ac.all_variants() if v.budget is not None and v.budget.low == 0} >= {"blocks", "lolcats"}
 
 
-def test_ladders_double_up_to_n_and_keep_the_chosen_value():
+def test_budget_values_double_up_to_n_and_include_the_chosen_value():
     budget = ac.get("local").variant.budget
     assert error.budget_values(budget, 20) == (1, 2, 4, 8, 16, 20)
     assert error.budget_values(budget, 1) == (1,)
@@ -212,7 +212,7 @@ def test_lengths_double_up_to_n(n, stops):
     assert error.doubling_lengths(n) == stops
 
 
-def test_every_variant_shows_early_and_every_value_comes_once():
+def test_every_variant_has_an_early_task_and_no_task_is_repeated():
     words = ["softmax", "local", "nystrom", "linear"]
     found = error.tasks(SMALL, 512, words)
     assert found[0].is_uniform
@@ -221,14 +221,14 @@ def test_every_variant_shows_early_and_every_value_comes_once():
     assert {t.word for t in found[1:]} == {a.word for w in words for a in error.budget_variants(ac.get(w), 512)}
 
 
-def test_what_cannot_be_causal_is_left_out_and_reformer_brings_its_own_zero():
+def test_non_causal_variants_are_left_out_and_reformer_has_its_own_baseline():
     found = error.tasks(SMALL, 20, ["softmax", "nystrom", "reformer"], causal=True)
     assert {ac.from_word(t.word).key for t in found} == {"softmax", "reformer"}
     assert [t.word for t in found if t.is_uniform] == ["softmax", "reformer"]
     assert all(t.causal for t in found)
 
 
-def test_over_length_the_input_is_cut_or_made_longer():
+def test_length_tasks_cut_or_extend_the_input():
     found = error.length_tasks(SMALL, (40, 8), ["local~window~4"], head=0)
     rows = [row for task in found for row in error.run(task)]
     assert [(r.variant, r.n) for r in rows] == [("uniform", 8), ("local", 8), ("uniform", 40), ("local", 40)]

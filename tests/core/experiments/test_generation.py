@@ -9,12 +9,12 @@ from attention_core.experiments.generation import MemoryTask
 from attention_core.registry import recurrent, smaller_caches
 
 
-def held(word, heads=3, d=8, d_v=8):
+def memory_row(word, heads=3, d=8, d_v=8):
     [row] = generation.run(MemoryTask(word=word, heads=heads, d=d, d_v=d_v))
     return row
 
 
-def test_every_variant_with_a_step_is_there():
+def test_recurrent_variants_and_smaller_caches_are_listed():
     keys = {variant.key for variant in recurrent()}
     assert keys >= {"linear", "cosine", "taylor2", "performer", "retention", "deltanet", "gla", "kda", "heavy_hitters"}
     assert {variant.key for variant in smaller_caches()} == {"gqa", "mla", "quantised_keys"}
@@ -24,22 +24,22 @@ def test_every_variant_with_a_step_is_there():
 
 
 @pytest.mark.parametrize(("heads", "d", "d_v"), [(1, 4, 4), (3, 8, 5), (2, 64, 64)])
-def test_states_are_as_large_as_their_mathematics(heads, d, d_v):
+def test_state_sizes_equal_their_formulas(heads, d, d_v):
     pairs = 1 + d + d * (d + 1) // 2
-    assert held("linear", heads, d, d_v).state_bytes == 4 * heads * d * (d_v + 1)
-    assert held("cosine", heads, d, d_v).state_bytes == 4 * heads * (d + 1) * (d_v + 1)
-    assert held("taylor2", heads, d, d_v).state_bytes == 4 * heads * pairs * (d_v + 1)
-    retention = held("retention", heads, d, d_v).state_bytes
+    assert memory_row("linear", heads, d, d_v).state_bytes == 4 * heads * d * (d_v + 1)
+    assert memory_row("cosine", heads, d, d_v).state_bytes == 4 * heads * (d + 1) * (d_v + 1)
+    assert memory_row("taylor2", heads, d, d_v).state_bytes == 4 * heads * pairs * (d_v + 1)
+    retention = memory_row("retention", heads, d, d_v).state_bytes
     assert 0 <= retention - 4 * heads * d * (d_v + 1) <= 4 * heads
     m = 16
-    performer = held(f"performer~features~{m}", heads, d, d_v).state_bytes
+    performer = memory_row(f"performer~features~{m}", heads, d, d_v).state_bytes
     # The sums, one reference per feature, and the directions, which all heads share.
     assert 4 * (heads * m * (d_v + 1) + m * d) <= performer <= 4 * (heads * m * (d_v + 2) + 2 * max(m, d) * d)
 
 
 @pytest.mark.parametrize("word", ["linear", "taylor2", "performer"])
-def test_the_cache_outgrows_the_state_just_there(word):
-    row = held(word)
+def test_the_cache_outgrows_the_state_at_the_reported_length(word):
+    row = memory_row(word)
     token = torch.zeros(1, 3, 1, 8).nbytes * 2
     assert row.token_bytes == token
     n = row.outgrown
@@ -55,8 +55,8 @@ def test_the_cache_outgrows_the_state_just_there(word):
         ("quantised_keys", 3264, 0),
     ],
 )
-def test_smaller_caches_are_as_large_as_their_settings_say(word, once, each):
-    row = held(word)  # 3 heads of 8: a token takes 192 bytes.
+def test_sizes_of_smaller_caches_follow_from_their_settings(word, once, each):
+    row = memory_row(word)  # 3 heads of 8: a token takes 192 bytes.
     assert (row.state_bytes, row.grown_bytes, row.token_bytes) == (once, each, 192)
     if each == 192:
         assert row.outgrown is None
@@ -66,23 +66,23 @@ def test_smaller_caches_are_as_large_as_their_settings_say(word, once, each):
         assert n * 192 > once + n * each
 
 
-def test_heavy_hitters_hold_a_cache_of_fixed_size():
-    row, bits = held("heavy_hitters~recent~5~heavy~3"), 4
+def test_heavy_hitters_have_a_cache_of_fixed_size():
+    row, bits = memory_row("heavy_hitters~recent~5~heavy~3"), 4
     assert row.grown_bytes == 0
     assert row.state_bytes == 3 * 8 * (bits * 16 + 8 + 8)  # Keys and values, received attention, positions.
 
 
-def test_what_is_kept_does_not_grow_with_the_tokens():
+def test_the_state_does_not_grow_with_the_number_of_tokens():
     linear = ac.get("linear")
     decoder, p = linear.variant.decoder, linear.params
     q, k, v = torch.randn(3, 1, 3, 8, generator=torch.Generator().manual_seed(0))
     state = decoder.init_state(q, v, p)
     for _ in range(5):
         _, state = decoder.step(state, q, k, v, p)
-    assert generation._storage_bytes(state) == held("linear").state_bytes
+    assert generation._storage_bytes(state) == memory_row("linear").state_bytes
 
 
-def test_views_of_one_memory_count_once():
+def test_views_of_one_tensor_are_counted_once():
     whole = torch.zeros(10)
     assert generation._storage_bytes((whole[:2], whole[2:], {"more": torch.zeros(3), "none": None})) == 52
 
@@ -97,18 +97,18 @@ def test_views_of_one_memory_count_once():
         ("topk~k~8", 0, 192),
     ],
 )
-def test_other_variants_keep_the_keys_that_later_tokens_need(word, fixed, each):
-    row = held(word)  # 3 heads of 8: a token takes 192 bytes.
+def test_other_variants_cache_the_keys_that_later_tokens_need(word, fixed, each):
+    row = memory_row(word)  # 3 heads of 8: a token takes 192 bytes.
     assert (row.state_bytes, row.grown_bytes) == (fixed, each)
 
 
-def test_needed_keys_are_those_of_a_window():
+def test_local_attention_needs_only_the_keys_of_its_window():
     assert generation.needed_keys(ac.get("local", window=8), 100) == 8
     assert generation.needed_keys(ac.get("local", window=8), 5) == 5
     assert generation.needed_keys(ac.get("softmax"), 100) == 100
 
 
-def test_a_variant_is_cheaper_from_the_length_on_at_which_its_count_stays_below_softmaxs():
+def test_cheaper_from_returns_the_length_from_which_a_variant_costs_less_than_softmax():
     softmax, linear = ac.get("softmax"), ac.get("linear")
     n = generation.cheaper_from(linear, 3, 8)
     ratios = {

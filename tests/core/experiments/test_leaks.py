@@ -8,7 +8,7 @@ from attention_core.experiments import leaks
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 
-def test_each_task_finds_its_variants_own_moves():
+def test_each_task_gives_the_influence_of_its_own_variant():
     source = SyntheticSource(SyntheticSpec(n=16, d=4, heads=2))
     words = ("softmax", "local~window~3", "nystrom~landmarks~4")
     for head in (1, None):

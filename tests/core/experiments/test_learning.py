@@ -28,7 +28,7 @@ def finished(plan):
     return rows, done
 
 
-def test_models_train_in_turn_and_are_tested_at_the_end():
+def test_models_train_alternately_and_are_tested_at_the_end():
     plan = small(seeds=(0, 1), lengths=(24,), more_items=(3, 8))
     rows, tasks = finished(plan)
     assert len(tasks) == learning.total(plan) == 4 * (1 + 3 + 1)
@@ -83,7 +83,7 @@ def test_defaults_come_from_the_task():
     assert learning.plan(["softmax"], task="copying", lengths=[64]).specs[0].model.tokens == 64
 
 
-def test_settings_at_their_defaults_are_left_out_of_the_words():
+def test_variant_words_leave_out_settings_at_their_defaults():
     [first, second] = learning.plan(["linear~feature_map~elu+1", "local~window~8"]).specs
     assert (first.model.word, second.model.word) == ("linear", "local~window~8")
 
@@ -106,12 +106,12 @@ def test_a_given_rate_replaces_the_recorded_one():
         ({"heads": 3}, "cannot be divided evenly"),
     ],
 )
-def test_a_plan_that_is_not_possible_is_refused(settings, reason):
+def test_an_impossible_plan_is_refused(settings, reason):
     with pytest.raises(InputError, match=reason):
         small(**settings)
 
 
-def test_a_hosted_lab_trains_less(monkeypatch):
+def test_a_hosted_lab_allows_fewer_training_steps(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     small(steps=HOSTED.learn_steps)
     with pytest.raises(InputError, match=f"from 1 to {HOSTED.learn_steps}"):
@@ -158,7 +158,7 @@ def test_the_command_prints_a_table_whose_columns_are_aligned(capsys):
         (["--variants", "softmax", "--items", "40"], "Choose a number from 1 to 10"),
     ],
 )
-def test_a_command_that_is_not_possible_ends_with_one_sentence(capsys, arguments, reason):
+def test_an_impossible_command_ends_with_one_error_message(capsys, arguments, reason):
     assert main(["learn", *arguments]) == 2
     captured = capsys.readouterr()
     assert reason in captured.err

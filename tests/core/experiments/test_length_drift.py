@@ -21,7 +21,7 @@ def measured(*, causal=False, longest=40, **settings):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_totals_and_sizes_are_those_of_the_matrices(causal):
+def test_totals_and_sizes_equal_those_of_the_matrices(causal):
     rows = measured(causal=causal)
     assert {row.n for row in rows} == {10, 14, 20, 28, 40}
     for row in rows:
@@ -48,7 +48,7 @@ def test_the_drift_of_equal_tokens_depends_on_the_divisor_only(name, exponent):
         assert fit_power(list(points), list(points.values())).exponent == pytest.approx(exponent, abs=1e-5)
 
 
-def test_rows_without_a_weight_count_as_nothing():
+def test_rows_without_weights_count_as_zero():
     record = from_synthetic(SyntheticSpec(heads=1, d=1, n=4))
     q = torch.tensor([[[1.0], [-1.0], [1.0], [-1.0]]])
     empty = replace(record, q=q, k=torch.ones(1, 4, 1), v=torch.full((1, 4, 1), 3.0))

@@ -8,7 +8,7 @@ from attention_core.experiments.lengths import measured_lengths
 
 
 @given(st.integers(1, 8192))
-def test_lengths_climb_evenly_to_the_longest(longest):
+def test_measured_lengths_increase_evenly_up_to_the_longest(longest):
     rungs = measured_lengths(longest)
     assert rungs[-1] == longest
     assert list(rungs) == sorted(set(rungs))
@@ -20,10 +20,10 @@ def test_lengths_climb_evenly_to_the_longest(longest):
         assert rungs[0] == 16
 
 
-def test_a_long_ladder_doubles():
+def test_measured_lengths_double_over_a_long_range():
     assert measured_lengths(4096) == (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
     assert measured_lengths(64) == (16, 23, 32, 45, 64)
 
 
-def test_both_profiles_measure_thousands_of_tokens():
+def test_both_profiles_allow_at_least_4096_tokens():
     assert min(limits.OWN_MACHINE.sweep_tokens, limits.HOSTED.sweep_tokens) >= 4096

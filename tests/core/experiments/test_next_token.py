@@ -15,7 +15,7 @@ TEXT = "The cat sat on the mat, and the cat slept."
 WORD = "local~window~1"
 
 
-def test_chances_are_those_of_both_models_and_the_row_is_the_one_that_changed_most():
+def test_probabilities_equal_those_of_both_models_and_the_most_changed_row_is_shown():
     loaded = models.load("smollm2")
     ids = loaded.tokenizer.encode(TEXT).ids
     [task] = next_token.tasks(TEXT, WORD, (3, 20), 6)
@@ -41,7 +41,7 @@ def test_chances_are_those_of_both_models_and_the_row_is_the_one_that_changed_mo
     assert row.moved_weight == pytest.approx(max(moved.values()), abs=1e-6)
 
 
-def test_the_mean_has_a_row_and_non_causal_variants_raise():
+def test_uniform_attention_has_equal_weights_and_non_causal_variants_raise():
     [row] = next_token.run(next_token.tasks(TEXT, "uniform", (0,), 4)[0])
     assert row.row_after == pytest.approx([0.25] * 4)
     with pytest.raises(NotCausalError):

@@ -23,7 +23,7 @@ def found(qkv, *, causal=False):
 
 
 @pytest.mark.parametrize("n", [1, 2, 33, 200])
-def test_without_logits_softmaxs_total_is_n_and_relu2_has_none(n):
+def test_softmax_sums_to_n_and_relu2_is_empty_for_zero_logits(n):
     rows = found(record(torch.zeros(1, n, 4), torch.zeros(1, n, 4)))
     assert rows["softmax"].log_z == pytest.approx(math.log(n))
     assert rows["softmax"].empty == 0
@@ -32,7 +32,7 @@ def test_without_logits_softmaxs_total_is_n_and_relu2_has_none(n):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("n", [1, 7, 130])
-def test_totals_follow_their_formulas(n, causal):
+def test_normalizers_equal_their_formulas(n, causal):
     qkv = from_synthetic(SyntheticSpec(n=n, d=16, heads=1, seed=3))
     q, k = qkv.q[0].double().numpy(), qkv.k[0].double().numpy()
     x = q @ k.T / 4
@@ -43,7 +43,7 @@ def test_totals_follow_their_formulas(n, causal):
         np.testing.assert_allclose(z, total, rtol=1e-4, atol=1e-9)
 
 
-def test_both_totals_grow_as_n_for_equal_keys():
+def test_both_normalizers_grow_as_n_for_equal_keys():
     lengths = (16, 64, 256)
     rows = [found(record(torch.ones(1, n, 4), torch.ones(1, n, 4))) for n in lengths]
     for name in normalizer_length.LOG_NORMALIZERS:
@@ -51,14 +51,14 @@ def test_both_totals_grow_as_n_for_equal_keys():
         assert fit.exponent == pytest.approx(1)
 
 
-def test_queries_without_a_total_are_left_out_and_counted():
+def test_queries_without_positive_logits_are_left_out_and_counted():
     q = torch.tensor([[[1.0], [-1.0], [1.0], [1.0]]])
     row = found(record(q, torch.ones(1, 4, 1)))["relu2"]
     assert row.empty == pytest.approx(0.25)
     assert row.log_z == pytest.approx(math.log(4))
 
 
-def test_large_logits_stay_finite():
+def test_normalizers_of_large_logits_stay_finite():
     row = found(record(torch.full((1, 8, 4), 1e3), torch.full((1, 8, 4), 1e3)))
     assert row["softmax"].log_z == pytest.approx(2e6 + math.log(8))
     assert math.isfinite(row["relu2"].log_z)

@@ -24,7 +24,7 @@ def measured(source=SOURCE, *, head=1, word="nystrom~landmarks~6"):
     return run(task)
 
 
-def test_each_row_is_the_error_of_the_variant_so_set():
+def test_each_row_equals_the_error_of_the_variant_with_these_settings():
     rows, qkv = measured(), SOURCE.load()
     softmax = ac.get("softmax").weights(qkv.q[1], qkv.k[1]).double()
     assert [row.iterations for row in rows] == [*range(1, 13), None]
@@ -36,17 +36,17 @@ def test_each_row_is_the_error_of_the_variant_so_set():
         assert row.negative == pytest.approx(float(own.clamp(max=0).abs().sum() / own.abs().sum()), rel=1e-3)
 
 
-def test_iterations_make_the_inverse_better_and_the_exact_one_is_best():
+def test_the_residual_falls_with_iterations_and_is_smallest_for_the_exact_inverse():
     residuals = [row.residual for row in measured()]
     assert all(later <= earlier + 1e-6 for earlier, later in pairwise(residuals[:-1]))
     assert residuals[-1] < 1e-6
 
 
-def test_the_setting_of_the_inverse_changes_nothing():
+def test_the_inverse_settings_of_the_variant_are_ignored():
     assert measured(word="nystrom~landmarks~6~inverse~exact~iterations~3") == measured()
 
 
-def test_on_a_real_head_the_exact_inverse_is_worse_than_stopping_early():
+def test_the_exact_inverse_is_worse_than_few_iterations_on_a_real_head():
     source = TextSource(TEXT, "minilm", 2)
     *iterated, exact = measured(source, head=3, word="nystrom~landmarks~20")
     assert exact.error > 2 * min(row.error for row in iterated)
@@ -54,7 +54,7 @@ def test_on_a_real_head_the_exact_inverse_is_worse_than_stopping_early():
 
 
 @pytest.mark.parametrize("iterations", [0, 1, 4, 9])
-def test_each_direction_is_inverted_as_far_as_the_matrices_say(iterations):
+def test_inverted_shares_equal_those_of_the_iterated_matrices(iterations):
     a = torch.randn(9, 9, generator=torch.Generator().manual_seed(4)).softmax(-1).double()
     *_, v = inverse_steps(a, iterations)
     u, sizes, _ = torch.linalg.svd(a)

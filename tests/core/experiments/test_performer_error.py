@@ -13,7 +13,7 @@ from attention_core.variants.kernel.performer import directions
 SOURCE = SyntheticSource(SyntheticSpec(n=40, heads=2, d=8))
 
 
-def middles(measure, ways, *, factor, causal=False):
+def medians(measure, ways, *, factor, causal=False):
     """Return the median over the seeds for each number of features."""
     found = {}
     for task in performer_error.tasks(SOURCE, head=1, factor=factor, kinds=ways, row_norms="chi", causal=causal):
@@ -22,7 +22,7 @@ def middles(measure, ways, *, factor, causal=False):
 
 
 @pytest.mark.parametrize("factor", [0.1, 1.0])
-def test_the_features_that_effectively_count_are_those_of_the_row_sums(factor):
+def test_the_effective_number_of_features_equals_its_formula(factor):
     """Compare the logarithms with the features themselves, which may overflow for large inputs."""
     q, k = (factor * x for x in SOURCE.load().tensors[:2])
     attention = ac.get("performer", features=16)
@@ -37,7 +37,7 @@ def test_the_features_that_effectively_count_are_those_of_the_row_sums(factor):
     assert 1 <= wanted <= 16
 
 
-def test_few_features_come_first_and_every_way_is_tried_at_each():
+def test_tasks_start_with_few_features_and_try_each_kind():
     tasks = performer_error.tasks(SOURCE, head=0)
     assert [t.params.features for t in tasks] == sorted(t.params.features for t in tasks)
     assert {(t.params.features, t.params.kind, t.params.orthogonal) for t in tasks} == {
@@ -47,27 +47,27 @@ def test_few_features_come_first_and_every_way_is_tried_at_each():
 
 @pytest.mark.parametrize("way", [("positive", False), ("trig", True), ("hyperbolic", True)])
 @pytest.mark.parametrize("measure", ["kernel", "matrix"])
-def test_the_error_falls_as_one_over_the_root_for_small_logits(way, measure):
-    found = middles(measure, [way], factor=0.05)
+def test_the_error_falls_with_the_square_root_of_features_for_small_logits(way, measure):
+    found = medians(measure, [way], factor=0.05)
     slope = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)[0]
     assert -0.62 < slope < -0.4
 
 
-def test_large_logits_drown_the_estimate():
-    small, large = (middles("kernel", [("positive", True)], factor=factor) for factor in (0.05, 4.0))
+def test_the_error_stays_large_for_large_logits():
+    small, large = (medians("kernel", [("positive", True)], factor=factor) for factor in (0.05, 4.0))
     assert large[1024] > 0.5 > 0.1 > small[1024]
     assert large[1024] / large[8] > 3 * small[1024] / small[8]
 
 
-def test_orthogonal_directions_err_less():
+def test_orthogonal_directions_have_a_smaller_error():
     for kind in ("hyperbolic", "trig"):
-        free, orthogonal = (middles("kernel", [(kind, way)], factor=0.05) for way in (False, True))
+        free, orthogonal = (medians("kernel", [(kind, way)], factor=0.05) for way in (False, True))
         assert all(orthogonal[m] < 0.7 * free[m] for m in FEATURE_COUNTS)
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kind", ["positive", "trig", "relu"])
-def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
+def test_the_matrix_error_equals_that_of_the_variant(kind, causal):
     [task] = [
         t
         for t in performer_error.tasks(SOURCE, head=1, causal=causal, kinds=[(kind, True)], seed=3)
@@ -113,7 +113,7 @@ def test_the_kernel_error_weights_all_rows_equally():
     assert performer_error.run(task)[0].kernel == pytest.approx(float(wanted.norm() / (true / largest).norm()))
 
 
-def test_a_long_input_is_measured_at_its_beginning_and_a_seed_near_the_end_goes_on_from_zero():
+def test_a_long_input_is_cut_and_seeds_beyond_the_last_restart_at_zero():
     source = SyntheticSource(SyntheticSpec(n=TOKENS + 20, heads=1, d=4))
     whole = source.load()
     short = ac.inputs.QKV(
@@ -135,7 +135,7 @@ def test_a_long_input_is_measured_at_its_beginning_and_a_seed_near_the_end_goes_
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_a_token_or_two(n):
+def test_inputs_of_one_and_two_tokens_have_finite_errors(n):
     source = SyntheticSource(SyntheticSpec(n=n, heads=1, d=4))
     for task in performer_error.tasks(source, head=0):
         assert all(math.isfinite(row.kernel) and math.isfinite(row.matrix) for row in performer_error.run(task))

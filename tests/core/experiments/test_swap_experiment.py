@@ -36,14 +36,14 @@ def test_a_reading_has_the_losses_of_the_swapped_model(smol):
     assert brief.perplexity == pytest.approx(row.perplexity)
 
 
-def test_a_text_is_cut_at_the_tokens_of_the_task_or_the_limit(smol, monkeypatch):
+def test_a_text_is_cut_to_the_tokens_of_the_task_and_the_limit(smol, monkeypatch):
     [row] = run(ReadingTask(text=TEXT, tokens=5, live=True))
     assert (row.tokens, row.total) == (5, len(smol.tokenizer.encode(TEXT).ids))
     monkeypatch.setattr("attention_core.limits.OWN_MACHINE", replace(ac.limits.OWN_MACHINE, swap_tokens=4))
     assert run(ReadingTask(text=TEXT, tokens=5, live=True))[0].tokens == 4
 
 
-def test_the_copy_test_is_that_of_the_surgery(smol):
+def test_a_copy_task_has_the_losses_of_the_swapped_model(smol):
     [row] = run(CopyTask(word=SINK, layers=(0,), seed=2, period=12, detail=True, live=True))
     with swapped(smol.model, {0: from_word(SINK)}):
         first, second = copy_losses(smol, 12, 2)
@@ -51,7 +51,7 @@ def test_the_copy_test_is_that_of_the_surgery(smol):
     assert (row.first, row.copied) == pytest.approx((float(first.mean()), float(second.mean())), rel=1e-4)
 
 
-def test_how_far_outputs_stray_is_the_mean_over_heads_and_layers():
+def test_the_output_error_is_the_mean_over_heads_and_layers():
     [row] = run(OutputErrorTask(text=TEXT, word=SINK, layers=(3, 7), live=True))
     own, found = from_word(SINK), []
     for qkv in record_layers(TEXT, model="smollm2", layers=(3, 7)):
@@ -63,7 +63,7 @@ def test_how_far_outputs_stray_is_the_mean_over_heads_and_layers():
     assert run(OutputErrorTask(text=TEXT, word="softmax", layers=(3,), live=True))[0].output < 1e-5
 
 
-def test_tasks_read_and_copy_the_model_as_it_is_and_each_variant():
+def test_tasks_read_and_copy_with_the_original_model_and_each_variant():
     found = swap.tasks(TEXT, [SINK, "linear"], (0, 1), seeds=2)
     readings = [(t.word, t.layers) for t in found if isinstance(t, ReadingTask)]
     assert readings == [("softmax", ()), (SINK, (0, 1)), ("linear", (0, 1))]
@@ -90,7 +90,7 @@ def test_layers_are_replaced_from_each_side_up_to_all(count):
     assert copies == single
 
 
-def test_budgets_are_the_ladders_of_the_error_page():
+def test_budget_tasks_use_the_budget_values_of_the_error_experiment():
     found = swap.budget_tasks(TEXT, ["local", "linear", "uniform"], (0,), 12, output_errors=True)
     words = [t.word for t in found if isinstance(t, ReadingTask)]
     assert sorted(words) == sorted(["softmax", "linear", *(f"local~window~{w}" for w in (1, 2, 4, 8, 12)), "local"])
@@ -101,10 +101,10 @@ def test_causal_words_leaves_out_non_causal_variants():
     assert swap.causal_words(["nystrom", "linear", "uniform", SINK]) == ["linear", "uniform", SINK]
 
 
-def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
+def test_recorded_rows_are_returned_for_equal_tasks_and_marked_as_recorded(monkeypatch):
     task = ReadingTask(text=TEXT, word=SINK, layers=(3,), detail=True)
-    copy, stray = CopyTask(word=SINK, layers=(3, 5)), OutputErrorTask(text=TEXT, word=SINK, layers=(3,))
-    rows = [(t, run(replace(t, live=True))[0]) for t in (task, copy, stray)]
+    copy, output_error = CopyTask(word=SINK, layers=(3, 5)), OutputErrorTask(text=TEXT, word=SINK, layers=(3,))
+    rows = [(t, run(replace(t, live=True))[0]) for t in (task, copy, output_error)]
     document = records.to_json(stamp("cpu"), rows)
     json.loads(document)
     monkeypatch.setattr(records, "recorded_document", lambda: records.from_json(document))
@@ -124,7 +124,7 @@ def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     assert run(replace(copy, seed=1))[0].recorded == run(replace(copy, period=12))[0].recorded == ""
 
 
-def test_spans_of_layers_are_unique():
+def test_spans_of_layers_have_unique_names():
     assert [records.span(layers) for layers in ((), (7,), (3, 4, 5), (3, 5), (5, 4))] == [
         "-",
         "7-7",

@@ -29,7 +29,7 @@ WORDS = ("softmax", "linear", "local~window~4")
 
 
 class FakeClock:
-    """A clock on which every call takes the same time, or fails; it runs the calls, so their order is the real one."""
+    """A clock on which every call takes the same time or runs out of memory after some calls."""
 
     def __init__(self, seconds=1e-3, bytes_=100, broken_after=None):
         self.each, self.bytes, self.broken_after = seconds, bytes_, broken_after
@@ -58,7 +58,7 @@ def left_out(rows):
     return [row for row in rows if isinstance(row, Skipped)]
 
 
-def test_every_round_visits_all_lengths_and_turns_the_order_round():
+def test_every_round_measures_all_lengths_and_reverses_the_order_of_variants():
     rows = list(measure(spec(), clock=FakeClock()))
     there, back = list(WORDS), list(reversed(WORDS))
     seen = [(row.round, row.n, row.variant) for row in rows]
@@ -68,7 +68,7 @@ def test_every_round_visits_all_lengths_and_turns_the_order_round():
     assert len(rows) == total(spec())
 
 
-def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
+def test_a_short_call_is_repeated_to_the_minimum_time_and_counted_once():
     clock = FakeClock(seconds=MIN_SAMPLE_SECONDS / 8)
     rows = list(measure(spec(variants=("softmax",), sizes=(8,)), clock=clock))
     assert clock.repeats == [1, 8, 8, 8]
@@ -76,14 +76,14 @@ def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
     assert [row.ms for row in rows] == [MIN_SAMPLE_SECONDS / 8 * 1e3] * 3
 
 
-def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
+def test_a_long_call_is_not_repeated_and_has_few_samples():
     clock = FakeClock(seconds=ENOUGH_SECONDS)
     rows = list(measure(spec(variants=("softmax",), sizes=(8,), rounds=9), clock=clock, max_seconds=100))
     assert clock.repeats == [1] * MIN_SAMPLES
     assert len(rows) == MIN_SAMPLES
 
 
-def test_what_is_left_out_is_said_once_and_stays_out():
+def test_a_variant_predicted_too_slow_is_skipped_at_all_longer_lengths():
     words = ("softmax", "linear")
     # At twice and four times the length, softmax takes 4 and 16 times as long, linear attention 2 and 4 times.
     rows = list(measure(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), max_seconds=5.0))
@@ -103,7 +103,7 @@ def test_a_delay_at_one_length_leaves_no_variant_out():
     assert [row.n for row in samples(rows)] == [8, 16, 32]
 
 
-def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
+def test_predicted_and_actual_lack_of_memory_are_reported_as_reasons():
     rows = list(measure(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), max_bytes=1500))
     assert [row.n for row in left_out(rows)] == [16]
     assert "MiB" in left_out(rows)[0].reason
@@ -113,7 +113,7 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
 
 
 @pytest.mark.parametrize("mode", ["forward", "backward"])
-def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
+def test_an_explicit_mask_that_needs_too_much_memory_is_not_started(mode):
     words = ("softmax", "local", "explicit.local", "fused.local")
     # 1,024² pairs: creating the mask takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
     rows = list(measure(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), max_bytes=30 * 2**20))
@@ -122,14 +122,14 @@ def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
 
 
 @pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "funnel"), ("decode", False, "pooled")])
-def test_a_variant_that_cannot_is_left_out_with_its_reason(mode, causal, left):
+def test_a_variant_that_does_not_support_the_mode_is_skipped_with_its_reason(mode, causal, left):
     rows = list(measure(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
     assert rows[0].variant == left
     assert rows[0].reason
     assert {row.variant for row in rows[1:]} == {"softmax"}
 
 
-def test_real_times_and_counts_on_this_machine():
+def test_real_measurements_have_positive_times_and_expected_counts():
     rows = list(measure(spec(rounds=2)))
     assert all(row.ms > 0 for row in rows)
     softmax = next(row for row in rows if row.variant == "softmax" and row.n == 16)
@@ -140,7 +140,7 @@ def test_real_times_and_counts_on_this_machine():
     assert backward.multiply_adds > 2 * 2 * 8 * 8 * 4
 
 
-def test_the_formula_of_heads_computed_together_is_that_of_all_heads():
+def test_the_predicted_cost_of_coupled_heads_is_that_of_all_heads():
     row = next(measure(spec(variants=("mla~rank~4",), heads=3)))
     assert row.multiply_adds == row.promised > 3 * ac.get("mla", rank=4).cost(row.n, 4).multiply_adds
 
@@ -151,13 +151,13 @@ def test_samples_are_measured_on_demand():
     assert clock.counted == 2
 
 
-def test_a_device_that_is_not_there_is_refused(monkeypatch):
+def test_an_unavailable_device_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(LabError, match="cuda"):
         next(measure(spec(device="cuda")))
 
 
-def test_a_step_of_decoding_is_never_predicted_to_be_too_long():
+def test_decoder_steps_are_not_skipped_for_predicted_time():
     rows = list(
         measure(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), max_seconds=2.0)
     )
@@ -170,7 +170,7 @@ def test_a_step_of_decoding_is_never_predicted_to_be_too_long():
     st.integers(1, 5),
     st.booleans(),
 )
-def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, rounds, causal):
+def test_the_next_sample_depends_only_on_the_rows_so_far(seconds, broken_after, rounds, causal):
     asked = spec(variants=("softmax", "funnel", "linear"), sizes=(8, 16, 32), rounds=rounds, causal=causal)
     clock = FakeClock(seconds, broken_after=broken_after)
     rows = list(measure(asked, clock=clock, max_seconds=4.0, max_bytes=2**30))
@@ -184,7 +184,7 @@ def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, roun
     assert next_sample(asked, rows, max_seconds=4.0, max_bytes=2**30) is None
 
 
-def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_said_once():
+def test_running_out_of_memory_in_a_later_round_ends_that_measurement():
     asked = spec(variants=("softmax", "linear"), rounds=4)
     rows = list(measure(asked, clock=FakeClock()))[:6]  # The first round and two samples of the second.
     lost = next_sample(asked, rows)
@@ -204,7 +204,7 @@ def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_sa
     assert counts == {("softmax", 8): 4, ("softmax", 16): 4, ("linear", 8): 4, ("linear", 16): 1}
 
 
-def came(asked, count, **clock):
+def progress(asked, count, **clock):
     """Return the state of a run after ``count`` samples (None if finished), and the number of samples of a full run."""
     rows = list(measure(asked, clock=FakeClock(**clock), max_seconds=100))
     return unfinished(group_samples(asked, stamp("cpu"), rows[:count])), len(rows)
@@ -214,21 +214,22 @@ def came(asked, count, **clock):
     ("count", "tokens", "rounds"),
     [(0, None, 0), (2, None, 0), (3, 8, 0), (5, 8, 0), (6, 16, 1), (11, 16, 1), (12, 16, 2), (17, 16, 2)],
 )
-def test_a_run_that_was_ended_knows_how_far_it_came(count, tokens, rounds):
-    found, whole = came(spec(), count)
+def test_an_unfinished_run_reports_its_completed_tokens_and_rounds(count, tokens, rounds):
+    found, whole = progress(spec(), count)
     assert whole == 18
     assert (found.tokens, found.rounds) == (tokens, rounds)
 
 
 def test_a_run_with_all_requested_samples_is_finished():
-    assert came(spec(), 18)[0] is None
-    assert came(spec(rounds=9), None, seconds=ENOUGH_SECONDS)[0] is None  # If calls are long, a few of them are enough.
+    assert progress(spec(), 18)[0] is None
+    # If calls are long, a few of them are enough.
+    assert progress(spec(rounds=9), None, seconds=ENOUGH_SECONDS)[0] is None
     # One of the variants has no decoder step.
-    assert came(spec(mode="decode", variants=("softmax", "linear", "nystrom")), None)[0] is None
+    assert progress(spec(mode="decode", variants=("softmax", "linear", "nystrom")), None)[0] is None
     assert not [name for name, each in recorded_runs().items() if unfinished(each)]
 
 
-def test_what_was_left_out_is_not_missing():
+def test_skipped_measurements_do_not_make_a_run_unfinished():
     rows = list(measure(spec(sizes=(8, 16, 32)), clock=FakeClock(broken_after=5)))
     found = group_samples(spec(sizes=(8, 16, 32)), stamp("cpu"), rows)
     assert {left.variant for left in found.left_out}

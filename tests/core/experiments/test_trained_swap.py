@@ -20,14 +20,14 @@ def effects(spec, words, layers):
     return [trained_swap.run(task)[0] for task in trained_swap.tasks(spec, words, layers)]
 
 
-def test_the_same_variant_changes_nothing():
+def test_replacing_a_variant_by_itself_changes_nothing():
     original, same = effects(SPEC, ["softmax"], (0, 1))
     assert (original.layers, same.layers) == ((), (0, 1))
     assert same.loss == pytest.approx(original.loss, abs=1e-6)
     assert same.accuracy == original.accuracy
 
 
-def test_the_unchanged_model_has_the_accuracy_that_training_reports():
+def test_the_unchanged_model_has_the_loss_and_accuracy_of_training():
     [row] = learning.run(learning.TrainTask(spec=SPEC, start=None, until=SPEC.steps))
     [original] = effects(SPEC, [], (0,))
     assert (original.loss, original.accuracy) == (row.row.loss, row.row.accuracy)
@@ -73,7 +73,7 @@ def window(q, k):
         ("local~window~2", (0,), (window, softmax)),
     ],
 )
-def test_a_replacement_gives_the_answers_of_a_plain_forward_pass(word, layers, mixes):
+def test_a_replacement_gives_the_accuracy_of_a_plain_forward_pass(word, layers, mixes):
     row = effects(SPEC, [word], layers)[-1] if layers else effects(SPEC, [], ())[0]
     loss, accuracy = plain(SPEC, mixes)
     assert row.loss == pytest.approx(loss, abs=1e-4)
