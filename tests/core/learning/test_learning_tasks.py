@@ -115,7 +115,7 @@ def test_guessing_reaches_the_chance_level(key):
     assert sum(found) / len(found) == pytest.approx(chance, abs=4 * error)
 
 
-def test_the_chance_level_of_characters_is_that_of_the_most_frequent_one():
+def test_the_chance_level_of_characters_is_the_share_of_the_most_frequent():
     batch = drawn("characters", sequences=500, held_out=True)
     space = characters.ALPHABET.index(" ")
     assert (batch.targets == space).float().mean() == pytest.approx(TASKS["characters"].chance(64, 0), abs=0.02)
@@ -143,23 +143,23 @@ def test_digits_are_grey_images_of_ten_classes():
     assert torch.bincount(classes).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
 
 
-def test_the_text_of_characters_has_only_symbols_of_its_alphabet():
+def test_the_character_corpus_uses_exactly_its_alphabet():
     first, second = characters.corpus()
     assert set(torch.cat([first, second]).tolist()) == set(range(len(characters.ALPHABET)))
 
 
-def test_an_unknown_task_names_the_most_similar_one():
+def test_the_error_for_an_unknown_task_suggests_the_most_similar_task():
     with pytest.raises(InputError, match="Did you mean 'recall'"):
         task("recal")
 
 
 @pytest.mark.parametrize(("length", "items"), [(3, 1), (2000, 4), (32, 0), (32, 11)])
-def test_a_recall_task_that_is_not_possible_is_refused(length, items):
+def test_an_impossible_recall_task_is_refused(length, items):
     with pytest.raises(InputError, match="Choose a"):
         TASKS["recall"].check(length, items)
 
 
-def test_the_bounds_themselves_are_possible():
+def test_tasks_can_be_sampled_at_their_bounds():
     for wanted in TASKS.values():
         for length in (wanted.shortest, min(wanted.longest, 64), wanted.length):
             most = wanted.most_items(length)

@@ -1,4 +1,4 @@
-"""Tests of the command that records runs: tuned rates, what is written, and that a stopped command continues."""
+"""Tests of the command that records runs: tuned rates, the written file, and skipping recorded runs."""
 
 import json
 
@@ -82,7 +82,7 @@ def test_a_task_records_its_claims_and_its_default_selection(task):
     assert {spec.model.task for plan, _matrices in found for spec in plan.specs} == {task}
 
 
-def test_a_new_field_at_its_default_renames_no_run():
+def test_run_names_leave_out_fields_at_their_defaults():
     [spec] = small(seeds=(0,)).specs
     assert recorded_runs.run_name(spec) == "model=(task=recall, word=softmax), length=12, items=2, steps=4, rate=0.01"
     other = small(seeds=(3,), layers=1).specs[0]

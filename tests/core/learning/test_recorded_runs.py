@@ -1,4 +1,4 @@
-"""Tests of recorded training runs: what is written is what is read, and the recorded file is that of its plan."""
+"""Tests of recorded training runs: reading returns the written rows, and the recorded file matches its plan."""
 
 from dataclasses import replace
 from statistics import median
@@ -43,7 +43,7 @@ def finished(plan):
     return rows
 
 
-def test_rows_are_read_as_they_were_written_and_matrices_to_a_level(stored):
+def test_stored_rows_are_exact_and_stored_matrices_accurate_to_half_a_level(stored):
     plan = small(seeds=(0, 1))
     rows = finished(plan)
     found = stored(rows, plan)
@@ -72,7 +72,7 @@ def test_a_task_without_a_file_has_no_runs():
 
 
 WHOLE = ["recall", "copying", "induction", "maximum", "parity", "characters", "digits"]
-"""Tasks whose default selection is recorded; of the other tasks, at most the runs of some variants are."""
+"""Tasks whose default selection is recorded. The other tasks have recorded runs of some variants at most."""
 
 
 def test_only_some_tasks_have_their_default_selection_recorded():
@@ -85,7 +85,7 @@ def test_only_some_tasks_have_their_default_selection_recorded():
 
 
 @pytest.mark.parametrize("task", WHOLE)
-def test_the_recorded_runs_are_those_of_the_default_plan_and_start_untrained(task):
+def test_the_recorded_runs_match_the_default_plan_and_start_untrained(task):
     plan = default_plan(task)
     rows = recorded_runs.recorded_rows(plan)
     assert {row.spec for row in rows} == set(plan.specs)
@@ -104,7 +104,7 @@ def test_tuned_rates_are_read_by_task_and_variant():
     assert rates.rate(ModelSpec(task="recall", word="local~window~3")) == rates.DEFAULT
 
 
-def test_a_model_without_a_tuned_rate_has_that_of_its_variant(monkeypatch):
+def test_a_model_without_a_tuned_rate_uses_the_rate_of_its_variant(monkeypatch):
     monkeypatch.setattr(rates, "tuned_rates", lambda: {"recall": {"linear": 0.1, "linear layers=1 convolution=0": 0.2}})
     rate = lambda **model: rates.rate(ModelSpec(task="recall", word="linear", **model))  # noqa: E731
     assert (rate(), rate(layers=1), rate(layers=1, convolution=0)) == (0.1, 0.1, 0.2)
@@ -128,7 +128,7 @@ def test_training_time_is_estimated_from_recorded_steps():
         assert recorded_runs.estimated_seconds(first) is not None
 
 
-def test_the_time_without_a_part_is_that_of_its_own_recorded_run():
+def test_the_estimated_time_of_a_recorded_model_is_its_recorded_time():
     [spec] = learning.plan(["softmax"], layers=1).specs
     end = next(row.row for row in recorded_runs.recorded_rows(learning.Plan(specs=(spec,))) if row.row.step == 400)
     assert recorded_runs.estimated_seconds(spec) == pytest.approx(end.seconds)
@@ -172,7 +172,7 @@ def test_the_induction_stripe_forms_in_the_second_layer_while_the_task_is_learne
     assert all(layers[1] > 0.9 > layers[0] for step, layers in stripe.items() if step >= learned)
 
 
-def test_on_longer_sequences_rotary_positions_matter_more_than_the_variant():
+def test_rotary_positions_matter_more_than_the_variant_on_longer_sequences():
     found = {}
     for plan in (rotary_plan(), *STUDIES["relu2_longer"]()):
         for row in recorded_runs.recorded_rows(plan):

@@ -1,4 +1,4 @@
-"""Tests of removed parts: what is left of a model, and that a gate that is removed changes nothing any more."""
+"""Tests of removed parts: the remaining model, and attention without its gate."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def model(word="linear", **settings):
     return ModelSpec(task="recall", word=word, **settings)
 
 
-def test_each_part_is_removed_alone():
+def test_each_part_is_removed_separately():
     whole = model("gla", positions="learned", tokens=32)
     found = models_without_parts(whole)
     assert found.keys() == PARTS.keys()
@@ -45,8 +45,8 @@ def test_only_parts_that_a_model_has_are_removed(settings, has):
 
 
 @pytest.mark.parametrize("word", ["gated_deltanet", "gla", "kda", "mesa~decay~0.9", "scalar_decay", "fox"])
-def test_without_its_gate_a_variant_forgets_nothing(word):
-    """The last query reads the first value as well as if no tokens without any key lay between."""
+def test_a_variant_without_its_gate_does_not_forget(word):
+    """Check that tokens whose keys are zero do not change how later queries attend to the first token."""
     attention = ac.from_word(models_without_parts(model(word))["gate"].word)
     generator = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn(1, 1, 24, 8, generator=generator, dtype=torch.float64) for _ in range(3))
@@ -63,13 +63,13 @@ def test_without_its_gate_a_variant_forgets_nothing(word):
     assert not torch.allclose(long[:, :, 16:], found)
 
 
-def test_a_gate_that_is_removed_leaves_the_variant_of_that_name():
+def test_removing_the_gate_gives_the_name_of_the_ungated_variant():
     assert models_without_parts(model("gated_deltanet"))["gate"].word == "deltanet"
     assert models_without_parts(model("gated_deltanet~strength~0.5"))["gate"].word == "deltanet~strength~0.5"
     assert models_without_parts(model("fox"))["gate"].word == "softmax"
 
 
-def test_a_plan_without_parts_trains_each_model_once_and_tests_none(monkeypatch):
+def test_a_plan_with_parts_removed_has_unique_models_and_no_tests(monkeypatch):
     monkeypatch.setattr(rates, "tuned_rates", lambda: {"recall": {"linear convolution=0": 0.5}})
     plan = learning.plan(["gated_deltanet", "deltanet", "linear"], seeds=(0, 1), lengths=(64,), steps=8)
     found = with_parts_removed(plan)

@@ -92,7 +92,7 @@ TRAINED = [
 
 
 @pytest.mark.parametrize(("key", "task"), TRAINED)
-def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seeds(key, task):
+def test_every_variant_trains_and_equal_seeds_give_equal_weights(key, task):
     sizes = {"length": 16, "items": 2} if task == "recall" else {"length": 64, "items": 0}
     spec = spec_of(key, task=task, batch=8, **sizes)
     _, early = train_until(spec, 4)
@@ -108,7 +108,7 @@ def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seed
     assert at.step == 20
 
 
-def test_a_variant_that_cannot_be_causal_names_its_reason_on_a_causal_task_alone():
+def test_a_non_causal_variant_is_refused_on_causal_tasks_only():
     spec = spec_of("nystrom")
     assert refusal(spec.model) == ac.variant("nystrom").causal_reason
     with pytest.raises(InputError, match="Nyström cannot be trained on this task: the landmarks"):
@@ -137,7 +137,7 @@ def test_another_seed_gives_other_weights_and_other_sequences():
     assert not torch.equal(training_batch(first, 0).inputs, training_batch(first, 1).inputs)
 
 
-def test_training_leaves_the_global_random_numbers_alone():
+def test_training_does_not_change_the_global_random_state():
     torch.manual_seed(7)
     wanted = torch.rand(3)
     torch.manual_seed(7)
@@ -164,7 +164,7 @@ def test_a_run_whose_loss_is_not_finite_reports_it():
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_a_short_convolution_starts_as_the_identity_and_sees_its_neighbours_alone(width, causal):
+def test_a_short_convolution_starts_as_the_identity_and_uses_only_its_neighbours(width, causal):
     mix = ShortConvolution(4, width, causal=causal)
     x = torch.randn(2, 9, 4)
     torch.testing.assert_close(mix(x), x)
@@ -193,7 +193,7 @@ def test_a_short_convolution_equals_conv1d_with_its_gradients(n, width, causal):
         torch.testing.assert_close(found, wanted)
 
 
-def test_rotary_positions_rotate_queries_and_keys_and_leave_values():
+def test_rotary_positions_rotate_queries_and_keys_but_not_values():
     spec = spec_of(positions="rotary")
     plain = replace(spec, model=replace(spec.model, positions="none"))
     inputs = training_batch(spec, 0).inputs
@@ -206,7 +206,7 @@ def test_rotary_positions_rotate_queries_and_keys_and_leave_values():
     torch.testing.assert_close(v, own_v)
 
 
-def test_recorded_queries_keys_and_values_are_those_that_the_model_uses():
+def test_queries_keys_and_values_by_layer_are_those_of_the_model():
     spec = spec_of(heads=2)
     model = initial_model(spec)
     inputs = training_batch(spec, 0).inputs
@@ -244,7 +244,7 @@ def test_the_default_model_is_tiny():
     assert 35_000 < sum(parameter.numel() for parameter in model.parameters()) < 50_000
 
 
-def test_the_accuracy_counts_positions_with_a_target_alone_and_no_infinite_logits():
+def test_the_accuracy_counts_only_positions_with_a_target_and_finite_logits():
     logits = torch.tensor([[[2.0, 1.0], [0.0, 1.0], [3.0, 0.0], [math.inf, 0.0]]])
     batch = Batch(inputs=torch.zeros(1, 4, dtype=torch.long), targets=torch.tensor([[0, IGNORED, 1, 0]]))
     loss, accuracy = evaluate(lambda inputs: logits, batch)
@@ -294,7 +294,7 @@ def with_random_tensors(attention, q, tokens):
 @pytest.mark.parametrize(
     "word", [*LEARNED, "deltanet~keys~exact", "synthesizer~kind~random", "linformer~share~False", "pooled~pool~conv"]
 )
-def test_with_learned_tensors_the_algorithm_the_matrix_and_the_definition_agree(word, n, causal):
+def test_algorithm_matrix_and_definition_agree_with_learned_tensors(word, n, causal):
     attention = ac.registry.from_word(word)
     if causal and attention.variant.causal_reason is not None:
         causal = False
@@ -309,7 +309,7 @@ def test_with_learned_tensors_the_algorithm_the_matrix_and_the_definition_agree(
 
 
 @pytest.mark.parametrize("word", [key for key in LEARNED if ac.variant(key).decoder is not None])
-def test_a_recurrent_variant_takes_the_learned_tensors_of_each_token_when_it_runs_token_by_token(word):
+def test_a_recurrent_decoder_uses_the_learned_tensors_of_each_token(word):
     attention = ac.get(word)
     q, k, v = torch.randn(3, 1, 2, 70, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     trained = with_random_tensors(attention, q, 70)
@@ -335,7 +335,7 @@ def test_a_recurrent_variant_takes_the_learned_tensors_of_each_token_when_it_run
         ("linformer~share~False", ["E", "F"]),
     ],
 )
-def test_a_model_trains_what_its_variant_declares_unless_it_is_fixed_or_set(word, names):
+def test_a_model_trains_only_the_parameters_that_its_variant_and_settings_declare(word, names):
     task = "digits" if word.startswith("linformer") else "recall"
     spec = spec_of(word, task=task).model
     own = {name.split(".")[-1] for name, _ in TinyModel(spec).named_parameters() if ".learned.weights." in name}
@@ -345,7 +345,7 @@ def test_a_model_trains_what_its_variant_declares_unless_it_is_fixed_or_set(word
     assert replace(spec, fixed=True).fixed == bool(names)
 
 
-def test_the_learned_parts_of_a_token_follow_the_token_and_those_of_a_head_differ_by_head():
+def test_learned_strengths_depend_on_their_token_and_differ_between_heads():
     spec = spec_of("gated_deltanet", heads=2)
     layer = initial_model(spec).layers[0]
     for parameter in layer.learned.parameters():
@@ -390,7 +390,7 @@ def test_a_learned_number_acts_as_the_setting_of_that_value(word, learned, same)
 
 
 @pytest.mark.parametrize("word", ["additive", "synthesizer", "synthesizer~kind~random", "linformer", "pooled", "path"])
-def test_a_tensor_of_zeros_leaves_matrices_and_directions_as_they_are(word):
+def test_a_learned_tensor_of_zeros_does_not_change_the_output(word):
     attention = ac.registry.from_word(word)
     q, k, v = torch.randn(3, 1, 2, 20, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
     zeros = {
