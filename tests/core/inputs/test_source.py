@@ -28,12 +28,12 @@ def test_a_causal_model_is_sliced_and_read_at_most_twice():
     assert set(counting.asked) == {None, 1200}
     for n, record in found.items():
         assert record.n == n
-        alone = source.load(n)
-        torch.testing.assert_close(record.q, alone.q, atol=1e-3, rtol=1e-3)
-        assert record.tokens == alone.tokens
+        direct = source.load(n)
+        torch.testing.assert_close(record.q, direct.q, atol=1e-3, rtol=1e-3)
+        assert record.tokens == direct.tokens
 
 
-def test_a_model_that_reads_both_ways_reads_each_beginning_anew():
+def test_a_bidirectional_model_reads_each_length_separately():
     source = TextSource(LONG, "minilm", 2)
     record = source.at_length(24, 64, load)
     assert (record.n, record.tokens[-1]) == (24, "[SEP]")
@@ -57,14 +57,14 @@ def test_an_upload_is_sliced():
         (SyntheticSource(SyntheticSpec(n=8, d=128, heads=16)), 2048),
     ],
 )
-def test_reach_is_the_texts_length_or_a_bound(source, most, monkeypatch):
+def test_max_tokens_is_the_length_of_the_text_or_a_limit(source, most, monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     record = source.load()
     assert source.max_tokens(record) == most
     assert source.at_length(most, most, load).n == most
 
 
-def test_seeds_count_from_the_sources_own():
+def test_seeds_count_from_the_seed_of_the_source():
     found = SyntheticSource(SyntheticSpec(seed=7)).reseeded(3)
     assert [(seed, source.spec.seed) for seed, source in found] == [(7, 7), (8, 8), (9, 9)]
     text = TextSource("a")
@@ -77,17 +77,17 @@ TEXT = TextSource("one two three", "minilm", 4)
 
 
 @pytest.mark.parametrize("source", [TEXT, SYNTHETIC])
-def test_the_python_of_a_source_makes_it_again(source):
+def test_the_code_of_a_source_recreates_it(source):
     assert eval(source.code, {"ac": attention_core}) == source
 
 
-def test_the_python_of_a_file_reads_it_again(tmp_path, monkeypatch):
+def test_the_code_of_an_upload_reads_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "your-file.npz").write_bytes(UPLOAD.data)
     assert eval(UPLOAD.code, {"ac": attention_core}) == UPLOAD
 
 
-def test_a_text_has_the_layers_of_its_model_and_anything_else_one():
+def test_a_text_has_the_layers_of_its_model_and_other_sources_have_one():
     assert (TEXT.layer_count, SYNTHETIC.layer_count, UPLOAD.layer_count) == (6, 1, 1)
     records = TEXT.layers(load)
     assert len(records) == 6
@@ -98,12 +98,12 @@ def test_a_text_has_the_layers_of_its_model_and_anything_else_one():
     assert torch.equal(only.q, SYNTHETIC.load().q)
 
 
-def test_what_is_made_written_and_trained():
+def test_sources_report_is_generated_is_text_and_may_be_trained():
     found = [(source.is_generated, source.is_text, source.may_be_trained) for source in (TEXT, SYNTHETIC, UPLOAD)]
     assert found == [(False, True, True), (True, False, False), (False, False, True)]
 
 
-def test_rope_is_the_models_or_the_specs_and_of_a_file_unknown():
+def test_rope_comes_from_the_model_or_the_spec_and_uploads_have_none():
     assert TEXT.rope is None
     assert TextSource("a", "smollm2").rope == Rope(base=100_000.0, halves=True)
     assert SYNTHETIC.rope == Rope(base=10_000.0, halves=False)
@@ -111,7 +111,7 @@ def test_rope_is_the_models_or_the_specs_and_of_a_file_unknown():
     assert UPLOAD.rope is None
 
 
-def test_another_length_is_told_as_it_is_read():
+def test_the_lengths_notice_depends_on_the_kind_of_source():
     causal = TextSource("one two three", "smollm2")
     found = {source: str(source.lengths_notice(source.load())) for source in (TEXT, causal, SYNTHETIC, UPLOAD)}
     assert "bidirectional" in found[TEXT]

@@ -54,7 +54,7 @@ def test_sharpness_multiplies_the_logits(key):
     rope=st.booleans(),
     seed=st.integers(0, 2**63 - 1),
 )
-def test_every_kind_at_every_size_is_a_complete_record(key, n, d, heads, rope, seed):
+def test_every_kind_gives_a_complete_and_reproducible_record_at_every_size(key, n, d, heads, rope, seed):
     before = torch.get_rng_state()
     spec = SyntheticSpec(kind=key, n=n, d=d, heads=heads, rope=rope, seed=seed)
     qkv, again = from_synthetic(spec), from_synthetic(spec)
@@ -96,7 +96,7 @@ def test_the_needle_gets_most_mass_at_every_length(n):
     assert where <= n // 2
 
 
-def test_losing_the_needle_is_losing_the_output():
+def test_the_output_changes_strongly_without_the_needle():
     spec = SyntheticSpec(kind="needle", n=256)
     qkv, matrix = from_synthetic(spec), weights(spec)
     lost = matrix.clone()
@@ -106,7 +106,7 @@ def test_losing_the_needle_is_losing_the_output():
 
 
 @pytest.mark.parametrize("n", [12, 200])
-def test_needle_without_its_key_leaves_noise(n):
+def test_attention_without_the_needle_is_nearly_uniform(n):
     qkv = from_synthetic(SyntheticSpec(kind="needle", n=n))
     hay = torch.arange(n) != qkv.tokens.index("needle")
     rest = logits(qkv)[..., hay].softmax(-1)
@@ -114,7 +114,7 @@ def test_needle_without_its_key_leaves_noise(n):
 
 
 @pytest.mark.parametrize(("d", "expected"), [(32, 4), (4, 4), (3, 3)])
-def test_low_rank_logits_have_the_rank_they_claim(d, expected):
+def test_low_rank_logits_have_rank_four_or_less(d, expected):
     qkv = from_synthetic(SyntheticSpec(kind="low_rank", n=60, d=d))
     found = torch.linalg.matrix_rank(logits(qkv), rtol=1e-5)
     assert found.tolist() == [expected] * 4
@@ -122,7 +122,7 @@ def test_low_rank_logits_have_the_rank_they_claim(d, expected):
 
 
 @pytest.mark.parametrize(("key", "groups"), [("block_topics", 8), ("clustered", 8)])
-def test_tokens_of_a_group_attend_to_their_own(key, groups):
+def test_tokens_of_a_group_attend_mostly_to_their_group(key, groups):
     spec = SyntheticSpec(kind=key, n=120)
     letters = [token[0] for token in from_synthetic(spec).tokens]
     same = torch.tensor([[a == b for b in letters] for a in letters])
@@ -146,7 +146,7 @@ def test_labels_count_within_a_topic():
     assert tokens[:6] == ("A0", "A1", "A2", "B0", "B1", "C0")
 
 
-def test_labels_are_positions_elsewhere():
+def test_labels_without_topics_are_positions():
     assert from_synthetic(SyntheticSpec(n=13)).tokens[12] == "t12"
 
 
@@ -156,7 +156,7 @@ def test_local_correlation_keeps_mass_near_the_diagonal():
     assert mass_within(local, 8) > 0.4
 
 
-def test_neighbours_correlate_as_the_bell_says():
+def test_neighbours_correlate_as_a_gaussian_of_their_distance():
     k = from_synthetic(SyntheticSpec(n=2000, heads=8)).k.double()
     correlation = [float((k[:, lag:] * k[:, : 2000 - lag]).mean() / k.square().mean()) for lag in (2, 8, 30)]
     # 0.8 exp(-lag² / (4 · 4²)): a Gaussian of standard deviation 4 correlated with itself, times the share without
@@ -165,7 +165,7 @@ def test_neighbours_correlate_as_the_bell_says():
     assert correlation == pytest.approx(expected, abs=0.03)
 
 
-def test_periodic_mass_sits_on_multiples_of_sixteen():
+def test_periodic_attention_is_on_multiples_of_sixteen():
     matrix = weights(SyntheticSpec(kind="periodic", n=160))
     position = torch.arange(160)
     alike = (position[:, None] - position) % 16 == 0
@@ -173,7 +173,7 @@ def test_periodic_mass_sits_on_multiples_of_sixteen():
     assert mass_within(matrix, 8) < 0.2
 
 
-def test_heavy_tail_has_outliers_that_gaussian_has_not():
+def test_heavy_tail_has_larger_outliers_than_gaussian():
     def largest(key):
         norm = from_synthetic(SyntheticSpec(kind=key, n=500)).k.norm(dim=-1)
         return float(norm.max() / norm.median())
@@ -198,7 +198,7 @@ def test_gaussian_values_do_not_follow_the_keys():
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 32])
-def test_rotary_products_depend_on_distance_alone(d):
+def test_rotary_products_depend_only_on_the_distance(d):
     q, k = torch.randn(2, 1, d, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     product = rotary(q.expand(50, d)) @ rotary(k.expand(50, d)).mT
     for offset in range(-49, 50):
@@ -208,7 +208,7 @@ def test_rotary_products_depend_on_distance_alone(d):
     assert d == 1 or float(product.std()) > 0.01
 
 
-def test_rotary_turns_pairs_by_the_papers_angles():
+def test_rotary_rotates_pairs_by_the_angles_of_the_paper():
     x = torch.randn(7, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     pairs = torch.view_as_complex(x.reshape(7, 3, 2))
     angle = torch.arange(7)[:, None] * 10_000.0 ** (-2 * torch.arange(3, dtype=torch.float64) / 6)
@@ -217,10 +217,10 @@ def test_rotary_turns_pairs_by_the_papers_angles():
 
 
 def test_rope_makes_attention_depend_on_position():
-    plain, turned = (from_synthetic(SyntheticSpec(kind="gaussian", n=20, rope=rope)) for rope in (False, True))
-    assert torch.allclose(plain.k.norm(dim=-1), turned.k.norm(dim=-1), atol=1e-4)
-    assert torch.allclose(plain.k[:, 0], turned.k[:, 0], atol=1e-6)
-    assert not torch.allclose(plain.k[:, 5], turned.k[:, 5], atol=0.1)
+    plain, rotated = (from_synthetic(SyntheticSpec(kind="gaussian", n=20, rope=rope)) for rope in (False, True))
+    assert torch.allclose(plain.k.norm(dim=-1), rotated.k.norm(dim=-1), atol=1e-4)
+    assert torch.allclose(plain.k[:, 0], rotated.k[:, 0], atol=1e-6)
+    assert not torch.allclose(plain.k[:, 5], rotated.k[:, 5], atol=0.1)
 
 
 def test_causal_is_passed_on():
@@ -253,20 +253,20 @@ def test_default_kind_is_structured_and_first():
         ({"n": 65_536, "d": 64, "heads": 32}, "the product is at most"),
     ],
 )
-def test_bad_numbers_get_one_sentence(wrong, words):
+def test_invalid_settings_are_refused_with_one_sentence(wrong, words):
     with pytest.raises(InputError) as error:
         from_synthetic(SyntheticSpec(**wrong))
     assert words in str(error.value)
     assert str(error.value).endswith((".", "?"))
 
 
-def test_hosted_servers_allow_less(monkeypatch):
+def test_hosted_servers_allow_fewer_tokens(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert from_synthetic(SyntheticSpec(n=current().synthetic_tokens, d=2, heads=1)).n == current().synthetic_tokens
     with pytest.raises(InputError, match="from 1 to 16384"):
         from_synthetic(SyntheticSpec(n=20_000, d=2, heads=1))
 
 
-def test_sharpness_zero_is_uniform():
+def test_sharpness_zero_gives_uniform_attention():
     matrix = weights(SyntheticSpec(n=9, sharpness=0.0))
     torch.testing.assert_close(matrix, torch.full_like(matrix, 1 / 9))

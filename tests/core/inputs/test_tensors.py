@@ -18,7 +18,7 @@ from attention_core.inputs import TensorSource, from_model, from_upload, to_npz
 ARRAYS = np.random.default_rng(0).normal(size=(3, 2, 24, 8))
 
 
-def test_arrays_and_tensors_of_any_float_type_make_the_record_of_an_upload():
+def test_a_record_from_tensors_equals_its_upload():
     q, k, v = ARRAYS
     made = QKV.from_tensors(q, torch.tensor(k, requires_grad=True), v.astype(np.float32), tokens=range(24), causal=True)
     read = from_upload(to_npz(made), "file")
@@ -53,7 +53,7 @@ def test_a_record_is_a_copy_and_takes_one_head_or_a_batch_of_one():
         (lambda q: q[..., :5], ShapeError, "do not match"),
     ],
 )
-def test_what_is_no_input_is_refused_in_a_sentence(change, error, sentence):
+def test_invalid_tensors_are_refused(change, error, sentence):
     with pytest.raises(error, match=sentence):
         QKV.from_tensors(change(ARRAYS[0]), ARRAYS[1], ARRAYS[2])
     with pytest.raises(ShapeError, match="token labels"):
@@ -73,7 +73,7 @@ def test_sources_are_equal_if_their_tensors_labels_and_mask_are():
     assert len({one, *others}) == 5
 
 
-def test_experiments_and_claims_take_tensors():
+def test_experiments_and_claims_accept_tensors():
     source = TensorSource.of(*ARRAYS)
     assert source.load(5).n == 5
     [row, _] = error.run(error.ErrorTask(source=source, word="softmax"))
@@ -105,7 +105,7 @@ def tokenizer():
     return PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
 
 
-def test_a_loaded_model_gives_the_queries_and_keys_that_it_attends_with(model, tokenizer):
+def test_from_model_returns_the_queries_and_keys_of_the_attention(model, tokenizer):
     model.transformer.h[0].eval()
     before = model.config._attn_implementation
     record = from_model(model, tokenizer, TEXT, layer=1)
@@ -133,7 +133,7 @@ def test_a_layer_that_does_not_exist_and_a_model_without_attention_are_refused(m
         from_model(MambaModel(MambaConfig(hidden_size=8, num_hidden_layers=1, vocab_size=8)), tokenizer, TEXT)
 
 
-def test_html_shows_a_record_without_markup_of_its_origin():
+def test_html_escapes_the_name_of_a_record():
     assert "&lt;b&gt;" in QKV.from_tensors(*ARRAYS, name="<b>")._repr_html_()
 
 

@@ -23,7 +23,7 @@ def sentences(qkv):
     return [str(notice) for notice in qkv.notices]
 
 
-def test_a_sentence_through_minilm():
+def test_a_sentence_in_minilm_has_the_expected_tokens_and_shapes():
     qkv = from_text(SENTENCE, layer=3)
     assert qkv.tokens == ("[CLS]", "The", "unbelievable", "Café", "costs", "42", "dollars", ".", "[SEP]")
     assert qkv.special == (True, *[False] * 7, True)
@@ -33,7 +33,7 @@ def test_a_sentence_through_minilm():
     assert (qkv.causal, qkv.scale, qkv.origin, qkv.notices) == (False, pytest.approx(32**-0.5), "minilm layer 3", ())
 
 
-def test_a_sentence_through_smollm2():
+def test_a_sentence_in_smollm2_has_the_expected_tokens_and_shapes():
     qkv = from_text(SENTENCE, model="smollm2", layer=29)
     assert qkv.tokens == ("The", "unbelie", "vable", "Caf", "é", "costs", "␣", "4", "2", "dollars", ".")
     assert not any(qkv.special)
@@ -45,24 +45,24 @@ def test_a_sentence_through_smollm2():
 
 
 @pytest.mark.parametrize("model", KEYS)
-def test_one_layer_is_the_same_alone_and_among_all(model):
+def test_a_single_layer_equals_the_same_layer_among_all_layers(model):
     every = record_layers(SENTENCE, model=model)
     assert len(every) == models.layer_count(model)
     for layer in (0, len(every) - 1):
-        alone = from_text(SENTENCE, model=model, layer=layer)
-        assert alone.origin == every[layer].origin
-        for mine, theirs in ((alone.q, every[layer].q), (alone.k, every[layer].k), (alone.v, every[layer].v)):
+        single = from_text(SENTENCE, model=model, layer=layer)
+        assert single.origin == every[layer].origin
+        for mine, theirs in ((single.q, every[layer].q), (single.k, every[layer].k), (single.v, every[layer].v)):
             assert torch.equal(mine, theirs)
     backwards = record_layers(SENTENCE, model=model, layers=(2, 1))
     assert [qkv.origin for qkv in backwards] == [every[2].origin, every[1].origin]
     assert not torch.equal(every[1].q, every[2].q)
 
 
-def test_a_reading_holds_keys_and_values_once_for_the_heads_that_share_them():
-    held = read(SENTENCE, model="smollm2")
-    assert held.nbytes == len(held) * held[0].n * (9 + 3 + 3) * 64 * 4
+def test_a_reading_stores_shared_keys_and_values_once():
+    reading = read(SENTENCE, model="smollm2")
+    assert reading.nbytes == len(reading) * reading[0].n * (9 + 3 + 3) * 64 * 4
     with pytest.raises(InputError, match=r"SmolLM2-135M has no layer 30\. Choose a layer from 0 to 29"):
-        held[30]
+        reading[30]
 
 
 def test_records_can_be_differentiated():
@@ -73,9 +73,9 @@ def test_records_can_be_differentiated():
 
 
 @pytest.mark.parametrize("model", KEYS)
-def test_threads_with_different_texts_do_not_mix(model):
+def test_threads_with_different_texts_get_their_own_records(model):
     texts = [f"{word} walked home alone." for word in ("She", "The old clockmaker", "Nobody in the town ever")]
-    alone = [from_text(text, model=model, layer=1) for text in texts]
+    expected = [from_text(text, model=model, layer=1) for text in texts]
     start = threading.Barrier(len(texts))
 
     def work(text):
@@ -83,7 +83,7 @@ def test_threads_with_different_texts_do_not_mix(model):
         return [from_text(text, model=model, layer=1) for _ in range(8)]
 
     with ThreadPoolExecutor(len(texts)) as pool:
-        for mine, runs in zip(alone, pool.map(work, texts), strict=True):
+        for mine, runs in zip(expected, pool.map(work, texts), strict=True):
             for run in runs:
                 assert run.tokens == mine.tokens
                 torch.testing.assert_close(run.q, mine.q)
@@ -97,7 +97,7 @@ def test_blank_text_is_refused(model, text):
 
 
 @pytest.mark.parametrize("text", ["\x00", "\u200d\u202e", "\ufe0f"])
-def test_text_without_anything_the_model_reads_is_refused(text):
+def test_text_without_any_tokens_of_the_model_is_refused(text):
     with pytest.raises(InputError, match="MiniLM-L6 finds no tokens"):
         from_text(text)
 
@@ -119,7 +119,7 @@ def test_text_without_anything_the_model_reads_is_refused(text):
         ("<|im_end|>", ("<|im_end|>",), (0,)),
     ],
 )
-def test_labels_of_bytes(text, tokens, groups):
+def test_labels_of_byte_tokens_are_readable(text, tokens, groups):
     qkv = from_text(text, model="smollm2")
     assert qkv.tokens == tokens
     assert qkv.groups == groups
@@ -137,19 +137,19 @@ def test_a_text_with_split_characters_reports_how_their_tokens_are_labelled():
     assert from_text("ok · ok", model="smollm2").notices == ()
 
 
-def test_pieces_of_a_word_and_of_a_character_in_minilm():
+def test_pieces_of_a_word_and_of_a_character_are_labelled_in_minilm():
     qkv = from_text("unbelievably 한")
     assert qkv.tokens == ("[CLS]", "un", "bel", "ie", "va", "bly", "한", "·", "·", "[SEP]")
     assert qkv.groups == (0, 1, 2, 3, 4, 5, 6, 6, 6, 9)
 
 
-def test_a_piece_across_two_characters_is_labelled_by_what_it_adds():
+def test_a_piece_across_two_characters_is_labelled_with_the_new_character():
     labels, groups = label_pieces("你好", [(0, 1), (0, 2), (1, 2)], ["", "", ""])
     assert labels == ("你", "好", "·")
     assert groups == (0, 0, 0)
 
 
-def test_a_piece_that_stands_for_no_text_keeps_the_tokenizers_name():
+def test_a_piece_without_text_keeps_the_name_of_the_tokenizer():
     assert label_pieces("a", [(0, 0), (0, 1), (1, 1)], ["<s>", "", "</s>"]) == (("<s>", "a", "</s>"), (0, 1, 2))
     assert readable(" the ") == "the"
     assert readable("  ") == "␣␣"
@@ -166,14 +166,14 @@ def test_unknown_tokens_are_counted_in_a_notice():
     assert "“钥” is called “钥₂”" in str(split)
 
 
-def test_half_characters_are_replaced_with_a_notice():
+def test_incomplete_characters_are_replaced_with_a_notice():
     qkv = from_text("a \ud800 b", model="smollm2")
     assert qkv.tokens == ("a", "␣", "�", "b")
     assert "incomplete characters" in sentences(qkv)[0]
 
 
 @pytest.mark.parametrize(("model", "kept"), [("minilm", 512), ("smollm2", 1024)])
-def test_a_long_text_is_cut_with_a_notice_that_says_where(model, kept):
+def test_a_long_text_is_cut_with_a_notice_of_its_last_words(model, kept):
     qkv = from_text(LONG, model=model)
     assert qkv.n == kept < qkv.total_tokens
     (notice,) = sentences(qkv)
@@ -187,7 +187,7 @@ def test_a_long_text_is_cut_with_a_notice_that_says_where(model, kept):
 
 
 @pytest.mark.parametrize("room", [3, 4, 17])
-def test_a_cut_keeps_what_the_tokenizers_own_truncation_keeps(room):
+def test_a_cut_text_has_the_tokens_of_the_tokenizer_truncation(room):
     loaded = models.load("minilm")
     tokenizer = type(loaded.tokenizer).from_str(loaded.tokenizer.to_str())
     tokenizer.enable_truncation(room)
@@ -197,20 +197,20 @@ def test_a_cut_keeps_what_the_tokenizers_own_truncation_keeps(room):
     assert [label.lower() for label in qkv.tokens[1:-1]] == tokenizer.encode(LONG).tokens[1:-1]
 
 
-def test_a_causal_model_sees_the_same_beginning_whatever_follows():
+def test_a_causal_model_gives_the_same_first_tokens_for_any_continuation():
     short, long = (from_text(LONG, model="smollm2", layer=2, max_tokens=n) for n in (16, 24))
     torch.testing.assert_close(short.q, long.q[:, :16], atol=1e-4, rtol=1e-4)
     assert short.tokens == long.tokens[:16]
 
 
-def test_the_profiles_bound_holds(monkeypatch):
+def test_a_text_is_cut_at_the_limit_of_the_profile(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert from_text(LONG, model="smollm2").n == limits.HOSTED.matrix_tokens
     assert from_text(4 * LONG, model="smollm2", max_tokens=10**9).n == limits.HOSTED.sweep_tokens
 
 
 @pytest.mark.parametrize("max_tokens", [2, 0, -5])
-def test_too_little_room_is_refused(max_tokens):
+def test_a_limit_of_fewer_than_three_tokens_is_refused(max_tokens):
     with pytest.raises(InputError, match="at least 3"):
         from_text("A word.", max_tokens=max_tokens)
 
@@ -223,7 +223,7 @@ def test_a_layer_out_of_bounds_is_refused(layer):
 
 @pytest.mark.parametrize("model", KEYS)
 @pytest.mark.parametrize("character", ["a", "é ", "你", "🦆", "\n.", "\u202e!"])
-def test_a_hundred_thousand_characters(model, character):
+def test_a_text_of_a_hundred_thousand_characters_is_cut_with_a_notice(model, character):
     text = (character * 100_000)[:100_000]
     qkv = from_text(text, model=model, max_tokens=64)
     assert 3 <= qkv.n <= 64
@@ -232,7 +232,7 @@ def test_a_hundred_thousand_characters(model, character):
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(codec=None), min_size=1, max_size=40))
-def test_any_text_becomes_a_record_or_one_sentence(text):
+def test_any_text_gives_a_record_or_an_error_in_one_sentence(text):
     try:
         qkv = from_text(text)
     except InputError as error:
@@ -249,7 +249,7 @@ def test_any_text_becomes_a_record_or_one_sentence(text):
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(codec=None), min_size=1, max_size=40))
-def test_any_characters_have_labels_in_bytes(text):
+def test_any_characters_have_printable_labels_in_smollm2(text):
     try:
         qkv = from_text(text, model="smollm2")
     except InputError:

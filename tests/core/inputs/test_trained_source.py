@@ -28,7 +28,7 @@ RUNS = [
 ]
 
 
-def hooked(source):
+def tensors_from_hooks(source):
     """Return the queries, keys and values of each layer, computed from the outputs of the model's own projections."""
     spec = source.spec
     model = train.initial_model(spec)
@@ -39,10 +39,10 @@ def hooked(source):
         last.register_forward_hook(lambda _module, _inputs, output: seen.append(output[0]))
     with torch.no_grad():
         model(sequence_of(spec, source.sequence).inputs)
-    return [[turned(each, spec, rotates=i < 2) for i, each in enumerate(out.chunk(3, -1))] for out in seen]
+    return [[projection_by_head(each, spec, rotates=i < 2) for i, each in enumerate(out.chunk(3, -1))] for out in seen]
 
 
-def turned(x, spec, *, rotates):
+def projection_by_head(x, spec, *, rotates):
     """Return a projection ``[n, H d]`` as ``[H, n, d]``, rotated by complex numbers if the model uses RoPE."""
     x = torch.stack(x.split(spec.model.width // spec.model.heads, -1))
     if not rotates or spec.model.positions != "rotary":
@@ -55,9 +55,9 @@ def turned(x, spec, *, rotates):
 
 @pytest.mark.parametrize("words", RUNS, ids=lambda words: words[0])
 @pytest.mark.parametrize("sequence", [0, 7])
-def test_queries_keys_and_values_are_those_of_a_forward_pass_with_hooks(words, sequence):
+def test_queries_keys_and_values_equal_those_of_a_hooked_forward_pass(words, sequence):
     source = TrainedSource.of(*words, sequence=sequence)
-    expected = hooked(source)
+    expected = tensors_from_hooks(source)
     assert len(expected) == source.layer_count
     for layer, tensors in enumerate(expected):
         record = source.at_layer(layer).load()
@@ -69,7 +69,7 @@ def test_queries_keys_and_values_are_those_of_a_forward_pass_with_hooks(words, s
 
 
 @pytest.mark.parametrize("words", RUNS, ids=lambda words: words[0])
-def test_the_record_names_its_tokens_and_is_causal_as_its_task(words):
+def test_the_record_has_the_tokens_mask_and_notices_of_its_task(words):
     source = TrainedSource.of(*words)
     record, task = source.load(), TASKS[words[0]]
     assert record.causal == task.causal
@@ -84,7 +84,7 @@ def test_the_record_names_its_tokens_and_is_causal_as_its_task(words):
     assert source.own_rope == (Rope() if "positions~rotary" in words else None)
 
 
-def test_a_run_with_fixed_gates_has_words_of_its_own():
+def test_words_of_a_run_with_fixed_gates_include_the_setting():
     spec = run_from_words(["recall", "deltanet", "fixed~True"])
     assert spec.model.fixed
     assert words_of(spec) == ["recall", "deltanet", "fixed~True"]
@@ -92,13 +92,13 @@ def test_a_run_with_fixed_gates_has_words_of_its_own():
     assert words_of(run_from_words(["recall", "synthesizer"])) == ["recall", "synthesizer"]
 
 
-def test_spaces_are_visible():
+def test_space_tokens_have_a_visible_label():
     record = TrainedSource.of("characters", "softmax", "steps~1").load()
     assert "␣" in record.tokens
     assert all(each.strip() for each in record.tokens)
 
 
-def test_sequence_0_is_that_of_the_page_learn_and_the_others_are_measured_on():
+def test_sequence_0_is_the_example_and_others_are_evaluation_sequences():
     spec = training_run("recall", steps=5)
     assert torch.equal(sequence_of(spec, 0).inputs, learning.example_batch(spec).inputs)
     every = train.evaluation_batch(spec, spec.length, spec.items)
@@ -107,7 +107,7 @@ def test_sequence_0_is_that_of_the_page_learn_and_the_others_are_measured_on():
         assert torch.equal(sequence_of(spec, number).targets[0], every.targets[number])
 
 
-def test_the_weights_are_those_of_the_learning_experiment_and_are_not_computed_twice(monkeypatch):
+def test_the_weights_equal_those_of_the_learning_experiment_and_are_cached(monkeypatch):
     spec = training_run("recall", steps=6)
     [row] = learning.run(learning.TrainTask(spec=spec, start=None, until=6))
     assert row.checkpoint.weights == trained_weights(spec)
@@ -130,7 +130,7 @@ def test_another_process_computes_the_same_numbers_from_the_code_of_a_source():
     )
 
 
-def test_the_first_tokens_of_a_causal_model_are_those_of_the_shorter_sequence():
+def test_the_first_tokens_of_a_causal_model_equal_those_of_the_shorter_sequence():
     source = TrainedSource.of("parity", "softmax", QUICK, layer=1)
     model = train.model_of(source.spec, trained_weights(source.spec))
     shorter = model.qkv_by_layer(sequence_of(source.spec, 0).inputs[:, :9])[1]
@@ -192,7 +192,7 @@ def test_a_run_that_cannot_be_trained_is_refused_with_its_reason(words, message)
     assert str(refused.value).startswith(message)
 
 
-def test_a_shared_server_allows_what_its_page_learn_trains(monkeypatch):
+def test_a_hosted_server_allows_the_runs_of_the_learn_page(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     for task in TASKS.values():
         assert training_run(task.key, steps=HOSTED.learn_steps, layers=4)
@@ -206,7 +206,7 @@ def test_a_sequence_or_layer_that_does_not_exist_is_refused(sequence, layer):
         TrainedSource.of("recall", "softmax", sequence=sequence, layer=layer)
 
 
-def test_a_failed_training_is_reported():
+def test_a_training_with_weights_that_are_not_finite_is_reported():
     spec = training_run("recall", steps=1)
     weights = train.initial_model(spec).state_dict()
     source = TrainedSource(spec, weights=save({name: torch.full_like(x, torch.nan) for name, x in weights.items()}))

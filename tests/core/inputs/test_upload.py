@@ -52,37 +52,37 @@ def refusal(data, name="mine.npz"):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f8"])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_numbers_arrive_as_they_were_saved(dtype, compressed):
-    given = triple(3, 5, 4, dtype=dtype)
-    qkv = from_upload(save(compressed, **given), "mine.npz")
+def test_uploaded_numbers_equal_the_saved_numbers(dtype, compressed):
+    arrays = triple(3, 5, 4, dtype=dtype)
+    qkv = from_upload(save(compressed, **arrays), "mine.npz")
     for name in "qkv":
         assert getattr(qkv, name).dtype == torch.float32
-        np.testing.assert_array_equal(getattr(qkv, name).numpy(), given[name].astype(np.float32))
+        np.testing.assert_array_equal(getattr(qkv, name).numpy(), arrays[name].astype(np.float32))
     assert qkv.tokens == ("t0", "t1", "t2", "t3", "t4")
     assert (qkv.causal, qkv.origin, qkv.total_tokens, qkv.scale) == (False, "mine.npz", 5, 0.5)
     assert qkv.notices == ()
 
 
 @pytest.mark.parametrize(("shape", "heads"), [((6, 4), 1), ((2, 6, 4), 2), ((1, 2, 6, 4), 2)])
-def test_three_layouts(shape, heads):
-    given = triple(*shape)
-    qkv = from_upload(save(**given), "x")
-    np.testing.assert_array_equal(qkv.k.numpy(), given["k"].reshape(heads, 6, 4))
+def test_arrays_with_two_three_or_four_axes_are_accepted(shape, heads):
+    arrays = triple(*shape)
+    qkv = from_upload(save(**arrays), "x")
+    np.testing.assert_array_equal(qkv.k.numpy(), arrays["k"].reshape(heads, 6, 4))
 
 
 def test_column_major_arrays_keep_their_rows():
-    given = {name: np.asfortranarray(array) for name, array in triple(2, 5, 3).items()}
-    qkv = from_upload(save(**given), "x")
-    np.testing.assert_array_equal(qkv.q.numpy(), given["q"])
+    arrays = {name: np.asfortranarray(array) for name, array in triple(2, 5, 3).items()}
+    qkv = from_upload(save(**arrays), "x")
+    np.testing.assert_array_equal(qkv.q.numpy(), arrays["q"])
 
 
 def test_layouts_may_be_mixed_and_values_have_their_own_size():
-    given = triple(1, 1, 6, 4) | {"k": np.ones((6, 4), "f4"), "v": np.ones((1, 6, 9), "f8")}
-    qkv = from_upload(save(**given), "x")
+    arrays = triple(1, 1, 6, 4) | {"k": np.ones((6, 4), "f4"), "v": np.ones((1, 6, 9), "f8")}
+    qkv = from_upload(save(**arrays), "x")
     assert (qkv.q.shape, qkv.k.shape, qkv.v.shape) == ((1, 6, 4), (1, 6, 4), (1, 6, 9))
 
 
-def test_labels_causal_and_extra_arrays():
+def test_labels_and_causal_are_read_and_extra_arrays_reported():
     extras = {"words": np.ones(3), "layer": np.array([{"a": 1}], dtype=object)}
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
@@ -103,7 +103,7 @@ def test_labels_causal_and_extra_arrays():
         min_size=20,
     ),
 )
-def test_round_trip(n, heads, d, causal, labels):
+def test_an_exported_record_is_read_back_unchanged(n, heads, d, causal, labels):
     spec = SyntheticSpec(kind="gaussian", n=n, heads=heads, d=d, causal=causal)
     made = from_synthetic(spec)
     object.__setattr__(made, "tokens", tuple(labels[:n]))
@@ -130,18 +130,18 @@ def test_round_trip(n, heads, d, causal, labels):
         ("(2)", "(2)"),
     ],
 )
-def test_every_label_is_visible_and_as_a_text_would_have_it(saved, shown):
+def test_every_label_is_visible_and_formatted_like_a_text_token(saved, shown):
     assert from_upload(save(**triple(2, 4), tokens=np.array([saved, "b"])), "x").tokens == (shown, "b")
 
 
 @pytest.mark.parametrize("name", ["mask", "attention_mask"])
 @pytest.mark.parametrize("kind", [bool, np.int64, np.float32])
-def test_padding_takes_no_part(name, kind):
-    given, mask = triple(2, 5, 4), np.array([[1, 1, 0, 1, 0]], kind)
-    qkv = from_upload(save(**given, tokens=np.array(list("abcde")), **{name: mask}), "x")
+def test_padding_is_removed(name, kind):
+    arrays, mask = triple(2, 5, 4), np.array([[1, 1, 0, 1, 0]], kind)
+    qkv = from_upload(save(**arrays, tokens=np.array(list("abcde")), **{name: mask}), "x")
     assert (qkv.tokens, qkv.n, len(qkv.special), len(qkv.groups)) == (("a", "b", "d"), 3, 3, 3)
     for array in "qkv":
-        np.testing.assert_array_equal(getattr(qkv, array).numpy(), given[array][:, [0, 1, 3]])
+        np.testing.assert_array_equal(getattr(qkv, array).numpy(), arrays[array][:, [0, 1, 3]])
     assert [str(notice) for notice in qkv.notices] == [
         "The mask marks 2 of 5 positions as padding. The padding is removed."
     ]
@@ -151,23 +151,23 @@ def test_a_mask_without_padding_changes_nothing():
     assert from_upload(save(**triple(5, 4), mask=np.ones(5)), "x").notices == ()
 
 
-def test_the_remedy_for_bfloat16_works_on_an_array_that_was_loaded():
-    given = triple(6, 4)
-    saved = {name: (array.view(np.uint32) >> 16).astype(np.uint16).view("V2") for name, array in given.items()}
-    said = refusal(save(**saved))
-    assert "Array q has the type |V2, which means bfloat16" in said
-    remedy = said[said.index("((q.view") : said.rindex(".")]
-    read = from_upload(save(**{name: eval(remedy, {"np": np, "q": array}) for name, array in saved.items()}), "x")
-    np.testing.assert_allclose(read.q[0].numpy(), given["q"], rtol=2**-7)
+def test_the_suggested_conversion_of_bfloat16_works():
+    arrays = triple(6, 4)
+    saved = {name: (array.view(np.uint32) >> 16).astype(np.uint16).view("V2") for name, array in arrays.items()}
+    message = refusal(save(**saved))
+    assert "Array q has the type |V2, which means bfloat16" in message
+    conversion = message[message.index("((q.view") : message.rindex(".")]
+    read = from_upload(save(**{name: eval(conversion, {"np": np, "q": array}) for name, array in saved.items()}), "x")
+    np.testing.assert_allclose(read.q[0].numpy(), arrays["q"], rtol=2**-7)
 
 
-def test_a_label_too_long_for_an_upload_is_exported_cut():
+def test_a_label_too_long_for_an_upload_is_shortened_on_export():
     made = from_synthetic(SyntheticSpec(n=2, heads=1))
     object.__setattr__(made, "tokens", ("a" * 300, "b"))
     assert from_upload(to_npz(made), "x").tokens == ("a" * 255 + "…", "b")
 
 
-def test_the_example_is_small_valid_and_plain():
+def test_the_example_file_is_small_and_valid():
     data = example_npz()
     qkv = from_upload(data, "example.npz")
     assert (qkv.heads, qkv.n, qkv.notices) == (2, 24, ())
@@ -188,7 +188,7 @@ def test_the_example_is_small_valid_and_plain():
         (save(), "has no array q, only: -"),
     ],
 )
-def test_files_that_are_no_npz(data, words):
+def test_files_in_other_formats_or_damaged_are_refused(data, words):
     assert words in refusal(data)
 
 
@@ -203,7 +203,7 @@ def test_files_that_are_no_npz(data, words):
         ({f"a{i}": 0 for i in range(30)}, "a6, a7 and 22 more."),
     ],
 )
-def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
+def test_the_error_for_a_missing_array_lists_the_arrays_found(arrays, words):
     assert words in refusal(save(**{name: np.zeros((4, 3), "f4") for name in arrays}))
 
 
@@ -258,12 +258,12 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"causal": np.array([True, False])}, "Array causal has the type bool and the shape [2]"),
     ],
 )
-def test_arrays_that_do_not_fit(changed, words):
+def test_arrays_of_wrong_types_shapes_and_values_are_refused(changed, words):
     assert words in refusal(save(**triple(6, 4) | changed))
 
 
 @pytest.mark.parametrize("order", "<>")
-def test_labels_in_either_byte_order(order):
+def test_labels_are_read_in_either_byte_order(order):
     def tokens(point):
         return zipped(tokens=npy(f"{order}U1", "(4,)", struct.pack(f"{order}4I", *[point] * 4)))
 
@@ -275,7 +275,7 @@ def test_labels_in_either_byte_order(order):
 @settings(max_examples=100, deadline=None)
 @given(st.binary(min_size=32, max_size=32))
 def test_random_labels_are_read_or_refused(body):
-    survives(zipped(tokens=npy("<U2", "(4,)", body)))
+    is_accepted(zipped(tokens=npy("<U2", "(4,)", body)))
 
 
 @pytest.mark.parametrize(
@@ -302,11 +302,11 @@ def test_random_labels_are_read_or_refused(body):
         (b"no array at all", "cannot be read. Save the file with np.savez"),
     ],
 )
-def test_hostile_headers(q, words):
+def test_hostile_array_headers_are_refused(q, words):
     assert words in refusal(zipped(q))
 
 
-def test_a_bomb_stays_shut(monkeypatch):
+def test_a_zip_bomb_is_refused_without_being_opened(monkeypatch):
     # 1 GiB of zeros that deflates to 1 MiB; the zip's directory states the true size.
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -322,7 +322,7 @@ def test_a_bomb_stays_shut(monkeypatch):
     assert ". Reduce them to at most 67,108,864 bytes, for example" in refusal(data)
 
 
-def test_a_bomb_that_lies_about_its_size_stays_small():
+def test_a_zip_bomb_with_a_false_size_is_refused():
     # The directory states 300 bytes, but the deflated stream holds 16 MiB.
     q = npy(shape="(2, 16, 2)", body=bytes(2**24))
     data = bytearray(zipped(q, zipfile.ZIP_DEFLATED))
@@ -332,7 +332,7 @@ def test_a_bomb_that_lies_about_its_size_stays_small():
     assert "damaged" in refusal(bytes(data).replace(size, struct.pack("<I", honest)))
 
 
-def test_a_stream_that_ends_early_is_damaged_even_where_its_checksum_fits():
+def test_a_stream_that_ends_early_is_refused_despite_its_valid_checksum():
     short = npy(body=b"\0" * 40)
     data = zipped(short, zipfile.ZIP_DEFLATED)
     entry = data.index(b"PK\x01\x02")
@@ -341,7 +341,7 @@ def test_a_stream_that_ends_early_is_damaged_even_where_its_checksum_fits():
     assert "damaged" in refusal(data[: size.start] + struct.pack("<I", len(short) + 8) + data[size.stop :])
 
 
-def test_a_member_that_lies_beyond_every_file_is_damaged():
+def test_a_member_that_starts_beyond_the_file_is_refused():
     data = bytearray(zipped())
     entry, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
     far = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # The 64-bit field in which a directory may state where a member starts.
@@ -353,32 +353,32 @@ def test_a_member_that_lies_beyond_every_file_is_damaged():
     assert "damaged" in refusal(bytes(data))
 
 
-def test_a_directory_of_many_members_is_not_read(monkeypatch):
+def test_a_zip_with_too_many_members_is_refused_without_being_opened(monkeypatch):
     data = zipped(**{f"x{i}": b"" for i in range(current().upload_members)})
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the zip was opened"))
     assert f"contains {current().upload_members + 3} arrays, more than {current().upload_members}." in refusal(data)
 
 
-def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
+def test_a_file_above_the_size_limit_is_refused(monkeypatch):
     assert "has 68,157,442 bytes, but the limit is 67,108,864 bytes. " in refusal(b"PK" + bytes(65 * 2**20))
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert "but the limit is 16,777,216 bytes. " in refusal(b"PK" + bytes(17 * 2**20))
     assert "use a number from 1 to 512" in refusal(save(**triple(600, 2)))
 
 
-def test_encrypted_members_say_so():
+def test_an_encrypted_array_is_refused():
     data = bytearray(zipped())
     entry = data.index(b"PK\x01\x02")
     data[entry + 8] |= 1  # The flag in the directory that q needs a password.
     assert "Array q is encrypted. Save the file without a password" in refusal(bytes(data))
 
 
-def test_packing_that_numpy_does_not_write_stays_shut():
+def test_compressions_that_numpy_does_not_write_are_refused():
     assert "a compression that numpy does not write" in refusal(zipped(method=zipfile.ZIP_LZMA))
     assert "a compression that numpy does not write" in refusal(zipped(method=zipfile.ZIP_BZIP2))
 
 
-def test_an_array_given_twice_is_refused():
+def test_a_file_with_the_same_array_twice_is_refused():
     file = io.BytesIO(zipped())
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("q", npy())
@@ -391,7 +391,7 @@ def test_changed_numbers_fail_the_checksum():
     assert "damaged" in refusal(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
 
 
-def test_names_of_files_are_cut_and_cleaned():
+def test_file_names_in_messages_are_shortened_and_cleaned():
     assert refusal(b"", "a\x00\x1b[31m" + "b" * 200) == (
         "a??[31m" + "b" * 33 + "… is empty. Save it again with np.savez(file, q=q, k=k, v=v)."
     )
@@ -400,7 +400,7 @@ def test_names_of_files_are_cut_and_cleaned():
 WHOLE = save(True, **triple(3, 2), tokens=np.array(["a", "b", "c"]), causal=np.array(True))
 
 
-def survives(data):
+def is_accepted(data):
     """Return whether hostile bytes are accepted; an exception other than ``InputError`` fails the test."""
     try:
         from_upload(data, "x.npz")
@@ -412,7 +412,7 @@ def survives(data):
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06"]))
 def test_random_bytes_are_refused(data, start):
-    assert not survives(start + data)
+    assert not is_accepted(start + data)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -421,14 +421,14 @@ def test_changed_bytes_are_read_or_refused(changes):
     data = bytearray(WHOLE)
     for at, byte in changes:
         data[at] = byte
-    survives(bytes(data))
+    is_accepted(bytes(data))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(WHOLE) - 1))
 def test_truncated_files_are_refused(length):
-    assert survives(WHOLE)
-    assert not survives(WHOLE[:length])
+    assert is_accepted(WHOLE)
+    assert not is_accepted(WHOLE[:length])
 
 
 @settings(max_examples=200, deadline=None)
@@ -437,10 +437,10 @@ def test_truncated_files_are_refused(length):
     | st.text("{}()[]'\":,<f4 descrshape\n\\L-#0b_", max_size=60)
 )
 def test_random_headers_are_refused(header):
-    assert not survives(zipped(npy(header=header or "?")))
+    assert not is_accepted(zipped(npy(header=header or "?")))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text("<>|=fiuUSVOM?,()48 [ns]:*", max_size=8), st.lists(st.integers(-3, 9), max_size=5))
 def test_random_types_and_shapes_are_read_or_refused(descr, shape):
-    survives(zipped(npy(descr, str(tuple(shape)))))
+    is_accepted(zipped(npy(descr, str(tuple(shape)))))
