@@ -326,7 +326,7 @@ def test_nystrom_with_all_landmarks_is_judged_on_a_causal_model_without_its_mask
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_performer_runs_with_the_causal_mask_and_a_note_reports_nystrom_without(causal):
+def test_performer_uses_the_causal_mask_and_nystrom_does_not(causal):
     q, k, v = normal(1, 40, 8), normal(1, 40, 8, seed=1), normal(1, 40, 8, seed=2)
     found = trial("nystrom_deterministic", upload(q, k, v, causal=causal))
     assert found.verdict is HOLDS

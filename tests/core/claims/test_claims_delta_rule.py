@@ -140,7 +140,7 @@ def test_the_sentences_name_the_bound_on_the_error():
     assert f"at most {written} in {{capped_near}}%" in claim.notes[0].finding
 
 
-def test_the_capped_steps_are_reported_where_a_step_is_unstable():
+def test_a_note_reports_the_capped_steps_if_a_step_is_unstable():
     [note] = claims.claim("softmax_delta_rule").notes
     assert note.applies({"unstable": 0.1})
     assert not note.applies({"unstable": 0.0})

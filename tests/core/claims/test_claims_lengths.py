@@ -191,7 +191,7 @@ def test_independent_gaussians_grow_as_n():
     assert found.verdict is FAILS
 
 
-def test_heads_without_row_sums_are_left_out_and_untestable_without_others():
+def test_heads_without_positive_logits_are_left_out_or_make_the_claim_untestable():
     q = np.ones((2, 32, 1), np.float32)
     k = np.stack([q[0], -q[0]])
     assert {row.head for row in trial("relu2_normaliser", upload(q, k)).rows} == {0}

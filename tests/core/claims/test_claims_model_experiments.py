@@ -151,7 +151,7 @@ def row(kept, times, lost=0.0, output=0.0, copying=0.0):
         ([row(40, 9.0), row(30, 1.6)], FAILS),
     ],
 )
-def test_verdict_on_sharpest_logits(rows, verdict):
+def test_rows_of_sharpest_logits_give_the_expected_verdict(rows, verdict):
     claim = claims.claim("sharpest_logits")
     assert claim.judge(rows)[1] is verdict
 

@@ -230,7 +230,7 @@ def test_the_verdict_uses_the_median_ratio_of_each_variant():
         ("needle", 1.0, FAILS),
     ],
 )
-def test_windows_lose_little_of_local_attention(kind, sharpness, verdict):
+def test_windows_keep_most_of_the_attention_near_the_diagonal(kind, sharpness, verdict):
     assert trial("near_diagonal", saved(kind, sharpness=sharpness)).verdict is verdict
 
 

@@ -160,7 +160,7 @@ def test_only_the_requested_head_is_used(claim, found):
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_a_claim_is_judged_from_its_minimum_number_of_tokens_on(claim):
+def test_a_claim_needs_exactly_its_stated_number_of_tokens(claim):
     assert claim.needs <= claims.LONGEST
 
     def judged(n):

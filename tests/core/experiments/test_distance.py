@@ -66,7 +66,7 @@ def upload(q, k):
 
 
 @pytest.mark.parametrize("d", [2, 8, 32])
-def test_equal_queries_and_keys_follow_the_mean_cosine(d):
+def test_logits_of_equal_queries_and_keys_equal_the_mean_cosine(d):
     """Check the closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
     n = 40
     rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
@@ -211,7 +211,7 @@ def test_distances_increase_up_to_three_quarters_of_the_length(n, last):
     assert len(found) < 90
 
 
-def test_seeds_are_further_sequences():
+def test_each_further_seed_gives_another_sequence():
     source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=1, seed=5))
     rows = measured(source, 12, seeds=2)
     assert {row.seed for row in rows} == {5, 6}

@@ -49,7 +49,7 @@ def test_the_pareto_front_equals_a_brute_force_search(offers):
     assert [offers[i][0] for i in front] == sorted(offers[i][0] for i in front)
 
 
-def test_heads_and_seeds_become_a_median_and_a_band():
+def test_heads_and_seeds_are_summarized_by_a_median_and_quartiles():
     [point] = points([row(e / 10, head=e) for e in (3, 1, 9, 5, 7, 2, 8, 4, 10, 6)], "matrix")
     assert (point.low, point.middle, point.high) == (0.3, 0.5, 0.8)
     assert (point.word, point.value, point.multiply_adds) == ("local", 4, 10)

@@ -70,6 +70,6 @@ def test_many_iterations_converge_to_the_exact_inverse():
     np.testing.assert_allclose(inverted_shares(a.numpy(), 12)[1], 1)
 
 
-def test_one_landmark_has_nothing_to_invert():
+def test_the_inverse_with_one_landmark_has_no_error():
     rows = measured(SyntheticSource(SyntheticSpec(n=1, d=8, heads=1)), head=0)
     assert all(row.error < 1e-6 for row in rows)

@@ -103,7 +103,7 @@ def test_sources_report_is_generated_is_text_and_may_be_trained():
     assert found == [(False, True, True), (True, False, False), (False, False, True)]
 
 
-def test_rope_comes_from_the_model_or_the_spec_and_uploads_have_none():
+def test_rope_comes_from_the_model_or_the_spec_and_uploads_have_no_rope():
     assert TEXT.rope is None
     assert TextSource("a", "smollm2").rope == Rope(base=100_000.0, halves=True)
     assert SYNTHETIC.rope == Rope(base=10_000.0, halves=False)

@@ -72,7 +72,7 @@ def test_every_kind_gives_a_complete_and_reproducible_record_at_every_size(key, 
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_heads_and_seeds_differ(key):
+def test_heads_and_seeds_give_different_tensors(key):
     qkv = from_synthetic(SyntheticSpec(kind=key, n=30))
     other = from_synthetic(SyntheticSpec(kind=key, n=30, seed=1))
     for name in "qkv":
@@ -141,7 +141,7 @@ def test_topics_are_contiguous_and_clusters_are_not():
     assert borders("clustered") > 100
 
 
-def test_labels_count_within_a_topic():
+def test_labels_are_numbered_within_a_topic():
     tokens = from_synthetic(SyntheticSpec(kind="block_topics", n=20)).tokens
     assert tokens[:6] == ("A0", "A1", "A2", "B0", "B1", "C0")
 
@@ -183,7 +183,7 @@ def test_heavy_tail_has_larger_outliers_than_gaussian():
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in ("gaussian", "needle")])
-def test_values_follow_the_keys(key):
+def test_values_are_predictable_from_the_keys(key):
     qkv = from_synthetic(SyntheticSpec(kind=key, n=400, d=8, heads=2))
     k, v = (x.double() / x.double().norm(dim=-1, keepdim=True) for x in (qkv.k, qkv.v))
     fitted = k @ torch.linalg.lstsq(k, v).solution
@@ -191,7 +191,7 @@ def test_values_follow_the_keys(key):
     assert explained > 0.5
 
 
-def test_gaussian_values_do_not_follow_the_keys():
+def test_gaussian_values_are_not_predictable_from_the_keys():
     qkv = from_synthetic(SyntheticSpec(kind="gaussian", n=400, d=8, heads=2))
     fitted = qkv.k @ torch.linalg.lstsq(qkv.k, qkv.v).solution
     assert float((qkv.v - fitted).square().sum() / qkv.v.square().sum()) > 0.9
@@ -223,7 +223,7 @@ def test_rope_makes_attention_depend_on_position():
     assert not torch.allclose(plain.k[:, 5], rotated.k[:, 5], atol=0.1)
 
 
-def test_causal_is_passed_on():
+def test_the_causal_setting_is_passed_to_the_record():
     assert from_synthetic(SyntheticSpec(n=3, causal=True)).causal
     assert not from_synthetic(SyntheticSpec(n=3)).causal
 
