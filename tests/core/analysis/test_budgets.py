@@ -19,13 +19,13 @@ def text():
 
 
 @pytest.fixture(scope="module")
-def found(text):
+def comparison(text):
     return compare_budgets(text, tuple(map(ac.get, BUDGETS)), head=HEAD)
 
 
 @pytest.mark.parametrize("key", BUDGETS)
-def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, key):
-    steps = found.variants[list(BUDGETS).index(key)]
+def test_each_step_equals_the_variant_at_that_setting(text, comparison, key):
+    steps = comparison.variants[list(BUDGETS).index(key)]
     budget = ac.variant(key).budget
     assert len(steps.weights) == len(steps.attentions) == len(BUDGETS[key])
     for value, weights, error, cost in zip(BUDGETS[key], steps.weights, steps.output_errors, steps.costs, strict=True):
@@ -37,20 +37,22 @@ def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, ke
         kept = words * full.abs().sum(-1, keepdim=True) / words.abs().sum(-1, keepdim=True)
         np.testing.assert_allclose(np.nan_to_num(weights), kept, atol=1e-5)
         assert error == pytest.approx(alone.output_error, abs=1e-6)
-        assert found.uniform_error == pytest.approx(alone.uniform_error, rel=1e-5)
+        assert comparison.uniform_error == pytest.approx(alone.uniform_error, rel=1e-5)
         d = text.q.shape[-1]
         softmax = 2 * text.n**2 * d
-        assert cost == pytest.approx(attention.cost(text.n, d).multiply_adds / softmax), "at the length of the error"
+        assert cost == pytest.approx(attention.cost(text.n, d).multiply_adds / softmax), (
+            "the cost of the same number of tokens"
+        )
 
 
-def test_a_budget_goes_as_far_as_it_makes_a_difference():
+def test_budget_steps_end_at_the_last_setting_with_an_effect():
     assert [each.params.window for each in variants_at_every_budget(ac.get("local"), 9)] == list(range(1, 9))
     assert [each.params.landmarks for each in variants_at_every_budget(ac.get("nystrom"), 9)] == list(range(1, 10))
     assert [each.params.window for each in variants_at_every_budget(ac.get("local"), 1)] == [1]
     assert variants_at_every_budget(ac.get("linear"), 9) == (ac.get("linear"),)
 
 
-def test_variants_whose_heads_decide_together_are_given_all_of_them(text):
+def test_variants_that_couple_heads_receive_all_heads(text):
     [steps] = compare_budgets(text, (ac.get("power_bert"),), head=HEAD).variants
     assert ac.variant("power_bert").couples_heads
     alone = compare(text, ac.get("power_bert"), head=HEAD, causal=False, special=False)
@@ -58,38 +60,38 @@ def test_variants_whose_heads_decide_together_are_given_all_of_them(text):
     assert steps.output_errors[0] == pytest.approx(alone.output_error, abs=1e-6)
 
 
-def test_special_tokens_are_left_out(found):
-    assert found.tokens == ("the", "cat", "saw", "the", "dog", "and", "ran")
-    assert all(steps.weights.shape[1:] == (7, 7) for steps in found.variants)
+def test_special_tokens_are_left_out(comparison):
+    assert comparison.tokens == ("the", "cat", "saw", "the", "dog", "and", "ran")
+    assert all(steps.weights.shape[1:] == (7, 7) for steps in comparison.variants)
 
 
 @pytest.mark.parametrize(
-    ("text", "asks", "seen"),
+    ("text", "query", "key"),
     [
         ("The animal did not cross the street because it was too tired.", "it", "animal"),
         ("The trophy does not fit in the suitcase because it is too large.", "it", "trophy"),
         ("like pizza", "like", "pizza"),
     ],
 )
-def test_the_farthest_look_is_found(text, asks, seen):
-    found = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
-    assert found.tokens[found.far_query] == asks
-    row = found.variants[0].weights[0, found.far_query]
-    far = abs(np.arange(len(row)) - found.far_query) >= min(3, len(row) - 1)
-    assert found.tokens[int(np.where(far, row, 0).argmax())] == seen
+def test_the_far_query_attends_most_to_the_expected_distant_token(text, query, key):
+    comparison = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+    assert comparison.tokens[comparison.far_query] == query
+    row = comparison.variants[0].weights[0, comparison.far_query]
+    far = abs(np.arange(len(row)) - comparison.far_query) >= min(3, len(row) - 1)
+    assert comparison.tokens[int(np.where(far, row, 0).argmax())] == key
 
 
-def test_a_full_stop_is_no_word_that_looks_far():
+def test_punctuation_is_never_the_far_query():
     text = "My sister forgot her umbrella on the train, so she got wet."
-    found = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
-    weights = found.variants[0].weights[0]
+    comparison = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+    weights = comparison.variants[0].weights[0]
     places = np.arange(len(weights))
     far = np.where(abs(places[:, None] - places) >= 3, weights, 0).max(-1)
-    assert found.tokens[int(far.argmax())] in ",."
-    assert found.tokens[found.far_query].isalpha()
+    assert comparison.tokens[int(far.argmax())] in ",."
+    assert comparison.tokens[comparison.far_query].isalpha()
 
 
-def test_one_token_gets_a_sentence():
+def test_an_input_of_one_word_is_refused():
     with pytest.raises(ac.errors.InputError, match="at least two words"):
         compare_budgets(ac.inputs.from_text("cat", layer=3), (ac.get("softmax"),), head=0)
 
@@ -103,11 +105,11 @@ def test_one_token_gets_a_sentence():
         ("图书管理员丢了钥匙", "图书管理"),
     ],
 )
-def test_a_beginning_is_a_text_of_its_own_that_ends_with_a_word(text, kept):
+def test_the_beginning_of_a_text_fits_the_limit_and_ends_with_a_word(text, kept):
     assert beginning(text, tokens=6) == kept
     assert ac.inputs.from_text(kept).n <= 6
 
 
-def test_the_beginning_of_nothing_gets_a_sentence():
+def test_the_beginning_of_an_empty_text_is_refused():
     with pytest.raises(ac.errors.InputError, match="empty"):
         beginning("  ", tokens=6)

@@ -24,7 +24,7 @@ def text():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("head", [None, 1])
-def test_matrix_difference_and_errors(qkv, causal, head):
+def test_the_matrix_difference_and_errors_equal_their_formulas(qkv, causal, head):
     local = ac.get("local", window=3)
     found = compare(qkv, local, head=head, causal=causal)
     pick = slice(None) if head is None else slice(head, head + 1)
@@ -45,7 +45,7 @@ def test_matrix_difference_and_errors(qkv, causal, head):
 
 
 @pytest.mark.parametrize("head", [None, 1])
-def test_the_weight_left_out_is_that_of_words_on_special_tokens(text, head):
+def test_left_out_is_the_weight_of_words_on_special_tokens(text, head):
     pick = slice(None) if head is None else slice(head, head + 1)
     full = ac.get("softmax").weights(text.q, text.k)[pick]
     outside = full[:, 1:-1][..., [0, -1]].sum(-1).mean()
@@ -72,7 +72,7 @@ def test_errors_of_large_finite_matrices_are_finite(qkv, head):
 
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("head", [None, 1])
-def test_ranks_are_those_of_the_matrix_on_screen(text, head, special):
+def test_ranks_are_computed_from_the_displayed_matrix(text, head, special):
     linear = ac.get("linear")
     compared = compare(text, linear, head=head, causal=False, special=special)
     shown = compared.weights
@@ -83,32 +83,32 @@ def test_ranks_are_those_of_the_matrix_on_screen(text, head, special):
     assert found.effective_rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-4)
 
 
-def test_pairs_that_may_not_look_are_zeros_and_a_broken_matrix_has_no_rank(qkv):
+def test_masked_pairs_count_as_zeros_and_a_nan_matrix_has_no_rank(qkv):
     local = compare(qkv, ac.get("local", window=3), head=0, causal=True)
     assert ranks(local).rank == np.linalg.matrix_rank(np.nan_to_num(local.weights)) == 20
     nothing = dataclasses.replace(qkv, q=qkv.q * math.nan)
     assert math.isnan(ranks(compare(nothing, ac.get("linear"), head=0, causal=False)).rank)
 
 
-def test_softmax_is_no_error_from_itself(qkv):
+def test_softmax_has_no_error_against_itself(qkv):
     found = compare(qkv, ac.get("softmax"), head=0, causal=False)
     assert found.output_error == 0
     assert found.passport.relative_error == 0
     assert not found.difference.any()
 
 
-def test_reformer_is_judged_against_its_own_full_attention(qkv):
+def test_reformer_is_compared_with_its_own_full_attention(qkv):
     everything = ac.get("reformer", bucket_size=512)
     found = compare(qkv, everything, head=0, causal=False)
     assert found.passport.relative_error < 1e-5
 
 
-def test_a_variant_that_cannot_be_causal_says_so(qkv):
+def test_a_causal_comparison_of_a_non_causal_variant_is_refused(qkv):
     with pytest.raises(ac.errors.NotCausalError, match="cannot be causal"):
         compare(qkv, ac.get("nystrom"), head=0, causal=True)
 
 
-def test_without_special_tokens_rows_keep_their_total(text):
+def test_rows_keep_their_total_without_special_tokens(text):
     found = compare(text, ac.get("softmax"), head=2, causal=False, special=False)
     assert found.weights.shape == (5, 5)
     torch.testing.assert_close(torch.from_numpy(found.weights).sum(-1), torch.ones(5))
@@ -125,7 +125,7 @@ def test_dropping_tokens_of_a_signed_matrix_keeps_the_absolute_total():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
-def test_what_is_drawn_as_masked_carries_no_weight(qkv, variant, causal):
+def test_masked_pairs_have_no_weight(qkv, variant, causal):
     if causal and variant.causal_reason:
         return
     attention = ac.get(variant.key)

@@ -38,18 +38,18 @@ def test_the_error_is_the_mean_absolute_difference_over_the_channels():
     np.testing.assert_allclose(found.error, np.abs(found.image - CLEAN.numpy()).mean(-1), atol=1e-6)
 
 
-def test_a_blurred_pixel_is_the_mean_of_nine():
+def test_a_blurred_pixel_is_the_mean_of_nine_pixels():
     noisy = SOURCE.noisy()
     assert box_blur(noisy)[5, 7, 1].item() == pytest.approx(noisy[4:7, 6:9, 1].mean().item())
 
 
 @pytest.mark.parametrize(("side", "cell"), [(16, 1), (32, 1), (40, 2), (48, 2), (64, 2)])
-def test_cells_are_as_small_as_the_bound_allows(side, cell):
+def test_cells_are_as_small_as_the_limit_allows(side, cell):
     assert cell_side(side) == cell
 
 
 @pytest.mark.parametrize(("size", "key"), [(16, "softmax"), (48, "local"), (16, "differential")])
-def test_a_map_is_the_sum_of_the_weights_of_one_pixel_in_each_cell(size, key):
+def test_a_map_sums_the_weights_of_one_pixel_in_each_cell(size, key):
     qkv, attention = ImageSource(size=size).whole(), ac.get(key)
     maps, cell = attention_maps(qkv, attention), cell_side(size)
     cells, weights = size // cell, attention.weights(qkv.q, qkv.k)[0]
@@ -91,7 +91,7 @@ def test_other_variants_have_no_further_square_form(word):
     assert denoising.square_form(registry.from_word(word), 36) is None
 
 
-def test_a_budget_takes_several_values_with_its_own_among_them():
+def test_budgets_include_the_current_setting_of_the_variant():
     words = [each.word for each in denoising.budgets(ac.get("local", window=5), 256)]
     assert "local~window~5" in words
     assert len(words) in (8, 9)

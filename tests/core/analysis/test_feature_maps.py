@@ -16,7 +16,7 @@ X = np.array([-700.0, -2.0, 0.0, 0.5, 3.0])
         ("softmax", np.exp(X) / (np.exp(X) + 3)),
     ],
 )
-def test_each_map_by_its_formula(name, wanted):
+def test_each_feature_map_follows_its_formula(name, wanted):
     np.testing.assert_allclose(feature_map(name, X, size=4), wanted, rtol=1e-12)
 
 

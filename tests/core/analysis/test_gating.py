@@ -33,7 +33,7 @@ def recurrent(q, k, v, gates, phi):
 
 @pytest.mark.parametrize("feature_map", list(MAPS))
 @pytest.mark.parametrize("n", [1, 2, 37])
-def test_the_matrix_is_the_recurrent_network(feature_map, n):
+def test_the_matrix_gives_the_outputs_of_the_recurrence(feature_map, n):
     q, k, v = normal(n, 6), normal(n, 6, seed=1), normal(n, 4, seed=2)
     logs = -normal(n, seed=3).abs()
     weights = gated_weights(q, k, logs, feature_map)
@@ -44,7 +44,7 @@ def test_the_matrix_is_the_recurrent_network(feature_map, n):
 
 @pytest.mark.parametrize("feature_map", list(MAPS))
 @pytest.mark.parametrize("decay", [0.3, 0.9])
-def test_gates_that_are_all_alike_are_retention(feature_map, decay):
+def test_equal_gates_give_retention(feature_map, decay):
     logs = torch.full((40,), math.log(decay), dtype=torch.float64)
     q, k = (x[1].double() for x in (RECORD.q, RECORD.k))
     wanted = causal_weights(RECORD, ac.get("retention", decay=decay, feature_map=feature_map), head=1)
@@ -54,7 +54,7 @@ def test_gates_that_are_all_alike_are_retention(feature_map, decay):
     np.testing.assert_allclose(open_gates.numpy(), linear, rtol=1e-9, atol=1e-300)
 
 
-def test_surprise_is_how_little_a_key_is_like_the_mean_of_those_before():
+def test_the_surprise_gate_depends_on_the_cosine_with_the_mean_of_earlier_keys():
     k = normal(12, 5)
     found = log_gates(k, Gate(kind="surprise", decay=0.8)).exp().tolist()
     assert found[0] == 1
@@ -67,7 +67,7 @@ def test_surprise_is_how_little_a_key_is_like_the_mean_of_those_before():
     assert (alike, across, against) == (pytest.approx(1), pytest.approx(0.8), pytest.approx(0.64))
 
 
-def test_a_drawn_gate_is_a_sigmoid_of_the_keys_direction():
+def test_a_random_gate_is_a_sigmoid_of_the_direction_of_the_key():
     k = normal(400, 16)
     gates = log_gates(k, Gate(kind="drawn", decay=0.9)).exp()
     logits = (gates[1:] / (1 - gates[1:])).log() - math.log(9)
@@ -81,7 +81,7 @@ def test_a_drawn_gate_is_a_sigmoid_of_the_keys_direction():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_gate_knows_nothing_of_what_comes_after(kind):
+def test_a_gate_does_not_depend_on_later_keys(kind):
     k, gate = normal(20, 4), Gate(kind=kind, decay=0.9)
     changed = k.clone()
     changed[11:] *= -50
@@ -91,7 +91,7 @@ def test_a_gate_knows_nothing_of_what_comes_after(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_even_decay_forgets_as_much_over_the_whole_text(kind):
+def test_the_even_decay_is_the_geometric_mean_of_the_gates(kind):
     found = gated(RECORD, Gate(kind=kind, decay=0.8), "elu+1", head=2)
     assert found.gates[0] == 1
     assert found.mean == pytest.approx(np.prod(found.gates[1:]) ** (1 / 39))
@@ -114,7 +114,7 @@ def test_heads_are_averaged(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [0.0, 1e6])
-def test_keys_of_any_size_have_gates_and_weights(kind, size):
+def test_keys_of_any_size_give_finite_weights_and_valid_gates(kind, size):
     record = replace(RECORD, k=size * RECORD.k)
     for feature_map in MAPS:
         found = gated(record, Gate(kind=kind, decay=0.9), feature_map, head=0)

@@ -30,7 +30,7 @@ def silu(x):
     return x / (1 + math.exp(-x))
 
 
-def by_the_paper(x, unit, *, causal):
+def unit_by_pseudocode(x, unit, *, causal):
     """Return ``O = U ⊙ (A V)``, computed in loops over plain numbers."""
     n, s = len(x), len(unit.shared[0])
 
@@ -52,15 +52,15 @@ def by_the_paper(x, unit, *, causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("n", [1, 9])
-def test_the_unit_is_the_papers_pseudo_code(n, causal):
+def test_the_unit_equals_the_pseudocode_of_the_paper(n, causal):
     x = torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
     unit = double(random_unit(6, seed=3))
     passed = run_unit(x, unit, RELU2, causal=causal)
-    torch.testing.assert_close(passed.gate * passed.attended, by_the_paper(x.tolist(), unit, causal=causal))
+    torch.testing.assert_close(passed.gate * passed.attended, unit_by_pseudocode(x.tolist(), unit, causal=causal))
 
 
 @pytest.mark.parametrize("normalizer", ["length", "squared", "fixed", "sum"])
-def test_every_channel_has_the_one_matrix_with_its_rows_scaled(normalizer):
+def test_every_channel_uses_the_same_matrix_with_rows_scaled_by_the_gate(normalizer):
     attention = ac.get("relu2", normalizer=normalizer)
     x, unit = unit_tokens(RECORD), random_unit(48, seed=0)
     passed = run_unit(x, unit, attention, causal=False)
@@ -73,14 +73,14 @@ def test_every_channel_has_the_one_matrix_with_its_rows_scaled(normalizer):
         torch.testing.assert_close(sums[sums > 0], torch.ones_like(sums[sums > 0]))
 
 
-def test_its_input_is_the_values_of_all_heads_side_by_side():
+def test_the_input_is_the_normalised_values_of_all_heads_concatenated():
     x = unit_tokens(RECORD)
     raw = np.concatenate(list(RECORD.v.numpy()), axis=1)
     wanted = (raw - raw.mean(1, keepdims=True)) / raw.std(1, keepdims=True)
     np.testing.assert_allclose(x.numpy(), wanted, atol=1e-4)
 
 
-def test_a_unit_is_drawn_from_its_seed_and_keeps_the_size_of_its_input():
+def test_a_random_unit_depends_on_its_seed_and_keeps_the_variance():
     one, again, other = random_unit(400, 0), random_unit(400, 0), random_unit(400, 1)
     assert torch.equal(one.gate, again.gate)
     assert not torch.equal(one.gate, other.gate)
@@ -90,7 +90,7 @@ def test_a_unit_is_drawn_from_its_seed_and_keeps_the_size_of_its_input():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_heads_beside_it_are_softmax_and_their_distance_from_their_mean(causal):
+def test_the_analysis_reports_softmax_heads_and_their_distance_from_the_mean(causal):
     found = analyse_unit(RECORD, RELU2, causal=causal)
     heads = ac.get("softmax").weights(RECORD.q, RECORD.k, causal=causal).double()
     np.testing.assert_allclose(found.heads, heads[:4], atol=1e-6)
@@ -102,7 +102,7 @@ def test_the_heads_beside_it_are_softmax_and_their_distance_from_their_mean(caus
     assert found.gate_distance == gate_distance(passed.gate * passed.attended, passed.attended)
 
 
-def test_the_distance_is_what_no_factor_takes_away():
+def test_the_gate_distance_ignores_a_common_factor():
     mixed = torch.tensor([[3.0, 4.0]])
     assert gate_distance(-2 * mixed, mixed) == pytest.approx(0, abs=1e-12)
     assert gate_distance(torch.tensor([[4.0, -3.0]]), mixed) == pytest.approx(1)
@@ -112,7 +112,7 @@ def test_the_distance_is_what_no_factor_takes_away():
     assert gate_distance(gate * torch.ones(5, 3), torch.ones(5, 3)) == pytest.approx(0, abs=1e-7)
 
 
-def test_a_single_token_and_values_of_zero_pass():
+def test_a_single_token_and_zero_values_are_analysed():
     one = analyse_unit(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4)), RELU2, causal=False)
     assert one.weights.shape == (1, 1)
     nothing = dataclasses.replace(RECORD, v=torch.zeros_like(RECORD.v))

@@ -30,7 +30,7 @@ def matrix_of(qkv, head, *, causal, special):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("special", [False, True])
-def test_each_score_is_what_its_definition_says(layers, causal, special):
+def test_each_score_equals_its_definition(layers, causal, special):
     found = head_scores(layers, causal=causal, special=special)
     assert [(each.layer, each.head) for each in found] == [(layer, head) for layer in range(6) for head in range(12)]
     for each in found[::17]:
@@ -51,14 +51,14 @@ def test_each_score_is_what_its_definition_says(layers, causal, special):
         assert each.distance == pytest.approx(far, abs=1e-4)
 
 
-def test_a_head_has_the_entropy_that_its_panel_names(layers):
+def test_the_entropy_score_equals_the_entropy_of_the_comparison(layers):
     scores = head_scores(layers, causal=True, special=False)[2 * 12 + 3]
     panel = compare(layers[2], ac.get("softmax"), head=3, causal=True, special=False)
     assert (scores.layer, scores.head) == (2, 3)
     assert scores.entropy == pytest.approx(panel.passport.entropy, abs=1e-5)
 
 
-def test_where_no_token_repeats_induction_is_not_told():
+def test_induction_is_nan_without_repeated_tokens():
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=2, d=4))
     assert all(math.isnan(each.induction) and each.sink > 0 for each in head_scores([qkv], causal=False))
     one = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4))
@@ -67,7 +67,7 @@ def test_where_no_token_repeats_induction_is_not_told():
     assert (alone.entropy, alone.distance) == (0, 0)
 
 
-def test_induction_looks_at_what_followed_and_never_at_itself():
+def test_induction_counts_tokens_after_earlier_occurrences_except_the_query_itself():
     weights = torch.arange(1.0, 26.0, dtype=torch.float64).reshape(5, 5)
     assert induction(weights, ["a", "b", "a", "c", "a"]) == pytest.approx(
         (weights[2, 1] + weights[4, [1, 3]].sum()) / 2
@@ -78,7 +78,7 @@ def test_induction_looks_at_what_followed_and_never_at_itself():
     assert induction(weights, ["·", "b", "·", "c", "·"]).isnan()
 
 
-def test_an_induction_head_of_the_causal_model_shows_on_a_repeated_sequence():
+def test_the_causal_model_has_an_induction_head_on_a_repeated_sequence():
     words = "lamp frog seven river cold chair apple north dust piano"
     scores = head_scores(ac.inputs.record_layers(f"{words} {words}", model="smollm2"), causal=True)
     once = head_scores(ac.inputs.record_layers(words, model="smollm2"), causal=True)
@@ -87,11 +87,11 @@ def test_an_induction_head_of_the_causal_model_shows_on_a_repeated_sequence():
     assert all(math.isnan(each.induction) for each in once)
 
 
-def test_scores_stand_in_a_table_under_their_own_names():
+def test_the_table_has_a_column_for_each_score():
     assert list(HeadScores.columns()) == ["induction", "previous", "sink", "entropy", "distance"]
 
 
-def test_miniatures_leave_out_what_the_page_does(layers):
+def test_miniatures_leave_out_special_tokens_like_the_page(layers):
     [layer] = layers[3:4]
     weights, words = matrix_of(layer, 5, causal=False, special=False)
     small = miniatures([layer], causal=False, special=False)
@@ -101,14 +101,14 @@ def test_miniatures_leave_out_what_the_page_does(layers):
 
 @pytest.mark.parametrize("n", [9, 10, 11, 19, 20, 21, 95, 96])
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_miniature_shows_the_largest_weight_of_what_each_cell_covers(n, causal):
+def test_each_cell_of_a_miniature_shows_its_largest_weight(n, causal):
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3, d=8))
     pooled = torch.nn.functional.adaptive_max_pool2d(ac.get("softmax").weights(qkv.q, qkv.k, causal=causal), min(n, 10))
     small = miniatures([qkv, qkv], causal=causal, size=10)
     assert torch.equal(small[1], pooled / pooled.amax((-2, -1), keepdim=True))
 
 
-def test_heads_are_ranked_by_what_sets_them_apart():
+def test_heads_are_ranked_by_the_chosen_score():
     def head(number, **scores):
         rest = dict.fromkeys(HeadScores.columns(), 0.5) | scores
         return HeadScores(layer=0, head=number, **rest)

@@ -18,7 +18,7 @@ def record(n=24, heads=2, d=8, **settings):
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("head", [1, None])
-def test_exactly_those_that_cannot_be_causal_leak(variant, head):
+def test_exactly_the_non_causal_variants_leak(variant, head):
     found = influence(record(), ac.get(variant.key), head=head)
     assert found.causal == (variant.causal_reason is None)
     assert (found.leaking_share > 0) == (variant.causal_reason is not None)
@@ -28,23 +28,23 @@ def test_exactly_those_that_cannot_be_causal_leak(variant, head):
     assert not ((found.moved > 0) & (found.moved <= ROUNDING)).any()
 
 
-def test_a_variant_that_only_says_it_is_causal_is_found_out():
+def test_a_variant_that_wrongly_claims_to_be_causal_is_detected():
     softmax = ac.get("softmax")
 
     def looks_ahead(q, k, v, p, *, causal):
         return softmax.variant.attend(q, k, v, p, causal=False)
 
-    liar = Attention(replace(softmax.variant, attend=looks_ahead), softmax.params)
-    assert influence(record(), liar, head=0).leaking_share == 1
+    leaking = Attention(replace(softmax.variant, attend=looks_ahead), softmax.params)
+    assert influence(record(), leaking, head=0).leaking_share == 1
 
 
-def test_a_window_moves_its_own_length():
+def test_a_token_changes_only_the_outputs_within_the_window():
     found = influence(record(n=40), ac.get("local", window=5), head=0)
     t, i = np.indices((40, 40))
     np.testing.assert_array_equal(found.moved > 0, (i >= t) & (i <= t + 5))
 
 
-def test_moves_are_the_weights_of_the_replaced_token():
+def test_output_changes_are_proportional_to_the_weights_of_the_replaced_token():
     # If weights do not depend on queries and keys, output i changes by A_it (v' - v): the map is A, up to token t.
     attention, qkv = ac.get("synthesizer", kind="random"), record()
     moved = influence(qkv, attention, head=0).moved
@@ -59,26 +59,26 @@ def test_moves_are_the_weights_of_the_replaced_token():
 
 
 @pytest.mark.parametrize("key", ["softmax", "nystrom", "power_bert"])
-def test_blocks_do_not_show(key, monkeypatch):
+def test_the_result_does_not_depend_on_the_block_size(key, monkeypatch):
     whole = influence(record(), ac.get(key), head=None).moved
     monkeypatch.setattr(module, "MAX_NUMBERS", 1)
     np.testing.assert_allclose(influence(record(), ac.get(key), head=None).moved, whole, rtol=1e-6, atol=1e-9)
 
 
-def test_the_seed_decides():
+def test_the_result_depends_only_on_the_seed():
     first, again, other = (influence(record(), ac.get("softmax"), head=0, seed=seed).moved for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert abs(first - other).max() > 0.01
 
 
 @pytest.mark.parametrize(("heads", "head", "shown"), [(1, 0, 256), (2, 0, 256), (2, None, 203)])
-def test_long_inputs_are_cut_the_sooner_the_more_heads(heads, head, shown):
+def test_long_inputs_are_truncated_earlier_with_more_heads(heads, head, shown):
     found = influence(record(n=300, heads=heads, d=2), ac.get("linear"), head=head)
     assert found.moved.shape == (shown, shown)
     assert MAX_TOKENS == 256
 
 
-def test_one_token_and_values_of_zero():
+def test_one_token_and_zero_values_do_not_leak():
     assert influence(record(n=1), ac.get("nystrom"), head=0).leaking_share == 0
     qkv = record()
     nothing = replace(qkv, v=torch.zeros_like(qkv.v))

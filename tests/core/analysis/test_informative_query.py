@@ -26,13 +26,13 @@ def matrix(**peaks):
     return found
 
 
-def test_the_query_that_looks_hardest_at_another_word_is_the_first_row():
+def test_the_query_with_the_largest_weight_on_another_word_is_chosen():
     assert informative_query(matrix(r1c2=0.6, r3c1=0.9), ALL) == 3
     assert informative_query(matrix(r1c2=0.95, r3c1=0.9), ALL) == 1
     assert informative_query(matrix(), ALL) == 0
 
 
-def test_a_word_that_stands_once_is_asked_about_first():
+def test_a_word_that_occurs_once_is_preferred():
     hard = matrix(r1c2=0.6, r3c1=0.9)
     assert informative_query(hard, ALL, [False, True, False, False]) == 1
     assert informative_query(hard, ALL, [False] * 4) == 3  # All words are repeated.
@@ -41,7 +41,7 @@ def test_a_word_that_stands_once_is_asked_about_first():
     assert occurs_once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
 
 
-def test_what_every_head_does_is_no_reason():
+def test_weights_on_itself_the_first_token_and_punctuation_are_ignored():
     assert informative_query(matrix(r1c1=1.0, r3c2=0.4), ALL) == 3  # The token attends to itself.
     assert informative_query(matrix(r1c0=1.0, r3c2=0.4), ALL) == 3  # The token attends to the first token.
     dotted = [True, True, True, False]
@@ -49,7 +49,7 @@ def test_what_every_head_does_is_no_reason():
     assert informative_query(matrix(r3c1=1.0, r2c1=0.4), dotted) == 2  # The attending token is not a word.
 
 
-def test_an_early_query_of_a_causal_matrix_has_little_to_choose_from():
+def test_causal_weights_are_compared_with_the_uniform_weight_of_their_row():
     causal = np.where(np.tri(4, dtype=bool), 0.1, np.nan)
     causal[2, 1], causal[3, 1] = 0.75, 0.7  # For one row, 1/3 would be uniform, for the other 1/4.
     assert informative_query(causal, ALL) == 3
@@ -58,13 +58,13 @@ def test_an_early_query_of_a_causal_matrix_has_little_to_choose_from():
 
 
 @pytest.mark.parametrize("content", [[True], [False] * 4, [True, False, False, False]])
-def test_where_no_word_can_look_at_another_there_is_no_row(content):
+def test_no_query_is_chosen_without_two_words(content):
     n = len(content)
     assert informative_query(np.full((n, n), 1 / n), content) is None
 
 
-def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
-    def asked(weights, words, special, *, shown):
+def test_hidden_and_special_tokens_are_not_chosen():
+    def chosen_query(weights, words, special, *, shown):
         zeros = torch.zeros(1, len(words), 2)
         found = {
             "groups": tuple(range(len(words))),
@@ -80,21 +80,21 @@ def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
     peaks = np.full((6, 6), 0.1)
     # An added token, a word that occurs twice, a word that occurs once.
     peaks[5, 2], peaks[3, 4], peaks[2, 4] = 0.9, 0.8, 0.7
-    assert asked(peaks, words, added, shown=True) == 2
-    assert asked(peaks[1:5, 1:5], words, added, shown=False) == 1
+    assert chosen_query(peaks, words, added, shown=True) == 2
+    assert chosen_query(peaks[1:5, 1:5], words, added, shown=False) == 1
     alone = ([[0.5, 0.5], [0.1, 0.9]], ("a", "b"), (True, True))
-    assert asked(*alone, shown=True) is None
+    assert chosen_query(*alone, shown=True) is None
     peaks = np.full((3, 3), 0.1)
     peaks[1, 2] = 0.8
-    assert asked(peaks, ("a", "b", "c"), (True,) * 3, shown=False) == 1  # There are no other tokens.
+    assert chosen_query(peaks, ("a", "b", "c"), (True,) * 3, shown=False) == 1  # There are no other tokens.
 
 
-def test_words_of_any_script_are_words_and_signs_are_not():
+def test_words_of_any_script_are_words_and_punctuation_is_not():
     assert all(map(is_word, ["cat", "7", "钥", "été", "it's"]))
     assert not any(map(is_word, [".", "，", "␣", "·", "—", ""]))
 
 
-def test_lost_and_gained_are_told_apart_and_the_largest_comes_first():
+def test_lost_and_gained_weights_are_separate_and_sorted_by_size():
     difference = np.array([0.1, -0.3, np.nan, -0.004, 0.2, -0.5, 0.004])
     lost, gained = most_changed_keys(difference, 2)
     assert lost == (KeyWeight(key=5, weight=-0.5), KeyWeight(key=1, weight=-0.3))

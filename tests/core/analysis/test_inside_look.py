@@ -18,7 +18,7 @@ def qkv():
 
 
 @pytest.mark.parametrize("key", OPEN)
-def test_the_matrix_is_the_one_that_all_heads_together_give(qkv, key):
+def test_the_matrix_of_a_head_equals_that_of_the_full_input(qkv, key):
     attention = ac.get(key)
     for causal in {False, attention.variant.causal_reason is None}:
         found = look(qkv, attention, 1, causal)
@@ -37,7 +37,7 @@ def test_the_reference_is_softmax_of_the_head(qkv, key, causal):
     np.testing.assert_allclose(found.reference, logits.softmax(-1).numpy(), atol=1e-6)
 
 
-def test_the_parts_of_a_head_are_its_own(qkv):
+def test_the_parts_of_a_head_are_computed_from_that_head(qkv):
     attention = ac.get("nystrom", landmarks=4, method="kmeans", inverse="exact")
     parts = look(qkv, attention, 1, False).parts
     assert parts["left"].shape == (19, 4)
@@ -46,7 +46,7 @@ def test_the_parts_of_a_head_are_its_own(qkv):
     )
 
 
-def test_heads_that_decide_together_are_all_seen(qkv):
+def test_variants_that_couple_heads_use_all_heads(qkv):
     attention = ac.get("power_bert", keep=0.5)
     received = (qkv.q @ qkv.k.mT / 8**0.5).softmax(-1).sum((0, 1))
     for head in range(3):
@@ -55,17 +55,17 @@ def test_heads_that_decide_together_are_all_seen(qkv):
         assert set(parts["survivors"].tolist()) == set(torch.topk(received, 10).indices.tolist())
 
 
-def test_what_cannot_be_causal_is_refused(qkv):
+def test_a_causal_mask_is_refused_for_a_non_causal_variant(qkv):
     with pytest.raises(ac.errors.NotCausalError):
         look(qkv, ac.get("nystrom"), 0, True)
 
 
-def test_what_has_no_inside_is_refused(qkv):
+def test_a_variant_without_intermediate_parts_is_refused(qkv):
     with pytest.raises(ValueError, match="softmax"):
         look(qkv, ac.get("softmax"), 0, False)
 
 
-def test_one_token_has_an_inside(qkv):
+def test_one_token_gives_matrices_of_one_entry(qkv):
     one = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1)).load()
     for key in OPEN:
         found = look(one, ac.get(key), 0, False)

@@ -15,7 +15,7 @@ def vectors(n, d=5, seed=0):
 
 
 @given(n=st.integers(1, 40), m=st.integers(1, 50))
-def test_segment_means_are_their_shares_of_the_tokens(n, m):
+def test_segment_means_equal_the_membership_shares_times_the_tokens(n, m):
     x = vectors(n)
     shares = membership(x, m, "segment_means")
     np.testing.assert_allclose(shares @ x.numpy(), landmarks(x, m, "segment_means").numpy(), atol=1e-6)
@@ -25,7 +25,7 @@ def test_segment_means_are_their_shares_of_the_tokens(n, m):
 
 
 @given(n=st.integers(2, 40), m=st.integers(1, 39), seed=st.integers(0, 20))
-def test_in_k_means_a_token_belongs_to_its_nearest_landmark(n, m, seed):
+def test_k_means_assigns_each_token_to_its_nearest_landmark(n, m, seed):
     x = vectors(n, seed=seed)
     m = min(m, n - 1)
     centres = landmarks(x.double(), m, "kmeans").numpy()
@@ -34,7 +34,7 @@ def test_in_k_means_a_token_belongs_to_its_nearest_landmark(n, m, seed):
     np.testing.assert_allclose(apart[np.arange(n), own], apart.min(-1), rtol=1e-5)
 
 
-def test_clusters_far_apart_are_found_wherever_their_tokens_stand():
+def test_k_means_finds_distant_clusters_at_any_token_positions():
     x = torch.tensor([[0.0, 0], [90, 90], [0, 1], [91, 90], [1, 0], [90, 91]])
     shares = membership(x, 2, "kmeans")
     assert {frozenset(np.flatnonzero(row)) for row in shares} == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
@@ -42,7 +42,7 @@ def test_clusters_far_apart_are_found_wherever_their_tokens_stand():
     assert lost_variance(x, shares) < 0.001 < lost_variance(x, membership(x, 2, "segment_means"))
 
 
-def test_k_means_that_has_not_settled_says_how_far_it_would_move():
+def test_landmark_drift_is_the_next_step_of_k_means_before_convergence():
     x = vectors(60, seed=3)
     shares = torch.from_numpy(membership(x, 6, "kmeans"))
     centres = landmarks(x.double(), 6, "kmeans")
@@ -53,10 +53,10 @@ def test_k_means_that_has_not_settled_says_how_far_it_would_move():
 
 
 @pytest.mark.parametrize(("m", "expected"), [(4, 0.0), (2, 1 / 10), (1, 1.0)])
-def test_what_the_averages_forget_is_the_variance_within(m, expected):
+def test_the_lost_variance_is_the_share_of_variance_within_segments(m, expected):
     x = torch.tensor([[0.0], [1.0], [3.0], [4.0]])  # The variance is 10 in total, 1 within pairs.
     assert lost_variance(x, membership(x, m, "segment_means")) == pytest.approx(expected)
 
 
-def test_one_token_loses_nothing():
+def test_one_token_loses_no_variance():
     assert lost_variance(vectors(1), membership(vectors(1), 8, "segment_means")) == 0

@@ -11,7 +11,7 @@ from attention_core.errors import NotCausalError
 QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=48, heads=3))
 
 
-def test_a_fixed_pattern_is_its_mask_with_its_counts():
+def test_a_fixed_pattern_equals_its_mask_and_counts_its_pairs():
     found = pattern(QKV, ac.get("local", window=5), head=0, causal=False)
     assert np.array_equal(found.allowed, ac.get("local", window=5).mask(48).numpy())
     assert found.pairs == 48 * 11 - 5 * 6
@@ -40,7 +40,7 @@ def test_the_step_of_a_pattern_divides_all_its_distances(word, step, farthest):
     )
 
 
-def test_all_heads_together_are_their_union_and_their_mean():
+def test_all_heads_give_the_union_of_patterns_and_the_mean_count():
     topk = ac.get("topk", k=4)
     each = [pattern(QKV, topk, head=head, causal=False) for head in range(3)]
     together = pattern(QKV, topk, head=None, causal=False)
@@ -51,7 +51,7 @@ def test_all_heads_together_are_their_union_and_their_mean():
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("causal", [False, True])
-def test_every_variant_has_a_pattern_or_says_why_not(variant, causal):
+def test_every_variant_has_a_pattern_or_refuses_a_causal_mask(variant, causal):
     if causal and variant.causal_reason:
         with pytest.raises(NotCausalError):
             pattern(QKV, ac.get(variant.key), head=1, causal=causal)
@@ -78,7 +78,7 @@ def test_a_stack_repeats_its_layers():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_kinds_of_a_round_share_out_its_pairs(causal, number):
+def test_each_pair_of_a_round_has_exactly_one_kind(causal, number):
     attention = ac.get("reformer", rounds=2, bucket_size=4)
     found = hash_order(QKV, attention, number, head=2, causal=causal)
     assert found.rounds == 2
@@ -101,7 +101,7 @@ def test_the_kinds_of_a_round_share_out_its_pairs(causal, number):
     assert list(found.borders) == [i for i in range(1, 48) if chunk[i] != chunk[i - 1]]
 
 
-def test_a_round_too_many_is_the_last_and_other_variants_have_no_order():
+def test_a_round_beyond_the_last_gives_the_last_and_only_reformer_has_rounds():
     attention = ac.get("reformer", rounds=2)
     last = hash_order(QKV, attention, 1, head=0, causal=False)
     assert np.array_equal(hash_order(QKV, attention, 9, head=0, causal=False).order, last.order)
@@ -109,7 +109,7 @@ def test_a_round_too_many_is_the_last_and_other_variants_have_no_order():
         assert hash_order(QKV, ac.get(key), 0, head=0, causal=False) is None
 
 
-def test_a_causal_stack_that_is_cut_short_is_complete_without_looking_ahead():
+def test_a_causal_stack_is_complete_when_every_earlier_token_is_reached():
     chain = np.eye(6, dtype=bool) | np.eye(6, k=-1, dtype=bool)
     assert reach([chain], 2, causal=True).complete == 5
     assert reach([chain], 2, causal=False).complete is None

@@ -49,7 +49,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("attention", "phi", "decay"), CASES, ids=lambda x: getattr(x, "word", ""))
-def test_the_state_is_the_sum_the_formula_says(attention, phi, decay):
+def test_the_state_equals_the_sum_in_the_formula(attention, phi, decay):
     qkv = record()
     grown = grow(qkv, attention, head=1)
     features, v = phi(qkv.k[1].double().numpy()), qkv.v[1].double().numpy()
@@ -66,7 +66,7 @@ def unit_keys(k):
     return k / np.linalg.norm(k, axis=1, keepdims=True)
 
 
-def made_of(k):
+def gates_from_keys(k):
     """Return gates computed from the entries of each key, with the default root."""
     return (1 / (1 + np.exp(-k))) ** (1 / 16)
 
@@ -87,16 +87,16 @@ def centred(k, v):
 ONE = np.ones((20, 4))
 RULES = [
     ("scalar_decay~decay~0.8", lambda k, v: (k, v, 0.8 * ONE, None, ONE[:, 0])),
-    ("gla", lambda k, v: (k, v, made_of(k), None, ONE[:, 0])),
+    ("gla", lambda k, v: (k, v, gates_from_keys(k), None, ONE[:, 0])),
     ("deltanet~strength~0.5", lambda k, v: (unit_keys(k), v, ONE, ONE[:, 0] / 2, ONE[:, 0] / 2)),
     ("gated_deltanet~decay~0.8~strength~2", lambda k, v: (unit_keys(k), v, 0.8 * ONE, 2 * ONE[:, 0], 2 * ONE[:, 0])),
-    ("kda", lambda k, v: (unit_keys(k), v, made_of(k), ONE[:, 0], ONE[:, 0])),
+    ("kda", lambda k, v: (unit_keys(k), v, gates_from_keys(k), ONE[:, 0], ONE[:, 0])),
     ("softmax_gdn", centred),
 ]
 
 
 @pytest.mark.parametrize(("word", "rule"), RULES, ids=[word for word, _ in RULES])
-def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, rule):
+def test_decay_erasure_and_writing_follow_the_recurrence(word, rule):
     qkv = record()
     grown = grow(qkv, ac.registry.from_word(word), head=1)
     keys, values, alpha, erase, write = rule(qkv.k[1].double().numpy(), qkv.v[1].double().numpy())
@@ -123,7 +123,7 @@ def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, r
     assert grown.state_size == 4 * 4 + (8 if word == "softmax_gdn" else 0)
 
 
-def test_path_takes_back_along_directions_of_its_own():
+def test_path_erases_along_its_own_directions():
     qkv = record()
     grown = grow(qkv, ac.get("path", strength=0.5), head=1)
     keys, values = unit_keys(qkv.k[1].double().numpy()), qkv.v[1].double().numpy()
@@ -141,14 +141,14 @@ def test_path_takes_back_along_directions_of_its_own():
     assert not grow(qkv, ac.get("deltanet"), head=1).changes.along
 
 
-def test_running_sums_have_a_normaliser_and_no_changes_but_what_is_added():
+def test_running_sums_have_a_normaliser_and_no_decay_or_erasure():
     grown = grow(record(), ac.get("linear"), head=0)
     assert grown.changes is None
     assert grown.state_size == grown.sums[0].size + grown.keys[0].size
 
 
 @pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
-def test_outputs_are_those_of_the_full_matrix(variant):
+def test_outputs_equal_those_of_the_full_matrix(variant):
     qkv, attention = record(), ac.get(variant.key)
     grown = grow(qkv, attention, head=0)
     full = attention.weights(qkv.q.double(), qkv.k.double(), causal=True) @ qkv.v.double()
@@ -159,12 +159,12 @@ def test_outputs_are_those_of_the_full_matrix(variant):
 
 
 @pytest.mark.parametrize("word", ["linear", "hedgehog", "cosformer~length~9"])
-def test_what_a_token_adds_is_the_difference_of_two_sums_where_none_fades(word):
+def test_the_added_term_is_the_difference_of_consecutive_sums_without_decay(word):
     grown = grow(record(), ac.registry.from_word(word), head=0)
     np.testing.assert_allclose(grown.added[1:], np.diff(grown.sums, axis=0), atol=1e-5 * abs(grown.sums).max())
 
 
-def test_what_softmax_would_have_answered_stands_beside_it():
+def test_the_softmax_output_and_its_error_are_reported():
     qkv = record()
     grown = grow(qkv, ac.get("linear"), head=1)
     logits = (qkv.q[1] @ qkv.k[1].T / 2).double().masked_fill(torch.ones(20, 20).triu(1).bool(), -torch.inf)
@@ -176,7 +176,7 @@ def test_what_softmax_would_have_answered_stands_beside_it():
     assert grown.softmax_error(0) < 1e-9  # There is only one token.
 
 
-def test_every_variant_with_a_decoder_takes_part():
+def test_every_variant_with_a_decoder_is_listed_as_recurrent():
     assert {v.key for v in recurrent()} == {v.key for v in ac.all_variants() if v.decoder}
     found = {v.key for v in matrix_states()}
     assert found >= {"linear", "cosine", "taylor2", "performer", "retention", "cosformer"}
@@ -185,18 +185,18 @@ def test_every_variant_with_a_decoder_takes_part():
     assert others >= {"centred_taylor", "heavy_hitters", "lolcats", "mesa"}, "their states are not one matrix"
 
 
-def test_the_second_order_state_counts_its_tokens():
+def test_the_constant_feature_of_the_second_order_state_counts_tokens():
     grown = grow(record(), ac.get("taylor2"), head=0)
     assert grown.sums.shape == (20, 1 + 4 + 10, 4)
     np.testing.assert_allclose(grown.keys[:, 0], np.arange(1, 21))  # The constant feature, which is always one.
 
 
-def test_a_wide_state_is_followed_over_fewer_tokens():
+def test_a_wide_state_is_computed_for_fewer_tokens():
     grown = grow(record(n=40, d=64), ac.get("taylor2"), head=0)
     assert len(grown.keys) == len(grown.outputs) == len(grown.full) == 2**22 // (2145 * 65)
 
 
-def test_states_beyond_float32_are_shown_in_units_of_their_own():
+def test_states_beyond_float32_are_scaled_by_a_unit():
     qkv = record()
     large = replace(qkv, k=60 * qkv.k / qkv.k.abs().max() * 4)
     grown = grow(large, ac.get("linear", feature_map="exp"), head=0)
@@ -213,6 +213,6 @@ def test_sizes_of_large_states_are_finite():
     np.testing.assert_allclose(grown.channel_sizes, 1e25 * usual.channel_sizes, rtol=1e-5)
 
 
-def test_one_token():
+def test_the_state_after_one_token_equals_the_added_term():
     grown = grow(record(n=1), ac.get("retention"), head=0)
     np.testing.assert_allclose(grown.sums, grown.added)

@@ -11,7 +11,7 @@ ABLE = [variant.key for variant in ac.all_variants() if not variant.causal_reaso
 
 
 @pytest.mark.parametrize(
-    ("key", "alone"),
+    ("key", "only_scores"),
     [
         ("softmax", True),
         ("local", True),
@@ -27,12 +27,12 @@ ABLE = [variant.key for variant in ac.all_variants() if not variant.causal_reaso
         ("additive", False),
     ],
 )
-def test_features_norms_and_gates_are_more_than_scores(key, alone):
-    assert depends_only_on_scores(ac.get(key)) == alone
+def test_variants_with_features_norms_or_gates_depend_on_more_than_scores(key, only_scores):
+    assert depends_only_on_scores(ac.get(key)) == only_scores
 
 
 @pytest.mark.parametrize("key", ABLE)
-def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key):
+def test_equal_scores_give_equal_weights_if_a_variant_depends_only_on_scores(key):
     attention = ac.get(key)
     if not depends_only_on_scores(attention):
         return
@@ -44,6 +44,6 @@ def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key
     torch.testing.assert_close(found, attention.weights(q, k, causal=True), rtol=1e-6, atol=1e-9)
 
 
-def test_who_cannot_hide_the_future_is_not_asked():
+def test_a_non_causal_variant_is_refused():
     with pytest.raises(NotCausalError):
         depends_only_on_scores(ac.get("nystrom"))
