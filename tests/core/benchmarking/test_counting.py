@@ -6,14 +6,14 @@ import attention_core as ac
 from attention_core.benchmarking.counting import count, largest_live_tensors
 
 
-def test_products_and_their_results():
+def test_products_and_the_elements_of_their_results_are_counted():
     a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
     counts = count(lambda: a @ b)
     assert (counts.multiply_adds, counts.peak_elements, counts.largest_elements) == (2 * 3 * 4 * 5, 30, 30)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_fused_attention_forward_and_backward(dtype: torch.dtype):
+def test_fused_attention_is_counted_forward_and_backward(dtype: torch.dtype):
     q, k, v = torch.randn(3, 2, 3, 16, 8, dtype=dtype).unbind(0)
     forward = 2 * 2 * 3 * 16 * 16 * 8
     assert count(lambda: F.scaled_dot_product_attention(q, k, v)).multiply_adds == forward
@@ -23,7 +23,7 @@ def test_fused_attention_forward_and_backward(dtype: torch.dtype):
     assert both.multiply_adds == forward + forward * 5 // 2
 
 
-def test_freed_tensors_no_longer_count():
+def test_freed_tensors_are_not_counted():
     def call() -> torch.Tensor:
         a = torch.zeros(100)
         b = a[10:20]  # A view keeps the whole storage.
@@ -51,7 +51,7 @@ def test_the_largest_tensors_at_the_peak_are_listed():
     assert largest_live_tensors(call, max_tensors=2) == [(98 * 4, (7, 14)), (15 * 4, (3, 5))]
 
 
-def test_what_existed_before_does_not_count():
+def test_tensors_that_existed_before_are_not_counted():
     a = torch.zeros(1000)
     assert count(lambda: a.add_(1)[10:].view(-1)).peak_elements == 0
 
@@ -62,13 +62,13 @@ def test_elements_are_counted_by_their_bytes():
     assert count(lambda: torch.zeros(64, dtype=torch.float64), unit=torch.float64).peak_elements == 64
 
 
-def test_nothing_is_counted_outside():
+def test_nothing_is_counted_after_an_exception():
     with pytest.raises(ZeroDivisionError):
         count(lambda: 1 / 0)
     assert count(lambda: None).peak_elements == 0
 
 
-def test_full_attention_quadruples_and_linear_doubles():
+def test_operations_quadruple_for_softmax_and_double_for_linear():
     def adds(key: str, n: int) -> int:
         q = torch.randn(1, n, 8)
         return count(lambda: ac.get(key).attend(q, q, q)).multiply_adds

@@ -22,7 +22,7 @@ def drawn(n=41, d=8, dtype=torch.float64):
 @pytest.mark.parametrize("key", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_gives_the_patterns_own_output_and_gradients(key, form, causal):
+def test_output_and_gradients_equal_those_of_the_pattern(key, form, causal):
     q, k, v = drawn()
     masked = attention_from_word(f"{form}.{key}")
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
@@ -50,7 +50,7 @@ def test_cost_equals_full_attention_for_any_mask(form):
 @pytest.mark.parametrize("key", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("heads", [1, 8])
-def test_its_bound_on_bytes_holds_for_making_the_mask_and_for_the_call(key, form, heads):
+def test_the_bound_on_bytes_includes_the_mask_and_the_call(key, form, heads):
     masked, n = attention_from_word(f"{form}.{key}"), 512
     q, k, v = torch.randn(3, 1, heads, n, 4).unbind(0)
 
@@ -58,11 +58,11 @@ def test_its_bound_on_bytes_holds_for_making_the_mask_and_for_the_call(key, form
         return prepare(masked, q, k, v, mode="backward", causal=True)()
 
     for call in (both, lambda: masked.attend(q, k, v)):
-        held = count(call, unit=torch.uint8).peak_elements
-        assert held <= 1.1 * masked.bytes(n, heads, torch.float32)
+        peak = count(call, unit=torch.uint8).peak_elements
+        assert peak <= 1.1 * masked.bytes(n, heads, torch.float32)
 
 
-def test_its_word_is_read_back_and_survives_a_file():
+def test_the_word_of_a_mask_is_unchanged_after_parsing_and_saving():
     masked = attention_from_word("explicit.sparse~window~4~stride~16")
     assert isinstance(masked, MaskedFullAttention)
     assert attention_from_word(masked.word) == masked
@@ -76,13 +76,13 @@ def test_its_word_is_read_back_and_survives_a_file():
 
 
 @pytest.mark.parametrize("word", ["fused.softmax", "explicit.reformer", "fused.", "fused.locall", "other.local", "."])
-def test_what_has_no_mask_or_is_no_form_is_refused_in_a_sentence(word):
+def test_variants_without_a_mask_and_unknown_forms_are_refused(word):
     with pytest.raises(LabError):
         attention_from_word(word)
     with pytest.raises(LabError):
         TimingSpec(variants=(word,))
 
 
-def test_it_has_no_decode_step():
+def test_decode_mode_is_not_supported():
     reason = unsupported_reason(attention_from_word("fused.local"), mode="decode", causal=False)
     assert reason == "It has no incremental decoding."

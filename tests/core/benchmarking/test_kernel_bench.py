@@ -66,10 +66,10 @@ def test_each_subject_has_a_row_at_each_shape_with_its_median_and_spread(mode, d
         assert row.ms == pytest.approx((3000, 6000, 9000))
         assert row.error <= bench.TOLERANCE[dtype]
         assert row.peak_bytes > 0
-        assert row.share is None, "nobody knows what this device can do"
+        assert row.share is None, "the limits of this device are not known"
 
 
-def test_operations_are_counted_and_shared_out_by_what_the_device_allows(monkeypatch):
+def test_the_share_is_the_measured_over_the_attainable_rate(monkeypatch):
     monkeypatch.setitem(ROOFS, "Toy", Roof({"float32": 1e4}, 100.0))
     row = rows(plan("softmax", shapes=SHAPES[:1]), "NVIDIA Toy")[0]
     flops = 2 * (2 * 2 * 2 * 32 * 32 * 8)
@@ -81,8 +81,8 @@ def test_operations_are_counted_and_shared_out_by_what_the_device_allows(monkeyp
     assert rows(plan("softmax", shapes=SHAPES[:1], dtype="bfloat16"), "NVIDIA Toy")[0].share is None
 
 
-def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_what_that_kept(monkeypatch):
-    # The memory is so slow that it alone determines the share.
+def test_backward_without_forward_is_timed_and_counted_separately(monkeypatch):
+    # The memory is so slow that the share depends only on its bandwidth.
     monkeypatch.setitem(ROOFS, "Toy", Roof({"float32": 1e9}, 1.0))
     runs = []
 
@@ -104,7 +104,7 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
         asked = plan(mode=mode, shapes=SHAPES[:1], with_baselines=True)
         asked = dataclasses.replace(asked, attentions=[Watched(softmax.variant, softmax.params)])
         found[mode] = {row.name: row for row in rows(asked, "NVIDIA Toy", Clock())}
-    assert runs[-3:] == ["timed", "done", "forward"], "the last run of the forward is that which is counted"
+    assert runs[-3:] == ["timed", "done", "forward"], "the forward pass that is counted runs last"
     for name in ("softmax", "SDPA math"):
         forward, both, alone = (found[mode][name] for mode in ("forward", "backward", "backward-alone"))
         assert alone.tflops == pytest.approx(both.tflops - forward.tflops)
@@ -116,7 +116,7 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
 
 
 @pytest.mark.parametrize("word", ["softmax", "linear", "local~window~64"])
-def test_operations_at_the_longest_shape_are_those_of_the_formula(word):
+def test_operations_at_the_longest_shape_equal_the_cost_formula(word):
     shape, attention = page_shapes()[-1], ac.registry.from_word(word)
     q, k, v = torch.empty(3, shape.batch, shape.heads, shape.n, shape.d, device="meta")
     found = count(prepare(attention, q, k, v, mode="forward", causal=False)).multiply_adds
@@ -144,7 +144,7 @@ def test_the_roof_is_the_lower_of_bandwidth_and_arithmetic(intensity, attainable
         ("AMD EPYC", None),
     ],
 )
-def test_a_device_is_known_by_the_whole_words_of_its_name(name, part):
+def test_a_device_is_recognised_by_whole_words_of_its_name(name, part):
     assert roof_of(name) is (ROOFS[part] if part else None)
 
 
@@ -176,7 +176,7 @@ def test_the_cache_is_flushed_on_request(flush):
     assert clock.asked == [(11, flush)] * 2
 
 
-def test_memory_that_gives_out_is_a_row_and_the_rest_goes_on(monkeypatch):
+def test_running_out_of_memory_is_reported_and_other_rows_are_measured(monkeypatch):
     real = bench._call
 
     def small(subject, asked, x):
@@ -190,7 +190,7 @@ def test_memory_that_gives_out_is_a_row_and_the_rest_goes_on(monkeypatch):
     assert all(row.ms for row in found if row.shape.n == 32)
 
 
-def test_memory_that_gives_out_in_the_check_is_a_row_too():
+def test_running_out_of_memory_in_the_check_is_reported():
     class Large(Attention):
         def attend(self, q, k, v, *, causal=False):
             raise torch.OutOfMemoryError
@@ -204,7 +204,7 @@ def test_memory_that_gives_out_in_the_check_is_a_row_too():
     assert all(row.ms for row in found if row.name != "softmax")
 
 
-class Lying(Attention):
+class OnlyCorrectInFloat64(Attention):
     """An attention that is correct in float64 and wrong in any other type."""
 
     def attend(self, q, k, v, *, causal=False):
@@ -213,16 +213,16 @@ class Lying(Attention):
 
 
 @pytest.mark.parametrize("mode", ["forward", "backward", "backward-alone"])
-def test_what_is_wrong_is_not_timed(mode):
+def test_an_incorrect_attention_is_not_timed(mode):
     softmax = ac.get("softmax")
-    asked = dataclasses.replace(plan(mode=mode), attentions=[Lying(softmax.variant, softmax.params)])
+    asked = dataclasses.replace(plan(mode=mode), attentions=[OnlyCorrectInFloat64(softmax.variant, softmax.params)])
     for row in rows(asked):
         assert row.ms is None
         assert row.reason.startswith("It differs from float64 on the CPU by ")
         assert row.error > 0.1
 
 
-def test_baselines_of_full_attention_are_compared_and_those_that_cannot_run_say_so():
+def test_full_attention_baselines_are_measured_or_report_why_they_cannot_run():
     found = {row.name: row for row in rows(plan("softmax", with_baselines=True, shapes=SHAPES[:1]))}
     assert found["SDPA math"].ms
     assert found["SDPA math"].error < 1e-6
@@ -230,7 +230,7 @@ def test_baselines_of_full_attention_are_compared_and_those_that_cannot_run_say_
     assert found["SDPA math"].tflops == found["softmax"].tflops
 
 
-def test_a_baseline_that_computes_something_else_is_not_timed(monkeypatch):
+def test_an_incorrect_baseline_is_not_timed(monkeypatch):
     def build(n, device, causal):
         return lambda q, k, v: v
 
@@ -247,14 +247,14 @@ def test_compiled_masks_are_measured_for_fixed_patterns_only():
     assert pattern.multiply_adds(16, 8, True) == 2 * 8 * (5 * 16 - 10), "the pairs that the pattern allows"
 
 
-def test_a_line_has_the_share_or_unknown_or_a_reason():
+def test_a_table_row_ends_with_the_share_unknown_or_a_reason():
     base = rows(plan("softmax", shapes=SHAPES[:1]))[0]
     assert table([base]).splitlines()[1].endswith("unknown")
     assert table([dataclasses.replace(base, share=0.126)]).splitlines()[1].endswith("13 %")
     assert table([dataclasses.replace(base, ms=None, reason="Why.")]).splitlines()[1].endswith("Why.")
 
 
-def test_the_cuda_clock_times_each_call_by_itself_behind_a_flush(monkeypatch):
+def test_the_cuda_clock_times_each_call_separately_after_a_flush(monkeypatch):
     log = []
 
     class Event:
@@ -283,7 +283,7 @@ def test_the_cuda_clock_times_each_call_by_itself_behind_a_flush(monkeypatch):
     assert log == ["event", "call", "event", "wait"]
 
 
-def test_the_cpu_clock_times_each_call_by_itself():
+def test_the_cpu_clock_times_each_call_separately():
     calls = []
     assert len(CpuClock().each_seconds(lambda: calls.append(1), 3, flush=True)) == len(calls) == 3
 
@@ -304,7 +304,7 @@ def test_the_stamp_has_the_state_of_the_driver_or_unknown(monkeypatch, tmp_path,
     assert set(stamp.device_state().values()) == {"unknown"}
 
 
-def test_the_command_runs_a_preset_on_the_cpu_and_keeps_rows_and_stamp(tmp_path, capsys):
+def test_the_command_runs_a_preset_on_the_cpu_and_writes_rows_and_stamp(tmp_path, capsys):
     out = tmp_path / "k.json"
     words = ["bench", "--preset", "ours", "--sizes", "16", "--head-size", "8", "--variants", "softmax", "linear"]
     assert main([*words, "--alone", "--repeats", "2", "--mode", "backward", "--out", str(out)]) == 0
@@ -317,7 +317,7 @@ def test_the_command_runs_a_preset_on_the_cpu_and_keeps_rows_and_stamp(tmp_path,
     assert "is not in the table: no shares." in capsys.readouterr().out
 
 
-def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
+def test_the_backward_alone_mode_requires_a_preset(tmp_path, capsys):
     out = tmp_path / "k.json"
     words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "softmax", "--out", str(out)]
     assert main(words) == 2
@@ -326,7 +326,7 @@ def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
     assert json.loads(out.read_text(encoding="utf-8"))["rows"][0]["mode"] == "backward-alone"
 
 
-def test_a_device_that_is_not_there_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch):
+def test_an_unavailable_device_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert main(["bench", "--device", "cuda", "--out", str(tmp_path / "k.json")]) == 2
     assert "cuda" in capsys.readouterr().err
@@ -346,7 +346,7 @@ PROMISED = {
 
 
 @pytest.mark.parametrize("key", FLA)
-def test_other_peoples_kernels_are_given_the_sizes_they_take(key, monkeypatch):
+def test_external_kernels_receive_arguments_of_the_expected_sizes(key, monkeypatch):
     kind, more = PROMISED[key]
     given = {}
 
@@ -369,6 +369,6 @@ def test_other_peoples_kernels_are_given_the_sizes_they_take(key, monkeypatch):
     assert ("beta" in given) == torch.allclose(lengths, torch.ones(()))
 
 
-def test_what_is_not_installed_is_no_baseline():
+def test_a_library_that_is_not_installed_gives_no_baseline():
     assert importlib.util.find_spec("fla") is None
     assert fla(ac.get("gla")) is None

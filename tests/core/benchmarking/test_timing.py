@@ -17,7 +17,7 @@ def drawn(n=24, dtype=torch.float32):
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_every_variant_runs_in_every_mode_or_says_why_not(variant, dtype):
+def test_every_variant_runs_in_every_mode_or_gives_a_reason(variant, dtype):
     attention = ac.get(variant.key)
     q, k, v = drawn(dtype=dtype)
     for mode in MODES:
@@ -66,7 +66,7 @@ def test_a_decode_step_of_softmax_is_the_last_row_of_causal_attention():
     assert torch.allclose(last[..., 0, :], ac.get("softmax").attend(q, k, v, causal=True)[..., -1, :], atol=1e-6)
 
 
-def test_a_decode_step_costs_softmax_more_with_length_and_a_recurrent_variant_the_same():
+def test_decode_cost_grows_with_length_for_softmax_and_is_constant_for_linear():
     def adds(key, n):
         return count(prepare(ac.get(key), *drawn(n), mode="decode", causal=False)).multiply_adds
 
@@ -97,7 +97,7 @@ def test_a_decode_step_costs_softmax_more_with_length_and_a_recurrent_variant_th
     ],
     ids=str,
 )
-def test_a_spec_that_cannot_be_is_refused_with_a_sentence(wrong):
+def test_an_invalid_spec_is_refused(wrong):
     with pytest.raises(ac.LabError):
         TimingSpec(**({"variants": ("softmax",)} | wrong))
 
@@ -154,20 +154,20 @@ class FakeCuda:
         self.peak_bytes = 123
 
 
-def test_the_cuda_clock_records_around_the_calls_and_reads_after_synchronising(monkeypatch):
+def test_the_cuda_clock_records_events_around_the_calls_and_synchronises_before_reading(monkeypatch):
     fake = FakeCuda(monkeypatch)
     assert CudaClock().seconds(fake.call, 3) == pytest.approx(2e-3)
     assert fake.log == ["synchronize", "record", "call", "call", "call", "record", "synchronize"]
 
 
-def test_the_cuda_clock_reads_the_allocators_peak_of_one_call_after_a_first_one(monkeypatch):
+def test_the_cuda_clock_reads_the_peak_memory_of_the_second_call(monkeypatch):
     fake = FakeCuda(monkeypatch)
     _counts, peak = CudaClock().costs(fake.call)
     assert peak == 123
     assert fake.log == ["call", "synchronize", "reset_peak_memory_stats", "before", "call", "synchronize", "peak"]
 
 
-def test_the_device_decides_the_clock_and_the_stamp(monkeypatch):
+def test_the_clock_and_the_stamp_depend_on_the_device(monkeypatch):
     assert isinstance(clock_for("cpu"), CpuClock)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A fast one")
@@ -176,7 +176,7 @@ def test_the_device_decides_the_clock_and_the_stamp(monkeypatch):
     assert (stamp("cuda").device, stamp("cuda").cpu) == ("A fast one", cpu_model())
 
 
-def test_a_device_that_is_not_there_is_refused(monkeypatch):
+def test_an_unavailable_device_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ac.LabError, match="cuda"):
         check_device("cuda")

@@ -32,7 +32,7 @@ RUN = group_samples(SPEC, STAMP, ROWS)
 DOCUMENT = json.loads(to_json(RUN))
 
 
-def test_samples_are_gathered_by_variant_and_length():
+def test_samples_are_grouped_by_variant_and_length():
     assert [(p.variant, p.n, p.ms) for p in RUN.points] == [
         ("softmax", 16, (1.0, 4.0, 2.0)),
         ("softmax", 64, (8.0,)),
@@ -43,7 +43,7 @@ def test_samples_are_gathered_by_variant_and_length():
 
 
 @given(ms=st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=3), mode=st.sampled_from(MODES), causal=st.booleans())
-def test_a_run_survives_its_file(ms, mode, causal):
+def test_a_run_is_unchanged_after_writing_and_reading(ms, mode, causal):
     spec = TimingSpec(variants=SPEC.variants, sizes=(16,), rounds=3, mode=mode, causal=causal)
     run = group_samples(spec, STAMP, [sample("softmax", 16, i, value) for i, value in enumerate(ms)])
     again = from_json(to_json(run))
@@ -52,15 +52,15 @@ def test_a_run_survives_its_file(ms, mode, causal):
     assert from_json(to_json(again)) == again
 
 
-def places(item, path=()):
+def document_paths(item, path=()):
     """Yield every path in a document."""
     yield path
     inner = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
     for key, value in inner:
-        yield from places(value, (*path, key))
+        yield from document_paths(value, (*path, key))
 
 
-def put(document, path, value):
+def replace_value(document, path, value):
     if not path:
         return value
     document = copy.deepcopy(document)
@@ -79,10 +79,10 @@ ANYTHING = st.recursive(
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
-@given(path=st.sampled_from(list(places(DOCUMENT))), value=ANYTHING)
+@given(path=st.sampled_from(list(document_paths(DOCUMENT))), value=ANYTHING)
 def test_any_file_is_read_or_rejected_with_a_message(path, value):
     try:
-        run = from_json(json.dumps(put(DOCUMENT, path, value)).encode())
+        run = from_json(json.dumps(replace_value(DOCUMENT, path, value)).encode())
     except ac.errors.InputError:
         return
     assert isinstance(run, Run)
@@ -91,11 +91,11 @@ def test_any_file_is_read_or_rejected_with_a_message(path, value):
     assert from_json(to_json(run)).spec == run.spec
 
 
-@pytest.mark.parametrize("path", [p for p in places(DOCUMENT) if p and isinstance(p[-1], str)], ids=str)
-def test_a_field_that_is_missing_or_of_another_kind_is_refused(path):
+@pytest.mark.parametrize("path", [p for p in document_paths(DOCUMENT) if p and isinstance(p[-1], str)], ids=str)
+def test_a_field_that_is_missing_or_of_another_type_is_refused(path):
     for wrong in ({}, [[]], "\x00", -1, 1e999):
         with pytest.raises(ac.errors.InputError):
-            from_json(json.dumps(put(DOCUMENT, path, wrong)).encode())
+            from_json(json.dumps(replace_value(DOCUMENT, path, wrong)).encode())
     short = copy.deepcopy(DOCUMENT)
     item = short
     for key in path[:-1]:
@@ -139,7 +139,7 @@ def test_a_field_that_is_missing_or_of_another_kind_is_refused(path):
     ],
     ids=lambda data: repr(data[:12]),
 )
-def test_hostile_files_are_refused_with_a_sentence(data):
+def test_invalid_files_are_refused(data):
     with pytest.raises(ac.errors.InputError):
         from_json(data)
 
@@ -147,17 +147,17 @@ def test_hostile_files_are_refused_with_a_sentence(data):
 @pytest.mark.parametrize("path", [(), ("stamp",), ("spec",), ("points", 0), ("left_out", 0)], ids=str)
 @pytest.mark.parametrize("value", [None, "x", [[1.5]], {"deep": {"er": 2**70}}], ids=str)
 def test_a_file_of_a_later_version_opens_with_the_known_fields(path, value):
-    document = put(DOCUMENT, ("version",), 2)
+    document = replace_value(DOCUMENT, ("version",), 2)
     if path:
-        document = put(document, (*path, "watts"), value)
+        document = replace_value(document, (*path, "watts"), value)
     else:
         document["watts"] = value
     assert from_json(json.dumps(document).encode()) == RUN
 
 
 @pytest.mark.parametrize(("reason", "fits"), [(LIMIT_REASONS[1], True), ("{most:>999999999}", False)])
-def test_only_a_known_sentence_is_filled_in(reason, fits):
-    document = put(put(DOCUMENT, ("left_out", 0, "reason"), reason), ("left_out", 0, "most"), 2.0)
+def test_only_a_known_reason_is_formatted_with_its_fields(reason, fits):
+    document = replace_value(replace_value(DOCUMENT, ("left_out", 0, "reason"), reason), ("left_out", 0, "most"), 2.0)
     if fits:
         [left] = from_json(json.dumps(document).encode()).left_out
         assert left.reason.format(**left.fields) == "One call would take more than 2 s."
@@ -166,7 +166,7 @@ def test_only_a_known_sentence_is_filled_in(reason, fits):
             from_json(json.dumps(document).encode())
 
 
-def test_the_last_of_repeated_keys_counts_and_a_byte_order_mark_is_ignored():
+def test_the_last_of_repeated_keys_is_used_and_a_byte_order_mark_ignored():
     data = to_json(RUN).replace(b'"cpu": "B"', b'"cpu": "A", "cpu": "B"')
     assert from_json(b"\xef\xbb\xbf" + data) == RUN
 
@@ -187,13 +187,13 @@ def test_an_error_names_the_field_and_the_expected_value(wrong, expected):
     assert str(refused.value) == f"Entry {expected}"
 
 
-def test_more_points_than_the_bound_are_refused():
-    document = put(DOCUMENT, ("points",), DOCUMENT["points"] * 1000)
+def test_more_points_than_the_limit_are_refused():
+    document = replace_value(DOCUMENT, ("points",), DOCUMENT["points"] * 1000)
     with pytest.raises(ac.errors.InputError, match="but the limit is 2,048"):
         from_json(json.dumps(document).encode())
 
 
-def test_a_run_ships_for_every_mode_with_softmax_at_every_length():
+def test_a_recorded_run_exists_for_every_mode_with_softmax_at_every_length():
     shipped = recorded_runs()
     assert {run.spec.mode for run in shipped.values()} == set(MODES)
     for run in shipped.values():

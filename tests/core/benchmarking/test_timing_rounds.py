@@ -9,7 +9,7 @@ from attention_core.benchmarking.rounds import measure_ms, next_subject
 
 
 @given(st.integers(0, 6), st.integers(0, 5))
-def test_every_round_takes_each_once_and_the_next_goes_the_opposite_way(size, rounds):
+def test_each_round_takes_every_subject_once_in_alternating_order(size, rounds):
     taken, turns = dict.fromkeys(range(size), 0), []
     while (turn := next_subject(taken, rounds)) is not None:
         turns.append(turn)
@@ -30,7 +30,7 @@ class FakeClock:
         return 2e-3
 
 
-def test_a_first_sample_is_warmed_up_and_looked_at_and_a_later_one_only_repeated():
+def test_only_the_first_sample_of_a_subject_is_warmed_up():
     clock, calls = FakeClock(), []
     assert measure_ms(clock, lambda: calls.append(1), first_ms=None, min_seconds=9e-3) == 2.0
     assert (clock.repeats, len(calls)) == ([1, 5], 1)

@@ -68,10 +68,10 @@ def test_a_crossing_is_between_the_last_slower_and_the_first_faster_size():
     assert crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 10.0 * n}), "linear")).faster is None
 
 
-def test_without_softmax_there_is_nothing_to_cross():
-    alone = run({"linear": lambda n: n})
-    assert softmax_word(alone) is None
-    assert crossing(ratios(alone, "linear")) is None
+def test_a_run_without_softmax_has_no_crossing():
+    linear_only = run({"linear": lambda n: n})
+    assert softmax_word(linear_only) is None
+    assert crossing(ratios(linear_only, "linear")) is None
 
 
 def test_a_softmax_with_another_temperature_is_still_the_reference():
@@ -79,14 +79,14 @@ def test_a_softmax_with_another_temperature_is_still_the_reference():
     assert [r.middle for r in ratios(found, "linear")] == pytest.approx([1 / n for n in SIZES])
 
 
-def test_a_machine_that_slows_down_changes_no_ratio():
+def test_the_ratios_do_not_change_if_the_machine_slows_down():
     steady = ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 300 * n}), "linear")
     drifting = ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 300 * n}, (1.0, 7.0, 2.0)), "linear")
     for a, b in zip(steady, drifting, strict=True):
         assert (b.low, b.middle, b.high) == pytest.approx((a.middle,) * 3)
 
 
-def test_a_ratio_with_quartiles_on_both_sides_of_one_is_no_difference():
+def test_a_ratio_whose_quartiles_enclose_one_counts_as_even():
     rows = run({"softmax": lambda n: 1.0, "linear": lambda n: 1.0}, (1.0,) * 5)
     assert crossing(ratios(rows, "linear")).where == "even"
 
@@ -102,7 +102,7 @@ def test_growth_is_the_exponent_of_the_longest_lengths(exponent, factor):
     assert found.r2 == pytest.approx(1)
 
 
-def test_growth_needs_two_lengths_and_something_to_grow():
+def test_growth_needs_two_lengths_and_positive_values():
     assert growth([64], [1.0]) is None
     assert growth([64, 128], [0.0, 1.0]) is None
 
