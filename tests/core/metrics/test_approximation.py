@@ -30,7 +30,7 @@ def pair(n=8, heads=3):
     return random(heads, n, n).softmax(-1), random(heads, n, n, seed=1).softmax(-1)
 
 
-def test_against_numpy():
+def test_the_metrics_equal_their_numpy_formulas():
     a, b = pair()
     x, y = a.numpy(), b.numpy()
     np.testing.assert_allclose(
@@ -44,7 +44,7 @@ def test_against_numpy():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_each_head_is_measured_alone_in_float64(name):
+def test_each_head_is_measured_separately_in_float64(name):
     a, b = pair()
     found = METRICS[name](a.float(), b.float())
     assert found.dtype == torch.float64
@@ -54,7 +54,7 @@ def test_each_head_is_measured_alone_in_float64(name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_renaming_the_tokens_changes_nothing(name):
+def test_the_metrics_do_not_depend_on_the_order_of_tokens(name):
     a, b = pair()
     order = torch.randperm(8, generator=torch.Generator().manual_seed(2))
     torch.testing.assert_close(METRICS[name](a[:, order][..., order], b[:, order][..., order]), METRICS[name](a, b))
@@ -100,7 +100,7 @@ def test_disjoint_rows_have_total_variation_one():
     assert metrics.top_k_overlap(a, b, 1).tolist() == [0.0] * 4
 
 
-def test_known_divergences():
+def test_divergences_of_known_distributions():
     a = torch.tensor([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5], [0.0, 0.0], [0.0, 0.0], [0.5, 0.5], [-3.0, 3.0]])
     b = torch.tensor([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0], [0.5, 0.5], [0.0, 0.0], [0.0, 0.0], [10.0, 10.0]])
     expected = [0.5 * math.log(4 / 3), math.log(2), math.inf, math.inf, 0.0, math.inf, 0.0]

@@ -57,7 +57,7 @@ def test_the_shares_above_and_below_add_up(curves):
 
 
 @given(CURVES)
-def test_the_distance_is_that_of_a_fine_sum(curves):
+def test_the_distance_equals_a_numerical_integral(curves):
     x, first, second = curves
     fine = np.linspace(x[0], x[-1], 20_001)
     gaps = np.abs(np.interp(fine, x, first) - np.interp(fine, x, second))

@@ -40,13 +40,13 @@ def test_entropy_of_a_quarter_and_three_quarters():
     arrays(np.float32, array_shapes(min_dims=2, max_dims=4, max_side=6), elements=real),
     st.sampled_from([2, math.e, 10]),
 )
-def test_any_rows_follow_the_formula(a, base):
+def test_the_entropy_of_any_rows_follows_the_formula(a, base):
     found = metrics.entropy(torch.from_numpy(a), base=base).numpy()
     expected = np.array([reference([float(x) for x in row], base) for row in a.reshape(-1, a.shape[-1])])
     np.testing.assert_allclose(found.reshape(-1), expected, atol=1e-12)
 
 
-def test_neither_sign_nor_scale_nor_order_of_keys_matters():
+def test_entropy_ignores_sign_scale_and_order_of_keys():
     a = torch.rand(4, 9, 9, generator=torch.Generator().manual_seed(0))
     order = torch.randperm(9, generator=torch.Generator().manual_seed(1))
     expected = metrics.entropy(a)
@@ -84,7 +84,7 @@ def test_sparsity_follows_its_formula(a):
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 100])
-def test_sparsity_is_one_for_equal_weights_and_one_over_the_root_of_n_for_a_single_one(n):
+def test_sparsity_of_equal_weights_and_of_a_single_weight(n):
     uniform, single = torch.full((n, n), -3.0), torch.eye(n)
     torch.testing.assert_close(metrics.sparsity(uniform), torch.ones(n, dtype=torch.float64))
     torch.testing.assert_close(metrics.sparsity(single), torch.full((n,), n**-0.5, dtype=torch.float64))

@@ -18,7 +18,7 @@ def test_exact_power_law_is_recovered(exponent):
 
 
 @given(st.lists(st.tuples(st.floats(0.5, 1e5), st.floats(1e-6, 1e6)), min_size=2, max_size=8))
-def test_it_is_the_least_squares_line_through_the_logarithms(points):
+def test_the_fit_is_the_least_squares_line_through_the_logarithms(points):
     x, y = zip(*points, strict=True)
     assume(max(x) / min(x) > 1.01)
     fit = fit_power(x, y)
@@ -35,12 +35,12 @@ def test_r2_is_the_share_of_variance_explained():
     assert 0 < fit.r2 < 1
 
 
-def test_neither_axis_unit_matters_to_the_exponent():
+def test_the_exponent_does_not_depend_on_the_units_of_the_axes():
     y = [1.0, 5.0, 3.0, 20.0, 11.0]
     assert fit_power([60 * n for n in N], [1e3 * v for v in y]).exponent == pytest.approx(fit_power(N, y).exponent)
 
 
-def test_values_beyond_every_number_are_infinite():
+def test_values_beyond_the_range_of_floats_are_infinite():
     assert fit_power((1, 2), (1e-300, 1e300)).at(1e9) == math.inf
     steep = fit_power((55_000, 55_100), (2.0, 1.0))
     assert steep.factor == math.inf

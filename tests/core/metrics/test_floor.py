@@ -87,7 +87,7 @@ def test_full_dense_matrix_has_no_floor():
     assert (floor.kind, floor.error, floor.rank) == ("", 0, 10)
 
 
-def test_the_higher_of_both_floors_counts():
+def test_the_error_floor_is_the_higher_of_both_floors():
     reference = attention(7, 12)
     # Equal rows, every fourth of which is empty: rank one, and no key in every fourth row.
     own = reference[0].expand(12, 12) * (torch.arange(12) % 4 > 0)[:, None]

@@ -18,7 +18,7 @@ def windows(image):
     return np.lib.stride_tricks.sliding_window_view(image, (7, 7)).reshape(-1, 49)
 
 
-def test_an_image_is_equal_to_itself():
+def test_an_image_compared_with_itself_has_perfect_quality():
     assert psnr(CLEAN, CLEAN) == math.inf
     assert ssim(CLEAN, CLEAN) == pytest.approx(1)
 
@@ -37,7 +37,7 @@ def test_ssim_is_the_mean_over_all_windows_and_channels():
     assert ssim(NOISY, CLEAN) == pytest.approx(np.mean(found))
 
 
-def test_both_agree_with_scikit_image():
+def test_psnr_and_ssim_agree_with_scikit_image():
     metrics = pytest.importorskip("skimage.metrics")
     one, other = NOISY.numpy(), CLEAN.numpy()
     assert psnr(NOISY, CLEAN) == pytest.approx(metrics.peak_signal_noise_ratio(other, one, data_range=1))
@@ -45,6 +45,6 @@ def test_both_agree_with_scikit_image():
     assert ssim(NOISY, CLEAN) == pytest.approx(wanted)
 
 
-def test_precision_does_not_matter():
+def test_psnr_in_float32_equals_float64_and_ssim_of_zeros_is_finite():
     assert psnr(NOISY.float(), CLEAN.float()) == pytest.approx(psnr(NOISY, CLEAN), abs=1e-3)
     assert torch.isfinite(torch.tensor(ssim(torch.zeros(8, 8, 1), torch.zeros(8, 8, 1))))

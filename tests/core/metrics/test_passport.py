@@ -48,7 +48,7 @@ def test_identity_compared_with_uniform_attention():
     assert all(type(value) is float for value in (*dataclasses.astuple(found), *dataclasses.astuple(ranks)))
 
 
-def test_heads_are_averaged_and_row_sums_ranged():
+def test_heads_are_averaged_and_row_sums_give_a_range():
     pair = torch.stack([torch.eye(4), torch.full((4, 4), 0.5)])
     found, ranks = passport(pair, pair, causal=False), Ranks.of(pair)
     assert (found.row_sum_min, found.row_sum_max) == (1, 2)
@@ -78,7 +78,7 @@ def test_overlap_compares_ten_keys_or_all(n):
     assert (found.top_k_overlap == 1) == (n <= 10)
 
 
-def test_signed_and_zero_rows_have_numbers():
+def test_signed_and_zero_rows_are_measured():
     matrix = torch.tensor([[1.5, -0.5], [0.0, 0.0]])
     found = passport(matrix, softmax(2, 2), causal=False)
     assert (found.row_sum_min, found.row_sum_max, found.negative_mass) == (0, 1, 0.25)
@@ -86,7 +86,7 @@ def test_signed_and_zero_rows_have_numbers():
     assert math.isfinite(found.entropy)
 
 
-def test_a_broken_matrix_gives_nan_and_no_exception():
+def test_a_nan_matrix_gives_nan_and_no_exception():
     broken = torch.full((3, 3), math.nan)
     found = passport(broken, softmax(3, 3), causal=False)
     assert all(math.isnan(number) for number in dataclasses.astuple(Ranks.of(broken)))
@@ -103,7 +103,7 @@ square = st.integers(1, 7).flatmap(
 
 @settings(max_examples=60, deadline=None)
 @given(square)
-def test_against_plain_sums(a):
+def test_the_measures_equal_plain_sums(a):
     weights, n = torch.from_numpy(a), a.shape[-1]
     for head in range(2):
         rows = a[head].tolist()
@@ -130,11 +130,11 @@ def test_density_counts_allowed_pairs_only():
     assert metrics.density(torch.stack([band, 0 * band]), mask=mask).tolist() == [0.4, 0]
 
 
-def test_negative_mass_at_its_ends():
+def test_negative_mass_ranges_from_zero_to_one():
     assert metrics.negative_mass(torch.tensor([[[1.0, -3.0]], [[0.0, 0.0]], [[-1.0, -1.0]]])).tolist() == [0.75, 0, 1]
 
 
-def test_mean_distance_in_tokens():
+def test_mean_distance_is_measured_in_tokens():
     assert float(metrics.mean_distance(torch.eye(9))) == 0
     assert float(metrics.mean_distance(torch.roll(torch.eye(9), 1, -1))) == pytest.approx((8 * 1 + 8) / 9)
     n = 31

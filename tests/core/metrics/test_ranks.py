@@ -18,7 +18,7 @@ def test_equal_values_share_their_mean_rank():
 
 
 @given(VALUES)
-def test_kendall_counts_pairs(pairs):
+def test_kendall_equals_the_count_of_pairs(pairs):
     x, y = zip(*pairs, strict=True)
     sign = [
         (math.copysign(1, a[0] - b[0]) * (a[0] != b[0]), math.copysign(1, a[1] - b[1]) * (a[1] != b[1]))
@@ -33,7 +33,7 @@ def test_kendall_counts_pairs(pairs):
 
 
 @given(VALUES)
-def test_only_the_order_counts(pairs):
+def test_rank_correlation_depends_only_on_the_order(pairs):
     x, y = zip(*pairs, strict=True)
     found = rank_correlation(x, y)
     if math.isnan(found):
@@ -56,7 +56,7 @@ def test_farthest_off_has_the_largest_rank_difference():
 
 
 @given(VALUES, st.lists(st.integers(0, 2), min_size=12, max_size=12))
-def test_the_order_of_pairs_from_different_groups_is_counted_pair_by_pair(pairs, groups):
+def test_same_order_counts_the_pairs_from_different_groups(pairs, groups):
     x, y = zip(*pairs, strict=True)
     same = text = 0
     for i, j in itertools.combinations(range(len(pairs)), 2):

@@ -12,15 +12,15 @@ import attention_core as ac
 from attention_core.metrics.reachability import first_layers, reached_shares, smallest_depth
 
 
-def searched(layers: list[Tensor]) -> list[list[int]]:
+def search_first_layers(layers: list[Tensor]) -> list[list[int]]:
     """Return the first layer after which query i depends on token j, by sets of tokens; -1 if no layer does."""
     n = len(layers[0])
-    held = [{i} for i in range(n)]
+    sources = [{i} for i in range(n)]
     first = [[0 if i == j else -1 for j in range(n)] for i in range(n)]
     for depth, layer in enumerate(layers, 1):
-        held = [held[i].union(*(held[m] for m in range(n) if layer[i, m])) for i in range(n)]
+        sources = [sources[i].union(*(sources[m] for m in range(n) if layer[i, m])) for i in range(n)]
         for i in range(n):
-            for j in held[i]:
+            for j in sources[i]:
                 if first[i][j] < 0:
                     first[i][j] = depth
     return first
@@ -38,7 +38,7 @@ def stacks(draw):
 def test_first_layers_equal_a_graph_search(layers):
     depth = 2 * len(layers) + 1
     repeated = [layers[i % len(layers)] for i in range(depth)]
-    assert first_layers(layers, depth).tolist() == searched(repeated)
+    assert first_layers(layers, depth).tolist() == search_first_layers(repeated)
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 128, 130])
@@ -65,9 +65,9 @@ def test_the_smallest_depth_is_the_first_that_connects_all(layers, causal):
     if causal:
         layers = [layer.tril() for layer in layers]
     n = len(layers[0])
-    # A stack that reaches nothing new in one whole round never will.
+    # If one whole round reaches no new token, later rounds do not either.
     many = [layers[i % len(layers)] for i in range(len(layers) * (n * n + 1))]
-    first = torch.tensor(searched(many))
+    first = torch.tensor(search_first_layers(many))
     wanted = torch.ones(n, n, dtype=torch.bool).tril() if causal else torch.ones(n, n, dtype=torch.bool)
     found = smallest_depth(layers, causal=causal)
     if (first[wanted] < 0).any():
@@ -95,7 +95,7 @@ def test_local_then_atrous_connects_every_pair_in_two_layers(n, w):
         assert smallest_depth(wider, causal=False) > 2, "a stride beyond both windows leaves holes"
 
 
-def test_atrous_alone_never_connects_its_classes():
+def test_atrous_layers_never_connect_different_residue_classes():
     layer = ac.get("atrous", stride=4).mask(40)
     assert smallest_depth([layer], causal=False) is None
     assert reached_shares(first_layers([layer], 8), 8, causal=False)[-1] == pytest.approx(1 / 4)
@@ -113,7 +113,7 @@ def test_causal_layers_never_reach_later_tokens(key):
     assert shares[-1] <= 1
 
 
-def test_the_order_of_layers_counts():
+def test_the_order_of_layers_matters():
     one, two = torch.zeros(2, 3, 3, dtype=torch.bool)
     one[1, 0] = two[2, 1] = True
     assert first_layers([one, two], 2)[2, 0] == 2

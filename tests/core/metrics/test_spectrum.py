@@ -53,7 +53,7 @@ def test_rank_tolerance_uses_the_precision_of_the_matrix():
     assert float(metrics.rank(torch.eye(300, dtype=torch.bfloat16))) == 300
 
 
-def test_singular_values_against_numpy():
+def test_singular_values_equal_those_of_numpy():
     matrix = random(2, 3, 17, 17).softmax(-1).float()
     found = metrics.singular_values(matrix)
     assert found.dtype == torch.float64
@@ -67,7 +67,7 @@ def test_singular_values_against_numpy():
     seed=st.integers(0, 99),
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
-def test_singular_values_over_many_decades_against_numpy(rows, columns, decades, seed, dtype):
+def test_singular_values_over_many_decades_equal_those_of_numpy(rows, columns, decades, seed, dtype):
     left, right = (torch.linalg.qr(random(size, size, seed=seed + i)).Q for i, size in enumerate((rows, columns)))
     few = min(rows, columns)
     sizes = 10 ** -torch.linspace(0, decades, few, dtype=torch.float64)
@@ -87,7 +87,7 @@ def test_non_finite_head_is_nan_without_affecting_others():
     torch.testing.assert_close(metrics.effective_rank(matrix)[2], expected)
 
 
-def test_renaming_the_tokens_changes_nothing():
+def test_the_effective_rank_does_not_depend_on_the_order_of_tokens():
     matrix = random(2, 12, 12).softmax(-1)
     order = torch.randperm(12, generator=torch.Generator().manual_seed(5))
     torch.testing.assert_close(metrics.effective_rank(matrix[:, order][..., order]), metrics.effective_rank(matrix))
