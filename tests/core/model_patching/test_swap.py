@@ -33,7 +33,7 @@ TEXTS = (
 SOFTMAX = ac.get("softmax")
 
 
-def everywhere(loaded, attends):
+def in_all_layers(loaded, attends):
     return dict.fromkeys(range(loaded.info.layers), attends)
 
 
@@ -42,7 +42,7 @@ def read(loaded, ids, mask=None):
         return loaded.model(input_ids=ids, attention_mask=mask).last_hidden_state
 
 
-def transformers_own(model):
+def with_transformers_attention(model):
     """Return the same model with transformers' own attention."""
     twin = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="sdpa").eval()
     twin.load_state_dict(model.state_dict())
@@ -50,9 +50,9 @@ def transformers_own(model):
 
 
 @pytest.fixture(scope="module", params=["minilm", "smollm2"])
-def both(request):
+def model_pair(request):
     loaded = models.load(request.param)
-    return loaded, transformers_own(loaded.model)
+    return loaded, with_transformers_attention(loaded.model)
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +77,14 @@ LLAMA = LlamaConfig(
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_swapped_softmax_equals_transformers_with_padding(both, side):
-    loaded, own = both
+def test_swapped_softmax_equals_transformers_with_padding(model_pair, side):
+    loaded, own = model_pair
     each = [torch.tensor(loaded.tokenizer.encode(text).ids) for text in TEXTS]
     ids = torch.nn.utils.rnn.pad_sequence(each, batch_first=True, padding_side=side)
     mask = torch.nn.utils.rnn.pad_sequence([torch.ones_like(x) for x in each], batch_first=True, padding_side=side)
-    with swapped(loaded.model, everywhere(loaded, SOFTMAX)), torch.no_grad():
+    with swapped(loaded.model, in_all_layers(loaded, SOFTMAX)), torch.no_grad():
         found = loaded.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        alone = [loaded.model(input_ids=x[None]).last_hidden_state[0] for x in each]
+        outputs_with = [loaded.model(input_ids=x[None]).last_hidden_state[0] for x in each]
     with torch.no_grad():
         true = own(input_ids=ids, attention_mask=mask).last_hidden_state
         words = loaded.model.get_input_embeddings().weight
@@ -92,7 +92,7 @@ def test_swapped_softmax_equals_transformers_with_padding(both, side):
             kept = mask[place].bool()
             for ours, theirs in (
                 (found[place][kept], true[place][kept]),
-                (alone[place], own(input_ids=x[None]).last_hidden_state[0]),
+                (outputs_with[place], own(input_ids=x[None]).last_hidden_state[0]),
             ):
                 torch.testing.assert_close(ours @ words.mT, theirs @ words.mT, atol=1e-4, rtol=1e-4)
 
@@ -116,7 +116,7 @@ def test_decoder_with_a_full_window_is_unchanged(smol, word):
     ids = smol.tokenizer.encode(TEXTS[0]).ids
     assert len(ids) <= 24
     before = losses(smol, ids)
-    with swapped(smol.model, everywhere(smol, from_word(word))):
+    with swapped(smol.model, in_all_layers(smol, from_word(word))):
         torch.testing.assert_close(losses(smol, ids), before, atol=1e-3, rtol=1e-4)
 
 
@@ -124,15 +124,15 @@ def test_encoder_with_one_landmark_per_token_is_unchanged():
     loaded = models.load("minilm")
     ids = torch.tensor([loaded.tokenizer.encode(TEXTS[1]).ids])
     before = read(loaded, ids)
-    with swapped(loaded.model, everywhere(loaded, ac.get("nystrom", landmarks=64, inverse="exact"))):
+    with swapped(loaded.model, in_all_layers(loaded, ac.get("nystrom", landmarks=64, inverse="exact"))):
         torch.testing.assert_close(read(loaded, ids), before, atol=1e-3, rtol=1e-3)
 
 
-def test_model_is_bit_identical_after_the_block(both):
-    loaded, _ = both
+def test_model_is_bit_identical_after_the_block(model_pair):
+    loaded, _ = model_pair
     ids = torch.tensor([loaded.tokenizer.encode(TEXTS[0]).ids])
     before, state, config = read(loaded, ids), copy.deepcopy(loaded.model.state_dict()), loaded.model.config.to_dict()
-    with swapped(loaded.model, everywhere(loaded, MEAN)):
+    with swapped(loaded.model, in_all_layers(loaded, MEAN)):
         assert not torch.allclose(read(loaded, ids), before, atol=1e-2)
     with pytest.raises(RuntimeError, match="on the way"), swapped(loaded.model, {0: MEAN}):
         raise RuntimeError("on the way")
@@ -167,18 +167,18 @@ def test_concurrent_swaps_are_independent():
     ids = torch.tensor([loaded.tokenizer.encode(TEXTS[0]).ids])
     words = ("uniform", "local~window~1", "linear", None)
 
-    def alone(word):
+    def outputs_with(word):
         if word is None:
             return read(loaded, ids)
-        with swapped(loaded.model, everywhere(loaded, from_word(word))):
+        with swapped(loaded.model, in_all_layers(loaded, from_word(word))):
             return read(loaded, ids)
 
-    true = {word: alone(word) for word in words}
+    true = {word: outputs_with(word) for word in words}
     together = threading.Barrier(len(words))
 
     def visitor(word):
         together.wait(30)
-        return word, [alone(word) for _ in range(8)]
+        return word, [outputs_with(word) for _ in range(8)]
 
     with ThreadPoolExecutor(len(words)) as threads:
         for word, found in threads.map(visitor, words):
@@ -243,7 +243,7 @@ def test_gpt2_with_logits_scaled_by_layer_is_unchanged():
             torch.testing.assert_close(model(input_ids=ids).last_hidden_state, before, atol=1e-5, rtol=1e-5)
 
 
-def test_layer_with_another_mask_raises():
+def test_layer_with_a_sliding_window_raises():
     config = MistralConfig(
         hidden_size=32,
         num_hidden_layers=2,
@@ -260,7 +260,7 @@ def test_layer_with_another_mask_raises():
 
 
 @pytest.mark.parametrize(("places", "word"), [({30: MEAN}, "from 0 to 29"), ({-1: MEAN}, "from 0 to 29")])
-def test_missing_layer_is_named_in_the_error(smol, places, word):
+def test_missing_layer_raises_an_error_with_the_valid_range(smol, places, word):
     with pytest.raises(InputError, match=word), swapped(smol.model, places):
         pass
 
@@ -309,11 +309,11 @@ def test_repeated_returns_ordinary_tokens_twice(smol):
         repeated(smol, 1, 0)
 
 
-def test_a_model_copies_and_one_that_sees_only_its_neighbours_does_not(smol):
+def test_a_model_copies_text_unless_it_attends_only_to_neighbours(smol):
     first, second = copy_losses(smol, 24, 0)
     assert len(first) == len(second) == 23
     assert second.mean() < first.mean() / 3
-    with swapped(smol.model, everywhere(smol, ac.get("sink", window=8, sinks=4))):
+    with swapped(smol.model, in_all_layers(smol, ac.get("sink", window=8, sinks=4))):
         first, second = copy_losses(smol, 24, 0)
     assert second.mean() > first.mean() * 0.8
 
