@@ -77,7 +77,7 @@ def test_rule_with_row_positions_matches_the_full_matrix(n, d, d_v, heads, causa
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_gradients_are_the_finite_differences(causal):
+def test_gradients_equal_finite_differences(causal):
     q, k, v = inputs(2, n=9, d=3, d_v=2)
     assert torch.autograd.gradcheck(lambda *x: blockwise_attention(signed, *x, causal=causal), (q, k, v))
 

@@ -92,7 +92,7 @@ def test_scan_step_accepts_chunks_of_any_size(referenced: bool):
         torch.testing.assert_close(torch.cat(outs, 1), whole, rtol=1e-10, atol=1e-12)
 
 
-def test_unnormalised_products():
+def test_unnormalised_attention_equals_the_masked_product():
     q, k, v = positive(70)
     for mode in ("chunked", "cumsum"):
         out = causal_attention(Features(q, k), v, mode=mode, normalise=False)

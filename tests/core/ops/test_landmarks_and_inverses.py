@@ -50,7 +50,7 @@ def test_starting_value_depends_on_its_own_matrix_only():
     torch.testing.assert_close(together[0], list(inverse_steps(a, 3))[-1])
 
 
-def test_exact_inverse_keeps_penroses_equations():
+def test_exact_inverse_satisfies_the_penrose_equations():
     a = attention(9)
     a[:, 4] = a[:, 5]  # Rank 8.
     z = exact_inverse(a)

@@ -19,33 +19,33 @@ def randint(high, *shape, seed=0):
     return torch.randint(high, shape, generator=torch.Generator().manual_seed(seed))
 
 
-def near(chunks):
+def in_adjacent_chunks(chunks):
     """Return whether ``0 <= code_i - code_j <= 1``, for every pair."""
     gap = chunks.code[..., :, None] - chunks.code[..., None, :]
     return (gap == 0) | (gap == 1)
 
 
 class TestBuckets:
-    def test_a_bucket_is_the_nearest_of_all_directions_and_their_opposites(self):
+    def test_a_bucket_is_the_nearest_direction_or_opposite_direction(self):
         x, sizes = randn(2, 50, 6), (8,)
         directions = normal((6, 4), 3, x, 1)
         wanted = torch.cat([x @ directions, -x @ directions], -1).argmax(-1)
         assert torch.equal(lsh.hash_buckets(x, sizes, 3, 1), wanted)
         assert wanted.unique().numel() == 8
 
-    def test_several_hashes_number_their_buckets_together(self):
+    def test_the_buckets_of_several_hashes_are_numbered_jointly(self):
         x, sizes = randn(200, 6), (4, 6, 2)
         parts = normal((6, 6), 0, x, 0).split([2, 3, 1], 1)
         ends = [torch.cat([x @ directions, -x @ directions], -1).argmax(-1) for directions in parts]
         assert torch.equal(lsh.hash_buckets(x, sizes, 0, 0), 12 * ends[0] + 2 * ends[1] + ends[2])
 
-    def test_length_does_not_matter_and_the_opposite_lies_opposite(self):
+    def test_buckets_ignore_vector_length_and_opposite_vectors_get_opposite_buckets(self):
         x, sizes = randn(100, 5), (6,)
         bucket = lsh.hash_buckets(x, sizes, 0, 0)
         assert torch.equal(lsh.hash_buckets(x * randn(100, 1, seed=1).exp(), sizes, 0, 0), bucket)
         assert torch.equal(lsh.hash_buckets(-x, sizes, 0, 0), (bucket + 3) % 6)
 
-    def test_rounds_and_seeds_hash_differently_and_heads_alike(self):
+    def test_rounds_and_seeds_change_the_hash_and_heads_share_it(self):
         x, sizes = randn(100, 5).expand(2, 3, 100, 5), (6,)
         bucket = lsh.hash_buckets(x, sizes, 0, 0)
         assert (bucket == bucket[0, 0]).all()
@@ -53,7 +53,7 @@ class TestBuckets:
             assert not torch.equal(lsh.hash_buckets(x, sizes, seed, number), bucket)
 
     @pytest.mark.parametrize("sizes", [(2,), (16,), (4, 4)])
-    def test_the_smaller_the_angle_the_likelier_a_bucket_is_shared(self, sizes):
+    def test_a_smaller_angle_makes_a_shared_bucket_more_likely(self, sizes):
         # Pairs at five cosines, each hashed independently; the standard deviation of a share of 4000 is below 0.008.
         shares = []
         for cosine in (-0.5, 0.0, 0.5, 0.8, 0.95):
@@ -65,7 +65,7 @@ class TestBuckets:
         assert all(later - earlier > 0.02 for earlier, later in itertools.pairwise(shares)), shares
 
     @given(buckets=st.floats(1.01, 1e6), largest=st.integers(4, 512))
-    def test_the_number_of_buckets_is_near_the_one_wanted_and_every_hash_even_and_small(self, buckets, largest):
+    def test_the_number_of_buckets_is_near_the_target_with_small_even_hashes(self, buckets, largest):
         sizes = lsh.hash_sizes(buckets, largest)
         assert all(size % 2 == 0 and 2 <= size <= largest + 2 for size in sizes)
         assert 0.6 <= math.prod(sizes) / buckets <= 2
@@ -85,7 +85,7 @@ class TestChunks:
         chunk = {token: place // size for place, token in enumerate(in_order)}
         wanted = [[chunk[i] - chunk[j] in (0, 1) for j in range(n)] for i in range(n)]
         chunks = lsh.sorted_chunks(bucket, size)
-        assert near(chunks).tolist() == wanted
+        assert in_adjacent_chunks(chunks).tolist() == wanted
         check_places(chunks)
 
     @settings(max_examples=60, deadline=None)
@@ -95,18 +95,18 @@ class TestChunks:
         chunk = [int((bucket[:i] == bucket[i]).sum()) // size for i in range(n)]
         wanted = [[bool(bucket[i] == bucket[j]) and chunk[i] - chunk[j] in (0, 1) for j in range(n)] for i in range(n)]
         chunks = lsh.bucket_chunks(bucket, buckets, size)
-        assert near(chunks).tolist() == wanted
+        assert in_adjacent_chunks(chunks).tolist() == wanted
         check_places(chunks)
 
-    def test_a_later_token_moves_sorted_chunks_but_no_bucket_chunks(self):
+    def test_a_later_token_changes_sorted_chunks_but_not_bucket_chunks(self):
         bucket = torch.tensor([1, 1, 0, 1, 1, 1, 0])
         changed = torch.tensor([1, 1, 0, 1, 1, 0, 0])
-        before, after = (near(lsh.sorted_chunks(b, 2))[:5, :5] for b in (bucket, changed))
+        before, after = (in_adjacent_chunks(lsh.sorted_chunks(b, 2))[:5, :5] for b in (bucket, changed))
         assert not torch.equal(before, after)
-        before, after = (near(lsh.bucket_chunks(b, 2, 2))[:5, :5] for b in (bucket, changed))
+        before, after = (in_adjacent_chunks(lsh.bucket_chunks(b, 2, 2))[:5, :5] for b in (bucket, changed))
         assert torch.equal(before, after)
 
-    def test_leading_axes_are_apart(self):
+    def test_leading_axes_are_independent(self):
         bucket = randint(4, 2, 3, 20)
         for make in (lambda b: lsh.sorted_chunks(b, 3), lambda b: lsh.bucket_chunks(b, 4, 3)):
             together = make(bucket)
@@ -123,7 +123,7 @@ def check_places(chunks):
     assert 0 <= int(chunks.slot.min()) <= int(chunks.slot.max()) < chunks.n_chunks * chunks.size
     row = chunks.slot // chunks.size
     gap = row[:, None] - row
-    assert not (near(chunks) & (gap != 0) & (gap != 1)).any()
+    assert not (in_adjacent_chunks(chunks) & (gap != 0) & (gap != 1)).any()
 
 
 class TestAttention:
@@ -132,14 +132,14 @@ class TestAttention:
         return [lsh.bucket_chunks(b, buckets, size) if causal else lsh.sorted_chunks(b, size) for b in made]
 
     def union(self, rounds, *, causal):
-        seen = torch.stack([near(chunks) for chunks in rounds]).any(0)
+        seen = torch.stack([in_adjacent_chunks(chunks) for chunks in rounds]).any(0)
         n = seen.shape[-1]
         seen &= torch.ones(n, n).tril(-1).bool() if causal else ~torch.eye(n).bool()
         return seen | torch.diag_embed(~seen.any(-1))
 
     @pytest.mark.parametrize("causal", [False, True])
     @pytest.mark.parametrize(("n", "size", "number"), [(1, 1, 1), (2, 2, 3), (29, 4, 1), (64, 8, 3), (1500, 128, 2)])
-    def test_equals_torchs_attention_with_the_union_as_mask(self, n, size, number, causal):
+    def test_the_output_equals_torch_attention_with_the_union_as_mask(self, n, size, number, causal):
         # 1500 tokens in chunks of 128 take several blocks.
         q, k, v = randn(2, 3, n, 6), randn(2, 3, n, 6, seed=1), randn(2, 3, n, 4, seed=2)
         rounds = self.rounds((2, 3), n, size, number, causal=causal)
@@ -147,11 +147,11 @@ class TestAttention:
         wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=1.0)
         torch.testing.assert_close(lsh.lsh_attention(q, k, v, rounds=rounds, causal=causal), wanted)
 
-    def test_equals_the_papers_division_by_the_rounds_that_find_a_pair(self):
+    def test_the_output_equals_the_paper_with_weights_divided_by_rounds(self):
         n = 40
         q, k, v = randn(n, 6), randn(n, 6, seed=1), randn(n, 4, seed=2)
         rounds = self.rounds((), n, 8, 4, causal=False)
-        found = torch.stack([near(chunks) & ~torch.eye(n).bool() for chunks in rounds])
+        found = torch.stack([in_adjacent_chunks(chunks) & ~torch.eye(n).bool() for chunks in rounds])
         times = found.sum(0)
         assert times.max() == 4
         logits = (q @ k.mT - times.log()).masked_fill(~found, -math.inf)
@@ -159,7 +159,7 @@ class TestAttention:
         wanted = (each * (lse - lse.logsumexp(0)).exp()).sum(0)
         torch.testing.assert_close(lsh.lsh_attention(q, k, v, rounds=rounds, causal=False), wanted)
 
-    def test_a_token_that_sees_no_other_gives_its_value_and_takes_no_gradient_elsewhere(self):
+    def test_an_isolated_token_returns_its_value_and_gradients_reach_only_values(self):
         q, k, v = (randn(3, 2, seed=s).requires_grad_() for s in range(3))
         lonely = lsh.bucket_chunks(torch.tensor([0, 1, 2]), 3, 2)
         out = lsh.lsh_attention(q, k, v, rounds=[lonely, lonely], causal=True)
@@ -183,7 +183,7 @@ class TestAttention:
             torch.testing.assert_close(one, other)
 
     @given(n=st.integers(1, 300), runs=st.integers(1, 40), size=st.integers(1, 40))
-    def test_rows_suffice_in_the_worst_case(self, n, runs, size):
+    def test_max_chunks_suffices_in_the_worst_case(self, n, runs, size):
         # All runs but one hold a single token, which gives the most nearly empty chunks.
         lengths = [1] * (min(runs, n) - 1)
         lengths.append(n - len(lengths))

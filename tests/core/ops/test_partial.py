@@ -21,7 +21,7 @@ def inputs(n: int = 13, m: int = 17, d: int = 4, d_v: int = 4, dtype: torch.dtyp
     return [torch.randn(s, generator=source, dtype=torch.float64).to(dtype).requires_grad_() for s in shapes]
 
 
-def takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> bool:
+def kernel_accepts(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> bool:
     return kernel_supports(KernelInputs(q, k, v, bias, False, 1.0))
 
 
@@ -31,7 +31,7 @@ def by_definition(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor
 
 
 @pytest.mark.parametrize("d_v", [4, 3, 6])
-def test_output_and_logsumexp_and_both_gradients(d_v: int):
+def test_output_logsumexp_and_gradients_equal_the_definition(d_v: int):
     q, k, v = inputs(d_v=d_v)
     mask = torch.rand(13, 17, generator=torch.Generator().manual_seed(1)) < 0.6
     mask[:, 0] = True
@@ -44,7 +44,7 @@ def test_output_and_logsumexp_and_both_gradients(d_v: int):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
 
 
-def test_causal():
+def test_causal_attention_equals_the_definition():
     q, k, v = inputs(m=13)
     mask = torch.ones(13, 13, dtype=torch.bool).tril()
     for one, other in zip(partial_attention(q, k, v, causal=True), by_definition(q, k, v, mask), strict=True):
@@ -97,12 +97,12 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
 def test_the_kernel_runs_if_all_assumptions_hold(dtype: torch.dtype):
     """Check the installed version of torch as well; another version must first be read and compared."""
     q, k, v = (x.detach() for x in inputs(dtype=dtype))
-    assert takes(q, k, v)
-    assert takes(q, k, v, q.new_zeros(13, 17).expand(2, 3, 13, 17))
-    assert takes(q[:, :, 1:, 1:], k[:, :, ::2, :3], v[:, :, ::2, 1:]), "offsets and strides of other axes"
+    assert kernel_accepts(q, k, v)
+    assert kernel_accepts(q, k, v, q.new_zeros(13, 17).expand(2, 3, 13, 17))
+    assert kernel_accepts(q[:, :, 1:, 1:], k[:, :, ::2, :3], v[:, :, ::2, 1:]), "offsets and strides of other axes"
 
 
-def other_kind(q: Tensor) -> Tensor:
+def as_other_subclass(q: Tensor) -> Tensor:
     return q.as_subclass(type("Other", (Tensor,), {}))
 
 
@@ -121,7 +121,7 @@ def other_kind(q: Tensor) -> Tensor:
         lambda x: x[:1],
         lambda x: x[:, :, :0],
         lambda x: x.long(),
-        other_kind,
+        as_other_subclass,
     ],
     ids=[
         "last axis strided",
@@ -140,15 +140,15 @@ def other_kind(q: Tensor) -> Tensor:
 )
 def test_the_kernel_does_not_run_if_an_assumption_fails(change, at: int):
     x = [y.detach() for y in inputs(m=13)]
-    assert takes(*x)
+    assert kernel_accepts(*x)
     x[at] = change(x[at])
-    assert not takes(*x)
+    assert not kernel_accepts(*x)
 
 
 @pytest.mark.parametrize("bias", [torch.zeros(13, 17), torch.zeros(2, 3, 13, 1), torch.zeros(2, 3, 17, 13).mT.float()])
 def test_the_kernel_does_not_run_with_a_bias_of_another_shape_type_or_order(bias: Tensor):
     q, k, v = (x.detach() for x in inputs())
-    assert not takes(q, k, v, bias)
+    assert not kernel_accepts(q, k, v, bias)
 
 
 def test_other_torch_versions_use_the_formulas(monkeypatch: pytest.MonkeyPatch):
@@ -169,7 +169,7 @@ def test_other_torch_versions_use_the_formulas(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("at", [(0,), (1,), (2,), (0, 1, 2)])
-def test_a_strided_last_axis(at: tuple[int, ...], causal: bool):
+def test_inputs_with_a_strided_last_axis_equal_the_definition(at: tuple[int, ...], causal: bool):
     q, k, v = (x.detach() for x in inputs(m=13, n=13))
     mask = torch.ones(13, 13, dtype=torch.bool)
     strided = [x.mT.contiguous().mT if i in at else x for i, x in enumerate((q, k, v))]

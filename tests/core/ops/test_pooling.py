@@ -77,7 +77,7 @@ def test_long_segments_are_accurate_in_low_precision(dtype, how):
     torch.testing.assert_close(P.double(), exact, rtol=torch.finfo(dtype).eps, atol=0)
 
 
-def test_gradients_are_those_of_finite_differences():
+def test_gradients_equal_finite_differences():
     segments = (Run(1, 1), *even_segments(7, 3))
     x, y = normal(2, 8, 2).requires_grad_(), normal(2, 4, 2).requires_grad_()
     for how in ("mean", "conv", "max"):

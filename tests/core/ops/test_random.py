@@ -5,7 +5,7 @@ from attention_core.ops.random import TILE, generator, normal, normal_table
 F32, F64 = torch.zeros((), dtype=torch.float32), torch.zeros((), dtype=torch.float64)
 
 
-def test_a_draw_is_a_function_of_seed_and_stream_alone():
+def test_draws_depend_only_on_seed_and_stream():
     before = torch.get_rng_state()
     draws = [
         normal((40,), seed, F32, *stream) for seed, stream in ((0, ()), (1, ()), (0, (0,)), (0, (1,)), (0, (0, 1)))
@@ -43,7 +43,7 @@ def test_part_of_the_table_equals_the_whole_table():
     assert not torch.equal(normal_table(range(9), 9, 7, F32, 1), whole[:9, :9])
 
 
-def test_the_table_is_standard_normal_and_its_squares_differ():
+def test_the_table_is_standard_normal_and_its_tiles_differ():
     table = normal_table(range(5 * TILE), 5 * TILE, 1, F64)
     assert len(table.unique()) > 0.99 * table.numel()
     # 102,400 draws: the standard error of the mean is 0.003, those of variance and kurtosis are 0.004 and 0.015.

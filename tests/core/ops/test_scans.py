@@ -7,7 +7,7 @@ from attention_core.ops.linear.scans import prefix_scan, running_max, running_su
 
 @given(n=st.integers(1, 70), seed=st.integers(0, 99))
 @settings(max_examples=40, deadline=None)
-def test_running_max_is_cummax(n: int, seed: int):
+def test_running_max_equals_cummax(n: int, seed: int):
     x = torch.randn(2, n, 3, generator=torch.Generator().manual_seed(seed))
     assert torch.equal(running_max(x), x.cummax(-2).values)
     assert torch.equal(running_max(x, dim=1), x.cummax(1).values)
@@ -28,7 +28,7 @@ def test_running_sum_decays_with_the_reference(n: int, jump: float, seed: int):
         torch.testing.assert_close(found[:, i], state, rtol=1e-12, atol=1e-12)
 
 
-def test_running_sum_without_reference_is_cumsum():
+def test_running_sum_without_reference_equals_cumsum():
     x = torch.randn(5, 4)
     assert torch.equal(running_sum(x, dim=0), x.cumsum(0))
 

@@ -21,7 +21,7 @@ def exact(a: Tensor, b: Tensor) -> Tensor:
 
 @given(n=st.integers(1, 70), size=st.sampled_from([1.0, 10.0, 300.0]), seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
-def test_exponential_features_of_any_size(n: int, size: float, seed: int):
+def test_exponential_features_of_any_size_give_the_exact_matrix(n: int, size: float, seed: int):
     a, b = logarithms(n, size, seed)
     similarity, _, _ = causal_similarities(exponential_features(a, b, causal=True))
     torch.testing.assert_close(similarity / similarity.sum(-1, keepdim=True), exact(a, b), rtol=1e-9, atol=1e-12)
@@ -52,7 +52,7 @@ def test_both_algorithms_equal_the_sum_over_features(rise: float):
     torch.testing.assert_close(late, k * (reference - reference[:, -1:]).exp())
 
 
-def test_one_reference_per_token():
+def test_a_single_reference_per_token_decays_all_features_equally():
     """Check one decay for all features, as in retention."""
     n, decay = 130, 0.4
     source = torch.Generator().manual_seed(2)
@@ -65,13 +65,13 @@ def test_one_reference_per_token():
     )
 
 
-def test_without_reference_it_is_the_lower_product():
+def test_similarities_without_reference_are_the_lower_triangle_of_the_product():
     q, k = torch.randn(2, 5, 3)
     assert torch.equal(causal_similarities(Features(q, k))[0], (q @ k.mT).tril())
 
 
 @pytest.mark.parametrize("size", [1.0, 100.0])
-def test_gradients(size: float):
+def test_gradients_equal_those_of_the_exact_matrix(size: float):
     a, b = (x.requires_grad_() for x in logarithms(11, size))
 
     def matrix(a: Tensor, b: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from benchmarks.cases import cases
 @pytest.mark.parametrize("key", ["local", "sink", "atrous", "sparse", "longformer", "bigbird"])
 @given(data=st.data(), n=st.integers(1, 260), heads=st.integers(1, 9), causal=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_output_and_gradients_are_those_of_the_explicit_matrix(key, data, n, heads, causal):
+def test_output_and_gradients_equal_those_of_the_explicit_matrix(key, data, n, heads, causal):
     variant = ac.variant(key)
     attention = Attention(variant, data.draw(any_settings(variant, most=300, text=True)))
     draws = torch.randn(4, heads, n, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
@@ -34,9 +34,9 @@ def test_output_and_gradients_are_those_of_the_explicit_matrix(key, data, n, hea
 def test_piece_slices_cover_every_block_once_within_the_limit(heads, blocks, most):
     seen = torch.zeros(heads, blocks)
     for some, chosen in piece_slices(heads, blocks, most):
-        held = seen[some, chosen.start : chosen.stop]
-        assert 1 <= held.numel() <= max(1, most)
-        held += 1
+        piece = seen[some, chosen.start : chosen.stop]
+        assert 1 <= piece.numel() <= max(1, most)
+        piece += 1
     assert (seen == 1).all()
 
 
