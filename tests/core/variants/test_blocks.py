@@ -23,7 +23,7 @@ def test_tied_blocks_are_selected_in_order():
     scores=st.lists(st.lists(st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0]), min_size=7, max_size=7), min_size=1),
     m=st.integers(1, 7),
 )
-def test_the_best_blocks_are_the_first_of_a_stable_order(scores, m):
+def test_the_top_blocks_are_the_first_of_a_stable_sort(scores, m):
     values, index = key_blocks.top_blocks(torch.tensor(scores), m)
     for row, found, at in zip(scores, values.tolist(), index.tolist(), strict=True):
         wanted = sorted(range(7), key=lambda b: -row[b])[:m]
@@ -43,7 +43,7 @@ def test_bound_is_an_upper_bound_and_tight_for_equal_keys():
 
 
 @pytest.mark.parametrize("block", [3, 9])
-def test_second_order_is_the_mass_where_logits_are_small(block):
+def test_the_second_order_score_approximates_the_mass_for_small_logits(block):
     q, k = 0.005 * normal(18, 6), normal(18, 6, seed=1)
     found = key_blocks.block_scorer(k, block=block, score=key_blocks.SECOND, rank=1, seed=0)(q, 18 // block)
     mass = key_blocks.block_scorer(k, block=block, score=key_blocks.MASS, rank=1, seed=0)(q, 18 // block) - math.log(

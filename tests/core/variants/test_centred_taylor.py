@@ -11,7 +11,7 @@ softmax = ac.get("softmax")
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_equals_the_taylor_series_of_softmax(causal):
+def test_centred_taylor_equals_the_taylor_series_of_softmax(causal):
     """Check that the two orders are the first two derivatives of softmax at q = 0 along q, by torch's autograd."""
     q, k = normal(6, 4), 2 + normal(6, 4, seed=1)
 
@@ -40,7 +40,7 @@ def test_a_shift_of_all_keys_changes_nothing(causal):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_token_by_token_with_keys_far_from_zero(order):
+def test_the_decoder_is_accurate_with_keys_far_from_zero(order):
     q, k, v = normal(3, 2, 20, 5)
     k = k + 2**20
     series = ac.get("centred_taylor", order=order)

@@ -7,19 +7,19 @@ from seeded import normal
 import attention_core as ac
 
 
-def test_over_a_very_long_length_cosformer_is_linear_attention_of_positive_parts():
+def test_cosformer_with_a_very_long_length_equals_relu_linear_attention():
     q, k = normal(40, 6), normal(40, 6, seed=1)
     linear = ac.get("linear", feature_map="relu").weights(q, k, causal=True)
     torch.testing.assert_close(ac.get("cosformer", length=65_536).weights(q, k, causal=True), linear, rtol=1e-5, atol=0)
 
 
-def test_no_weight_of_cosformer_is_negative_however_far_past_its_length():
+def test_cosformer_weights_are_not_negative_beyond_its_length():
     q, k = normal(200, 6), normal(200, 6, seed=1)
     A = ac.get("cosformer", length=20).weights(q, k, causal=True)
     assert (A >= 0).all()
     ones = torch.ones(60, 4, dtype=torch.float64)
     A = ac.get("cosformer", length=20).weights(ones, ones, causal=True)
-    assert A[20:, 0].max() < 1e-15, "twenty tokens away nothing is left"
+    assert A[20:, 0].max() < 1e-15, "weights twenty tokens away are zero"
     torch.testing.assert_close(A[59, 20:], A[59, 20].expand(40))
 
 
@@ -52,7 +52,7 @@ def test_cosformer_weight_is_zero_at_its_length(length):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_no_weight_of_cosine_attention_is_negative_where_keys_point_away_from_the_query(dtype):
+def test_cosine_weights_are_not_negative_for_keys_opposite_to_the_query(dtype):
     for d in (1, 3, 16, 64, 256):
         q = normal(200, d, seed=d).to(dtype)
         k = -q * torch.linspace(0.1, 10, 200, dtype=dtype)[:, None]

@@ -21,7 +21,7 @@ DELTA = ac.get("deltanet")
 
 @pytest.mark.parametrize("reference", [torch_recurrent_gated_delta_rule, torch_chunk_gated_delta_rule])
 @pytest.mark.parametrize(("strength", "decay"), [(1.0, 1.0), (0.7, 0.9), (0.3, 0.5)])
-def test_equals_qwen3_next_with_constant_gates(reference, strength, decay):
+def test_the_delta_rule_equals_qwen3_next_with_constant_gates(reference, strength, decay):
     q, k, v = (normal(1, 2, 130, size, seed=size).float() for size in (8, 8, 8))
     beta = torch.full((1, 130, 2), strength)
     found, _ = reference(

@@ -37,7 +37,7 @@ def close(a, b, **tolerance):
 
 @pytest.mark.parametrize(("key", "settings"), CASES, ids=IDS)
 @pytest.mark.parametrize("backward", [False, True])
-def test_memory_is_at_most_twice_the_fused_kernel_s(key, settings, backward):
+def test_memory_is_at_most_twice_that_of_the_fused_kernel(key, settings, backward):
     def peak(attend):
         x = [t.requires_grad_(backward) for t in inputs(8, 256, 64, dtype=torch.float32)]
 
@@ -130,7 +130,7 @@ class TestNonlocal:
         by_key = n * attention.weights(0 * ends, ends)[0]
         return [x[:d] - x[d:] for x in (by_query, by_key)]
 
-    def test_the_vectors_of_concat_are_two_and_hang_on_the_seed(self):
+    def test_concat_uses_two_uncorrelated_vectors_that_depend_on_the_seed(self):
         w_q, w_k = self.vectors(300)
         assert abs(torch.corrcoef(torch.stack([w_q, w_k]))[0, 1]) < 0.25
         for w in (w_q, w_k):
@@ -140,7 +140,7 @@ class TestNonlocal:
 
 class TestSynthesizer:
     @pytest.mark.parametrize("kind", ["dense", "random"])
-    def test_a_longer_text_keeps_the_shorter_one_s_numbers(self, kind):
+    def test_the_weights_of_a_prefix_are_renormalised_weights_of_the_text(self, kind):
         q, k, _ = inputs(2, 200, 6)
         attention = ac.get("synthesizer", kind=kind)
         long = attention.weights(q, k)

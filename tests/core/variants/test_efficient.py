@@ -23,7 +23,7 @@ def test_matrix_is_the_product_of_its_two_maps():
     torch.testing.assert_close(parts["distribute"] @ parts["summaries"], EFFICIENT.attend(q, k, v))
 
 
-def by_prefix(q: Tensor, k: Tensor) -> Tensor:
+def prefix_matrix(q: Tensor, k: Tensor) -> Tensor:
     """Return the matrix whose row i is the double softmax of the first i + 1 tokens."""
     n = q.shape[-2]
     rows = [q[:, i : i + 1].softmax(-1) @ k[:, : i + 1].softmax(-2).mT for i in range(n)]
@@ -31,13 +31,13 @@ def by_prefix(q: Tensor, k: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("rising", [False, True])
-def test_key_jumps_of_hundreds(rising: bool):
+def test_causal_outputs_are_accurate_with_key_jumps_of_hundreds(rising: bool):
     q, k, v = inputs(130, 1.0, torch.float32)
     k = 300 * k
     if rising:
         k = k + 20 * torch.arange(130)[:, None]
     matrix, out = EFFICIENT.weights(q, k, causal=True), EFFICIENT.attend(q, k, v, causal=True)
-    wanted = by_prefix(q.double(), k.double())
+    wanted = prefix_matrix(q.double(), k.double())
     torch.testing.assert_close(matrix.sum(-1), torch.ones(2, 130), rtol=0, atol=2e-6)
     torch.testing.assert_close(matrix.double(), wanted, rtol=0, atol=1e-5)
     torch.testing.assert_close(out.double(), wanted @ v.double(), rtol=0, atol=1e-5)

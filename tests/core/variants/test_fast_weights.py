@@ -59,7 +59,7 @@ def chunked_outputs(inputs, v, *, causal):
 @pytest.mark.parametrize("n", [1, 5, CHUNK, CHUNK + 3])
 @pytest.mark.parametrize("shape", [(1,), (4,)])
 @pytest.mark.parametrize("fall", [0.0, 1e-9, 30.0, 700.0, 1e4])
-def test_gates_of_one_near_one_and_underflowing(n, shape, fall):
+def test_gates_near_one_and_underflowing_gates_equal_the_recurrence(n, shape, fall):
     """Check gates where every other token decays by e^-fall: 700 leaves the smallest numbers, 1e4 leaves zero."""
     q, k, v = normal(n, 4), normal(n, 4, seed=1), normal(n, 3, seed=2)
     unit = k / k.norm(dim=-1, keepdim=True)

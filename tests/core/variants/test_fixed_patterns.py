@@ -85,7 +85,7 @@ def test_draws_are_uniform_over_visible_keys(causal):
 
 
 @pytest.mark.parametrize("key", ["longformer", "bigbird"])
-def test_one_global_token_joins_all_pairs_in_two_layers(key):
+def test_one_global_token_connects_all_pairs_in_two_layers(key):
     mask = ac.get(key, window=1, global_tokens=1).mask(40)
     assert not mask.all()
     assert (mask.int() @ mask.int()).all()
@@ -113,7 +113,7 @@ def test_window_longer_than_the_text_needs_no_quadratic_memory(key, settings, ca
 
 
 @pytest.mark.parametrize("causal", FORMS)
-def test_the_first_and_the_last_key_a_query_sees_are_drawn_too(causal):
+def test_random_keys_include_the_first_and_the_last_visible_key(causal):
     for n in (1, 2, 3):
         q = normal(1, n, 4)
         found = [ac.get("bigbird", random_keys=8, seed=seed) for seed in range(40)]

@@ -24,7 +24,7 @@ MAPS = {
 cosine = ac.get("cosine")
 
 
-def inside(attention, q, k):
+def anatomy_of(attention, q, k):
     return attention.variant.anatomy(q, k, k, attention.params, causal=False)
 
 
@@ -37,7 +37,7 @@ def test_cosine_depends_on_directions_only():
     torch.testing.assert_close(cosine.weights(sizes * q, k / sizes), cosine.weights(q, k))
 
 
-def test_cosine_gives_a_vector_of_zeros_no_direction():
+def test_cosine_treats_a_zero_vector_as_orthogonal_to_all_others():
     q, k, v = (x.requires_grad_() for x in normal(3, 9, 4))
     with torch.no_grad():
         q[3], k[5] = 0, 0
@@ -55,7 +55,7 @@ def test_cosine_gives_a_vector_of_zeros_no_direction():
 
 
 @pytest.mark.parametrize("n", [5, 32, 77])
-def test_retention_is_minimax_attention_over_its_normaliser(n):
+def test_retention_equals_minimax_attention_divided_by_its_normaliser(n):
     heads, d, decay = 2, 4, 0.8
     config = MiniMaxConfig(hidden_size=heads * d, num_attention_heads=heads, head_dim=d, block_size=32)
     theirs = MiniMaxLightningAttention(config, config.layer_types.index("linear_attention"))
@@ -78,7 +78,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
 
 
 @pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
-def test_retention_decay_is_even_at_any_length(feature_map):
+def test_retention_decay_is_accurate_at_any_length(feature_map):
     """Check lengths at which rounding of ``n log γ`` would show and ``γ^n`` is far below the smallest number."""
     q, k, v = normal(3, 20_000, 3)
     for decay in (0.1, 0.7, 0.99):
@@ -91,7 +91,7 @@ def test_retention_decay_is_even_at_any_length(feature_map):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("decay", [0.1, 0.95])
-def test_retention_with_exponentials_of_any_size(decay, causal):
+def test_retention_is_accurate_with_exponentials_of_any_size(decay, causal):
     q, k, v = normal(3, 400, 4)
     k[5:10] += 760  # By the end, the smaller decay has reduced even these keys to nothing.
     k[200:205] -= 3000
@@ -114,7 +114,7 @@ def unit(x):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
-def emanet_by_hand(q, k, start, rounds, sharpness):
+def emanet_reference(q, k, start, rounds, sharpness):
     """Return the paper's EM rounds in plain numpy: responsibilities and bases of each round, and the matrix."""
     bases, seen, led = start, [], []
     for _ in range(rounds):
@@ -128,11 +128,11 @@ def emanet_by_hand(q, k, start, rounds, sharpness):
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 8])
-def test_emanet_by_hand(rounds):
+def test_emanet_equals_the_rounds_of_the_paper(rounds):
     q, k, v = normal(3, 30, 5)
     attention = ac.get("emanet", bases=6, iterations=rounds, sharpness=1.7, seed=4)
-    found = inside(attention, q, k)
-    seen, bases, A = emanet_by_hand(q.numpy(), k.numpy(), unit(drawn((6, 5), 4, q).numpy()), rounds, 1.7)
+    found = anatomy_of(attention, q, k)
+    seen, bases, A = emanet_reference(q.numpy(), k.numpy(), unit(drawn((6, 5), 4, q).numpy()), rounds, 1.7)
     np.testing.assert_allclose(found["responsibilities"], seen)
     np.testing.assert_allclose(found["bases"], bases)
     np.testing.assert_allclose(attention.weights(q, k), A)
@@ -152,20 +152,20 @@ def test_emanet_finds_the_clusters_of_its_keys():
 
 def test_emanet_converges():
     k = normal(200, 8, size=2.0)
-    bases = inside(ac.get("emanet", iterations=20), k, k)["bases"]
+    bases = anatomy_of(ac.get("emanet", iterations=20), k, k)["bases"]
     moves = (bases[1:] - bases[:-1]).norm(dim=(-2, -1))
     assert moves[-1] < 0.2 * moves[0]
-    torch.testing.assert_close(inside(ac.get("emanet", iterations=3), k, k)["bases"], bases[:3])
+    torch.testing.assert_close(anatomy_of(ac.get("emanet", iterations=3), k, k)["bases"], bases[:3])
 
 
-def test_emanet_with_bases_that_no_token_chooses():
+def test_emanet_is_finite_with_bases_that_no_token_chooses():
     """Check bases that no token chooses: their responsibilities are zero in any precision.
 
     Shares of zero still sum to one, and gradients are finite.
     """
     q, k, v = (x.float().requires_grad_() for x in normal(3, 20, 4, size=40.0))
     attention = ac.get("emanet", bases=64, sharpness=20.0)
-    assert (inside(attention, q, k)["responsibilities"].sum(-2) == 0).any()
+    assert (anatomy_of(attention, q, k)["responsibilities"].sum(-2) == 0).any()
     torch.testing.assert_close(attention.weights(q, k).sum(-1), torch.ones(20))
     assert all(x.isfinite().all() for x in torch.autograd.grad(attention.attend(q, k, v).sum(), (q, k, v)))
     silent = torch.zeros(20, 4)

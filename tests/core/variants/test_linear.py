@@ -16,7 +16,7 @@ def inputs(n: int, size: float = 1.0, dtype: torch.dtype = torch.float64) -> lis
 
 @pytest.mark.parametrize("n", [1, 5, 64, 130])
 @pytest.mark.parametrize("feature_map", MAPS)
-def test_three_algorithms_agree_with_gradients(feature_map: str, n: int):
+def test_three_algorithms_agree_in_outputs_and_gradients(feature_map: str, n: int):
     q, k, v = inputs(n)
     attention = ac.get("linear", feature_map=feature_map)
     wanted = attention.variant.definition(q, k, v, attention.params, causal=True)
@@ -64,7 +64,7 @@ def test_elu_plus_one_is_accurate_far_below_zero():
 
 
 @pytest.mark.parametrize("feature_map", MAPS)
-def test_the_decoder_gives_the_outputs_at_large_inputs(feature_map: str):
+def test_the_decoder_equals_attend_for_large_inputs(feature_map: str):
     q, k, v = inputs(40, 30.0)
     attention = ac.get("linear", feature_map=feature_map)
     wanted = attention.attend(q, k, v, causal=True)

@@ -34,7 +34,7 @@ def numbers(*shape, seed=0, smooth=False):
 
 
 @pytest.mark.parametrize(("key", "settings"), WINDOWED)
-def test_on_a_smooth_text_more_budget_is_closer_to_softmax(key, settings):
+def test_a_larger_budget_is_closer_to_softmax_on_smooth_inputs(key, settings):
     q, k = numbers(2, 8, 64, 4, smooth=True)
     budget = ac.registry.variant(key).budget
     ladder = [1, 4, 16, 64] if budget.name in ("rank", "levels") else [64, 16, 4, 1]
@@ -49,7 +49,7 @@ def test_on_a_smooth_text_more_budget_is_closer_to_softmax(key, settings):
 
 
 @pytest.mark.parametrize(("key", "settings"), LEAKING)
-def test_non_causal_variants_leak_and_state_it(key, settings):
+def test_non_causal_variants_leak_and_refuse_a_causal_mask(key, settings):
     q, k, v = numbers(3, 1, 24, 4)
     attention = ac.get(key, **settings)
     before = attention.attend(q, k, v)
@@ -62,7 +62,7 @@ def test_non_causal_variants_leak_and_state_it(key, settings):
 
 
 @pytest.mark.parametrize(("key", "settings"), ALL)
-def test_its_rank_is_its_budget_and_its_error_above_the_svds(key, settings):
+def test_the_rank_is_within_the_budget_and_the_error_above_the_svd(key, settings):
     q, k = numbers(2, 4, 48, 16, smooth=True)
     attention = ac.get(key, **settings)
     parts = attention.variant.anatomy(q, k, k, attention.params, causal=False)
@@ -84,7 +84,7 @@ def test_provenance_covers_every_token(key, settings):
     assert ((provenance > 0).sum(0) == (4 if key == "pyramid" else 1)).all()
 
 
-def test_linformer_share_setting():
+def test_linformer_share_uses_one_projection_for_keys_and_values():
     q, k, v = numbers(3, 30, 4)
     for share in (True, False):
         attention = ac.get("linformer", rank=6, projection="gaussian", share=share)
@@ -103,7 +103,7 @@ def test_linformer_gaussian_keeps_inner_products_on_average():
     assert (gram - torch.eye(12, dtype=torch.float64)).abs().max() < 5 * (2 / 8 / seeds) ** 0.5
 
 
-def test_pyramid_keeps_sizes_beyond_n_once():
+def test_pyramid_uses_segments_of_single_tokens_only_once():
     x = numbers(1, 2, 4)
     attention = ac.get("pyramid")
     provenance = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
@@ -111,7 +111,7 @@ def test_pyramid_keeps_sizes_beyond_n_once():
 
 
 @pytest.mark.parametrize("halvings", [1, 2, 3])
-def test_funnel_pools_the_queries_transformers_pools(halvings):
+def test_funnel_pools_the_same_queries_as_transformers(halvings):
     q, k, v = numbers(3, 2, 25, 4)
     theirs = FunnelAttentionStructure(FunnelConfig(pooling_type="mean", separate_cls=True, truncate_seq=False))
     short = q

@@ -15,7 +15,7 @@ def check(found, wanted):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("name", OPEN)
-def test_each_part_is_the_matrix_with_its_gate_alone(name, causal):
+def test_each_part_equals_the_matrix_with_only_its_gate_open(name, causal):
     q, k = normal(30, 6), normal(30, 6, seed=1)
     settings = {"block": 4, "blocks": 2, "window": 5}
     gates = {gate: float(part == name) for part, gate in OPEN.items()}

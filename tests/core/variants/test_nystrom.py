@@ -42,7 +42,7 @@ def transformers_nystromformer(q: Tensor, k: Tensor, v: Tensor, m: int) -> Tenso
 
 
 @pytest.mark.parametrize(("n", "m"), [(64, 8), (60, 12), (33, 11), (16, 1)])
-def test_equals_the_nystromformer_of_transformers(n: int, m: int):
+def test_nystrom_equals_the_nystromformer_of_transformers(n: int, m: int):
     q, k, v = inputs(n)
     attention = ac.get("nystrom", landmarks=m, iterations=6)
     wanted = transformers_nystromformer(q, k, v, m)
@@ -59,7 +59,7 @@ def test_iterations_approach_the_exact_inverse():
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
-def test_nystrom_would_leak_later_tokens(method: str):
+def test_the_first_output_depends_on_later_tokens(method: str):
     """Check the reason why the variant is not causal: a late token changes the first output."""
     q, k, v = inputs(40)
     attention = ac.get("nystrom", landmarks=8, method=method)
@@ -71,7 +71,7 @@ def test_nystrom_would_leak_later_tokens(method: str):
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
 @pytest.mark.parametrize("inverse", ["iterative", "exact"])
-def test_anatomy_multiplies_to_the_matrix(method: str, inverse: str):
+def test_the_product_of_the_parts_is_the_matrix(method: str, inverse: str):
     q, k, v = inputs(41)
     attention = ac.get("nystrom", landmarks=6, method=method, inverse=inverse)
     parts = attention.variant.anatomy(q, k, v, attention.params, causal=False)
@@ -85,7 +85,7 @@ def test_anatomy_multiplies_to_the_matrix(method: str, inverse: str):
     assert parts["residuals"].shape == (2, 3, 7 if inverse == "iterative" else 1)
 
 
-def test_clustered_landmarks_serve_clustered_tokens_better():
+def test_k_means_landmarks_have_a_smaller_error_on_clustered_tokens():
     source = torch.Generator().manual_seed(5)
     topics = 3 * torch.randn(6, 8, generator=source, dtype=torch.float64)
     x = topics[torch.randint(6, (96,), generator=source)] + 0.1 * torch.randn(96, 8, generator=source)

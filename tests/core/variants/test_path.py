@@ -16,7 +16,7 @@ def check(found, wanted):
 
 
 @pytest.mark.parametrize("channels", [1, 4])
-def test_a_state_that_fades_too_is_its_recurrence(channels):
+def test_the_path_rule_with_decay_equals_its_recurrence(channels):
     """Check gates and strengths of writing and erasing that differ between tokens."""
     n, d = CHUNK + 9, 4
     q, k, w, v = normal(n, d), normal(n, d, seed=1), unit(normal(n, d, seed=2)), normal(n, 3, seed=3)

@@ -15,13 +15,13 @@ from attention_core.variants.kernel.performer import KINDS, PerformerParams, dir
 softmax = ac.get("softmax")
 
 
-def inside(attention, q, k, *, causal=False):
+def anatomy_of(attention, q, k, *, causal=False):
     return attention.variant.anatomy(q, k, k, attention.params, causal=causal)
 
 
 def z_scores(q, k, seeds=20, **settings):
     """Return the distance of each entry's mean estimate from the kernel, in standard errors."""
-    found = [inside(ac.get("performer", seed=s, **settings), q, k) for s in range(seeds)]
+    found = [anatomy_of(ac.get("performer", seed=s, **settings), q, k) for s in range(seeds)]
     estimates = torch.stack([f["estimate"] for f in found])
     return (estimates.mean(0) - found[0]["kernel"]) / (estimates.std(0) / seeds**0.5)
 
@@ -36,18 +36,18 @@ def test_the_estimate_is_unbiased(kind, orthogonal):
     assert z.square().mean() < 2.5
 
 
-def test_rows_of_fixed_length_bias_all_kernels_but_relus():
+def test_rows_of_fixed_length_bias_all_kernels_except_relu():
     q, k = normal(2, 6, 4)
     for kind in ("positive", "hyperbolic", "trig"):
         assert z_scores(q, k, kind=kind, features=2048, row_norms="fixed").abs().max() > 10
     assert z_scores(q, k, kind="relu", features=2048, row_norms="fixed").abs().max() < 4.5
 
 
-def test_the_true_kernels_by_hand():
+def test_the_true_kernels_equal_their_formulas():
     q, k = normal(2, 5, 4)
     x, y = (t.numpy() / math.sqrt(2) for t in (q, k))
     exponential = np.exp(x @ y.T)
-    found = inside(ac.get("performer"), q, k)["kernel"]
+    found = anatomy_of(ac.get("performer"), q, k)["kernel"]
     np.testing.assert_allclose(found, exponential / exponential.max(-1, keepdims=True))
     # The arc-cosine kernel is the mean of two positive parts, computed by quadrature over the shared half plane.
     turns = np.linspace(0, 2 * np.pi, 20_001)[:-1]
@@ -57,13 +57,15 @@ def test_the_true_kernels_by_hand():
             angle = np.arccos(x[i] @ y[j] / np.linalg.norm(x[i]) / np.linalg.norm(y[j]))
             mean = np.mean(np.maximum(np.cos(turns), 0) * np.maximum(np.cos(turns - angle), 0)) * radius
             expected = mean * np.linalg.norm(x[i]) * np.linalg.norm(y[j])
-            assert inside(ac.get("performer", kind="relu"), q, k)["kernel"][i, j] == pytest.approx(expected, rel=1e-6)
+            assert anatomy_of(ac.get("performer", kind="relu"), q, k)["kernel"][i, j] == pytest.approx(
+                expected, rel=1e-6
+            )
 
 
 def mean_square_error(q, k, seeds, **settings):
     errors = []
     for seed in range(seeds):
-        found = inside(ac.get("performer", seed=seed, **settings), q, k)
+        found = anatomy_of(ac.get("performer", seed=seed, **settings), q, k)
         errors.append((found["estimate"] - found["kernel"]).square().mean())
     return float(torch.stack(errors).mean())
 
@@ -134,7 +136,7 @@ def test_no_constant_is_added_at_any_magnitude(causal, scale):
     """Check logits in the thousands, which only sums of logarithms can handle: no row becomes a mean of v."""
     q, k, v = normal(3, 300, 6, size=scale)
     attention = ac.get("performer", features=16)
-    W = inside(attention, q, k)["directions"]
+    W = anatomy_of(attention, q, k)["directions"]
     a, b = ((x / 6**0.25) @ W.T - (x / 6**0.25).square().sum(-1, keepdim=True) / 2 for x in (q, k))
     log = torch.logsumexp(a[:, None] + b[None], -1)
     log = log.masked_fill(torch.ones(300, 300, dtype=torch.bool).triu(1), -torch.inf) if causal else log
@@ -148,7 +150,7 @@ def test_no_constant_is_added_at_any_magnitude(causal, scale):
 
 def test_relu_leaves_a_row_without_features_zero():
     attention = ac.get("performer", kind="relu", features=1)
-    W = inside(attention, *normal(2, 2, 3))["directions"]
+    W = anatomy_of(attention, *normal(2, 2, 3))["directions"]
     q, v = W.expand(4, 3).clone(), normal(4, 3)
     k = torch.cat([-W, W, W, -W])
     for causal in (False, True):
@@ -158,7 +160,7 @@ def test_relu_leaves_a_row_without_features_zero():
         torch.testing.assert_close(attention.attend(-q, k[:1].expand(4, 3) * -1, v, causal=causal), torch.zeros_like(v))
 
 
-def test_with_many_features_it_comes_close_to_softmax():
+def test_many_features_approximate_softmax():
     q, k = normal(2, 2, 40, 6, size=0.5)
     exact = softmax.weights(q, k, causal=True)
     errors = [
@@ -169,7 +171,7 @@ def test_with_many_features_it_comes_close_to_softmax():
     assert errors[2] < 0.05
 
 
-def test_features_never_exist_for_all_tokens():
+def test_features_are_never_in_memory_for_all_tokens():
     attention = ac.get("performer", features=256)
     peaks = []
     for n in (1024, 4096):

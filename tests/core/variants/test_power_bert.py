@@ -27,7 +27,7 @@ def test_survivors_are_equal_in_float32_and_float64(size):
 @pytest.mark.parametrize(
     ("n", "keep", "count"), [(1, 0.05, 1), (9, 0.05, 1), (7, 0.5, 4), (33, 0.5, 17), (100, 0.3, 30), (10, 1.0, 10)]
 )
-def test_a_share_of_the_tokens_survives_and_one_at_least(n, keep, count):
+def test_a_share_of_the_tokens_and_at_least_one_token_survives(n, keep, count):
     q, k = normal(2, 3, n, 4)
     assert survivors(q, k, keep=keep).shape == (count,)
     rows = ac.get("power_bert", keep=keep).weights(q, k).sum(-1)
@@ -50,7 +50,7 @@ def test_earlier_of_equal_tokens_survives():
     assert survivors(q[0], q[0], keep=0.35).tolist() == list(range(7))
 
 
-def test_a_token_that_all_attend_to_survives_and_one_that_none_does_is_dropped():
+def test_the_most_attended_token_survives_and_the_least_attended_is_dropped():
     q, k = normal(2, 1, 30, 4)
     q[..., 0], k[..., 0] = 3.0, 0.0
     k[:, 17, 0], k[:, 4, 0] = 50.0, -50.0
@@ -78,7 +78,7 @@ def test_survivors_are_shared_by_heads_not_by_examples():
         torch.testing.assert_close(attention.weights(q, k)[b], attention.weights(q[b], k[b]))
 
 
-def test_without_an_axis_of_heads_there_is_one_head():
+def test_inputs_without_a_head_axis_have_one_head():
     q, k, v = normal(3, 30, 6)
     attention = ac.get("power_bert")
     torch.testing.assert_close(attention.attend(q, k, v), attention.attend(q[None], k[None], v[None])[0])
@@ -87,7 +87,7 @@ def test_without_an_axis_of_heads_there_is_one_head():
 
 
 @pytest.mark.parametrize("n", [5, 300, 1100])
-def test_significance_by_blocks_is_that_of_the_whole_matrix(n):
+def test_significance_by_blocks_equals_that_of_the_whole_matrix(n):
     q, k, v = normal(3, 2, 2, n, 4)
     attention = ac.get("power_bert")
     found = attention.variant.anatomy(q, k, v, attention.params, causal=False)["significance"]

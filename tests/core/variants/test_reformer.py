@@ -27,7 +27,7 @@ def shared_softmax(q, seen):
     return logits.masked_fill(~seen, -math.inf).softmax(-1)
 
 
-def all_others(n, *, causal):
+def pairs_with_all_others(n, *, causal):
     seen = torch.ones(n, n).tril(-1).bool() if causal else ~torch.eye(n).bool()
     return seen | torch.diag_embed(~seen.any(-1))
 
@@ -74,12 +74,12 @@ def check_against_definition(q, v, c, rounds, sizes_at, *, causal):
     ("n", "c", "sizes"),
     [(1, 4, (2,)), (7, 2, (4,)), (9, 4, (2,)), (30, 8, (4,)), (37, 4, (4, 2)), (48, 4, (4, 4)), (16, 64, (2,))],
 )
-def test_it_is_what_the_definition_says(n, c, sizes):
+def test_the_output_equals_the_definition(n, c, sizes):
     check_against_definition(normal(2, n, 6), normal(2, n, 3, seed=1), c, 2, lambda i: sizes, causal=False)
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 33, 40])
-def test_causal_it_is_what_the_definition_says(n):
+def test_the_causal_output_equals_the_definition(n):
     # Chunks of 4: one bucket up to position 8, then 4 buckets up to position 32, then 16.
     sizes_at = {range(8): (), range(8, 32): (4,), range(32, 128): (4, 4)}
     check_against_definition(
@@ -116,14 +116,14 @@ def transformers_reformer(q, v, *, chunk, causal=False, bucket=None):
 
 
 @BOTH
-def test_a_text_of_one_chunk_is_what_transformers_computes(causal):
+def test_a_text_of_one_chunk_equals_transformers(causal):
     q, v = normal(2, 3, 24, 8)
     out = ac.get("reformer", bucket_size=24, rounds=3).attend(q, q, v, causal=causal)
     wanted = transformers_reformer(q, v, chunk=64, causal=causal)
     torch.testing.assert_close(out, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_in_the_same_buckets_transformers_differs_in_the_first_chunk_alone():
+def test_transformers_with_the_same_buckets_differs_only_in_the_first_chunk():
     # In transformers, the chunk before the first is the last one. Here, as in the paper, it does not exist.
     q, v = normal(2, 3, 64, 8)
     attention = ac.get("reformer", bucket_size=8, rounds=1)
@@ -150,10 +150,10 @@ def test_causal_outputs_do_not_change_when_text_is_appended(n, t, c, seed):
 
 
 @BOTH
-def test_with_chunks_as_long_as_the_text_it_is_softmax_of_its_own_logits(causal):
+def test_one_chunk_for_the_whole_text_gives_softmax_of_its_logits(causal):
     q, v = normal(2, 2, 50, 6)
     attention = ac.get("reformer", bucket_size=50, rounds=1)
-    wanted = shared_softmax(q, all_others(50, causal=causal))
+    wanted = shared_softmax(q, pairs_with_all_others(50, causal=causal))
     torch.testing.assert_close(attention.weights(q, q, causal=causal), wanted)
     torch.testing.assert_close(attention.attend(q, q, v, causal=causal), wanted @ v)
     anatomy = attention.variant.anatomy(q, q, v, attention.params, causal=causal)
@@ -189,7 +189,7 @@ def test_similar_distant_tokens_share_a_bucket(causal):
     assert seen[copy, original].double().mean() > max(0.8, 3 * by_chance)
 
 
-def test_keys_and_other_heads_do_not_matter():
+def test_keys_are_ignored_and_all_heads_hash_alike():
     q, v = normal(2, 40, 6).unsqueeze(1).expand(2, 3, 40, 6)
     attention = ac.get("reformer")
     assert torch.equal(attention.attend(q, q, v), attention.attend(q, v, v))
@@ -210,7 +210,7 @@ def test_token_attends_to_itself_only_without_other_keys(causal):
 
 
 @BOTH
-def test_zero_tokens_are_finite(causal):
+def test_zero_vectors_give_finite_outputs_and_gradients(causal):
     q, v = normal(2, 30, 6)
     q[::3] = 0
     q.requires_grad_()

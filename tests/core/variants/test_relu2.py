@@ -8,15 +8,15 @@ from seeded import normal
 import attention_core as ac
 
 
-def inside(q, k, *, causal, **settings):
+def anatomy_of(q, k, *, causal, **settings):
     attention = ac.get("relu2", **settings)
     return attention.variant.anatomy(q, k, k, attention.params, causal=causal)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_each_part_by_its_formula(causal):
+def test_each_part_follows_its_formula(causal):
     q, k = normal(6, 4), normal(6, 4, seed=1)
-    parts = inside(q, k, causal=causal, base_length=20)
+    parts = anatomy_of(q, k, causal=causal, base_length=20)
     for i in range(6):
         keys = range(i + 1 if causal else 6)
         logits = [float(q[i] @ k[j]) / 2 for j in keys]

@@ -32,7 +32,7 @@ def softmax(q, k, mask):
     return matrix
 
 
-def everywhere(n, *, causal):
+def allowed_pairs(n, *, causal):
     return [[j <= i or not causal for j in range(n)] for i in range(n)]
 
 
@@ -52,7 +52,7 @@ def test_each_group_shares_the_mean_of_its_keys_and_values(heads, groups, n, cau
         group = range(first, first + size)
         key, value = (sum(x[h] for h in group) / size for x in (k, v))
         for h in group:
-            wanted = softmax(q[h], key, everywhere(n, causal=causal))
+            wanted = softmax(q[h], key, allowed_pairs(n, causal=causal))
             close(matrix[h], wanted)
             close(out[h], wanted @ value)
         first += size
@@ -66,15 +66,15 @@ def test_each_group_shares_the_mean_of_its_keys_and_values(heads, groups, n, cau
 def test_latents_are_the_truncated_singular_value_decomposition(heads, n, d, rank):
     q, k, v = normal(heads, n, d, seed=n), normal(heads, n, d, seed=d), normal(heads, n, 2, seed=rank)
 
-    def kept(x):
+    def low_rank(x):
         u, s, vt = torch.linalg.svd(torch.cat(list(x), -1), full_matrices=False)
         low = sum(s[i] * torch.outer(u[:, i], vt[i]) for i in range(min(rank, len(s))))
         return low.split(x.shape[-1], -1)
 
     attention = ac.get("mla", rank=rank)
     matrix, out = attention.weights(q, k), attention.attend(q, k, v)
-    for h, (key, value) in enumerate(zip(kept(k), kept(v), strict=True)):
-        wanted = softmax(q[h], key, everywhere(n, causal=False))
+    for h, (key, value) in enumerate(zip(low_rank(k), low_rank(v), strict=True)):
+        wanted = softmax(q[h], key, allowed_pairs(n, causal=False))
         torch.testing.assert_close(matrix[h], wanted, rtol=1e-7, atol=1e-9)
         torch.testing.assert_close(out[h], wanted @ value, rtol=1e-7, atol=1e-9)
 
@@ -126,7 +126,7 @@ def test_codes_converge_to_key_clusters():
 
 
 @pytest.mark.parametrize(("n", "distinct", "codes"), [(1, 1, 1), (12, 12, 12), (12, 12, 40), (30, 5, 5), (30, 5, 8)])
-def test_with_a_code_for_each_different_key_it_is_softmax(n, distinct, codes):
+def test_one_code_per_distinct_key_gives_softmax(n, distinct, codes):
     q, v, pool = normal(2, n, 3), normal(2, n, 2, seed=1), normal(2, distinct, 3, seed=2)
     k = pool.repeat_interleave(-(-n // distinct), -2)[..., :n, :]
     for seed in range(4):
@@ -138,7 +138,7 @@ def test_with_a_code_for_each_different_key_it_is_softmax(n, distinct, codes):
 # Heavy hitters
 
 
-def test_without_heavy_hitters_it_is_a_window_and_ties_drop_the_later():
+def test_zero_heavy_hitters_give_a_window_and_ties_evict_the_later_token():
     q, k = normal(12, 3), normal(12, 3, seed=1)
     window = ac.get("heavy_hitters", recent=4, heavy=0).weights(q, k, causal=True)
     close(window, ac.get("local", window=3).weights(q, k, causal=True))
@@ -162,15 +162,15 @@ def test_decoder_equals_attend_with_a_constant_cache():
 
 
 def test_cache_sizes_per_token():
-    def kept(word, heads=6, d=8, d_v=4):
+    def cache_size(word, heads=6, d=8, d_v=4):
         attention = ac.registry.from_word(word)
         return attention.variant.cache(heads, d, d_v, attention.params)
 
-    assert kept("gqa~groups~1") == Cache(per_token=12)
-    assert kept("gqa~groups~6") == kept("gqa~groups~64") == Cache(per_token=72)
-    assert kept("mla~rank~5") == Cache(per_token=10, fixed=6 * 5 * (8 + 4))
-    assert kept("mla~rank~40").per_token == 40 + 24  # Values have 24 columns in total.
-    assert kept("quantised_keys~codes~16") == Cache(per_token=0, fixed=6 * 16 * 13)
+    assert cache_size("gqa~groups~1") == Cache(per_token=12)
+    assert cache_size("gqa~groups~6") == cache_size("gqa~groups~64") == Cache(per_token=72)
+    assert cache_size("mla~rank~5") == Cache(per_token=10, fixed=6 * 5 * (8 + 4))
+    assert cache_size("mla~rank~40").per_token == 40 + 24  # Values have 24 columns in total.
+    assert cache_size("quantised_keys~codes~16") == Cache(per_token=0, fixed=6 * 16 * 13)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -188,7 +188,7 @@ def test_first_codes_are_drawn_in_proportion_to_the_squared_distance(seed):
     assert initial_codes(k, attention.params).tolist() == chosen
 
 
-def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped():
+def test_the_latest_of_tied_heavy_hitters_is_evicted():
     received = torch.tensor([2.0, 1.0, 1.0, 5.0, 3.0], dtype=torch.float64)
     position = torch.tensor([0, 1, 2, 3, 4])
     assert slot_to_evict(received, position, slot=4, heavy=4).tolist() == [2]
@@ -197,7 +197,7 @@ def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped
     assert slot_to_evict(received, position, slot=4, heavy=4).tolist() == [4]
 
 
-def test_64_groups_are_softmax_up_to_64_heads_and_not_beyond():
+def test_64_groups_equal_softmax_up_to_64_heads_only():
     for heads, same in ((64, True), (65, False)):
         q, k = torch.randn(2, heads, 5, 4, generator=torch.Generator().manual_seed(heads), dtype=torch.float64)
         grouped, full = ac.get("gqa", groups=64).weights(q, k), ac.get("softmax").weights(q, k)

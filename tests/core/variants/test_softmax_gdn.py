@@ -26,7 +26,7 @@ def beyond_first_order(size):
     return float((own - full).norm() / (flat - full).norm())
 
 
-def test_it_is_softmax_to_first_order_in_the_keys():
+def test_softmax_gdn_equals_softmax_to_first_order_in_the_keys():
     assert beyond_first_order(1e-4) == pytest.approx(beyond_first_order(1e-3) / 10, rel=0.05)
     assert beyond_first_order(1e-4) < 1e-3
 
@@ -34,8 +34,8 @@ def test_it_is_softmax_to_first_order_in_the_keys():
 def test_uncapped_steps_leave_the_stable_range_on_keys_of_trained_size():
     """Check that the state grows if ‖c‖²/t, the share that each step removes, exceeds 2 after the first token."""
     q, k, v = normal(40, 8), 20 * normal(40, 8, seed=1), normal(40, 3, seed=2)
-    free, held = (capped_weights(q, k, cap, causal=True).abs().max() for cap in (math.inf, 1.0))
-    assert free > 1e6 * held
+    uncapped, capped = (capped_weights(q, k, cap, causal=True).abs().max() for cap in (math.inf, 1.0))
+    assert uncapped > 1e6 * capped
     parts = ac.get("softmax_gdn").anatomy(q, k, v, causal=True)
     square = parts["keys"].square().sum(-1, keepdim=True)
     assert (parts["uncapped"] * square).max() > 2

@@ -37,7 +37,7 @@ def test_sink_logit_equals_gpt_oss(logit):
         torch.testing.assert_close(attention.weights(q, k, causal=True), matrix)
 
 
-def test_with_a_very_low_logit_it_is_softmax():
+def test_a_very_low_sink_logit_gives_softmax():
     q, k = normal(30, 8), normal(30, 8, seed=1)
     low = ac.get("sink_logit", logit=-20.0)
     torch.testing.assert_close(low.weights(q, k), ac.get("softmax").weights(q, k), rtol=1e-8, atol=0)
@@ -92,7 +92,7 @@ def test_entmax_ignores_a_constant_that_all_logits_of_a_row_share(alpha, dtype):
 
 
 @given(logits, st.floats(1.1, 2.0))
-def test_entmax_holds_the_conditions_of_its_maximum(z, alpha):
+def test_entmax_satisfies_the_conditions_of_its_maximum(z, alpha):
     """Check that weights are positive only for logits above one common threshold, and that they sum to one."""
     found = entmax(torch.tensor([z], dtype=torch.float64), alpha)[0].numpy()
     assert found.sum() == pytest.approx(1, abs=1e-9)
@@ -102,7 +102,7 @@ def test_entmax_holds_the_conditions_of_its_maximum(z, alpha):
     assert (x[~kept] <= tau[0] + 1e-9 * (1 + abs(x).max())).all()
 
 
-def test_the_higher_alpha_the_more_is_zero_and_towards_one_it_is_softmax():
+def test_entmax_has_more_zeros_for_higher_alpha_and_approaches_softmax():
     q, k = normal(60, 8), normal(60, 8, seed=1)
     zeros = [float((ac.get("entmax", alpha=alpha).weights(q, k) == 0).double().mean()) for alpha in (1.1, 1.5, 2.0)]
     assert zeros[0] < zeros[1] < zeros[2]
@@ -129,7 +129,7 @@ def test_softpick_row_of_negative_logits_is_zero():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_sink_logit_is_softmax_with_an_output_gated_by_what_the_query_finds(causal):
+def test_the_sink_logit_scales_the_softmax_output_by_a_gate(causal):
     q, k, v = (normal(25, 8, seed=i) for i in range(3))
     found = np.log(np.exp(logits_of(q, k, causal)).sum(-1, keepdims=True))
     gated = ac.get("softmax").attend(q, k, v, causal=causal) / torch.from_numpy(1 + np.exp(1.5 - found))

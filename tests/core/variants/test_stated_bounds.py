@@ -9,7 +9,7 @@ from seeded import normal
 import attention_core as ac
 
 
-def said(words, pattern):
+def only_match(words, pattern):
     """Return the only match of a pattern in a text."""
     [found] = re.findall(pattern, words)
     return found
@@ -19,7 +19,7 @@ def help_of(key, setting):
     return next(s.help for s in ac.variant(key).params.settings() if s.name == setting)
 
 
-def opposed(n=32, d=8):
+def opposing_inputs(n=32, d=8):
     """Return inputs that maximise a cosine weight: one key equals the query, and all others nearly oppose it."""
     q = normal(n, d)
     k = -q[:1] + normal(n, d, seed=1, size=0.3)
@@ -28,9 +28,9 @@ def opposed(n=32, d=8):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("q_k", [normal(2, 3, 40, 8), opposed()], ids=["even", "opposed"])
+@pytest.mark.parametrize("q_k", [normal(2, 3, 40, 8), opposing_inputs()], ids=["even", "opposed"])
 def test_cosine_weights_are_within_the_bound(q_k, causal):
-    bound = said(ac.variant("cosine").note, r"a weight is at most (.*) times the mean weight\.")
+    bound = only_match(ac.variant("cosine").note, r"a weight is at most (.*) times the mean weight\.")
     q, k = q_k
     A = ac.get("cosine").weights(q, k, causal=causal)
     cosines = torch.nn.functional.cosine_similarity(q[..., :, None, :], k[..., None, :, :], dim=-1)
@@ -40,17 +40,17 @@ def test_cosine_weights_are_within_the_bound(q_k, causal):
     assert (times <= allowed * (1 + 1e-12)).all()
 
 
-def test_cosines_bound_is_reached_and_is_above_two():
-    q, k = opposed()
+def test_the_bound_of_cosine_weights_is_reached_above_two():
+    q, k = opposing_inputs()
     times = float(ac.get("cosine").weights(q, k)[0].max()) * len(k)
     mean = float(torch.nn.functional.cosine_similarity(q[:1], k).mean())
     assert times == pytest.approx(2 / (1 + mean))
     assert times > 10
 
 
-def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
+def test_taylor_gives_the_two_stated_logits_equal_weight():
     low, high = map(
-        float, said(ac.variant("taylor2").note, r"logit of (-?\d+) gets the same weight as a logit of (-?\d+)")
+        float, only_match(ac.variant("taylor2").note, r"logit of (-?\d+) gets the same weight as a logit of (-?\d+)")
     )
     q, k = torch.ones(3, 1, dtype=torch.float64), torch.tensor([[low], [high], [-low]], dtype=torch.float64)
     negative, positive, mirrored = ac.get("taylor2").weights(q, k)[0].tolist()
@@ -67,7 +67,7 @@ def test_random_synthesizer_depends_on_positions_only():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
+def test_log_n_scaling_equals_softmax_only_for_rows_with_base_length_keys(causal):
     assert "row" in ac.variant("softmax_log_n").note
     q, k = normal(2, 20, 4)
     A, S = (
@@ -80,12 +80,12 @@ def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
 
 
 @pytest.mark.parametrize("pool", ["mean", "conv", "max"])
-def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
+def test_pooled_weights_are_equal_except_with_the_stated_pool(pool):
     bars = ac.get("pooled", stride=5, pool=pool).weights(*normal(2, 20, 4)).unflatten(-1, (4, 5))
     flat = bool(((bars.amax(-1) - bars.amin(-1)) < 1e-12).all())
     assert flat == (
         pool
-        != said(
+        != only_match(
             ac.variant("pooled").note, r'get equal weights, except with "(\w+)", where the middle of the pool gets more'
         )
     )
@@ -95,11 +95,11 @@ def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
 
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 50])
 @pytest.mark.parametrize("levels", [1, 2, 3, 128])
-def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
+def test_a_pyramid_has_no_more_pools_than_stated(n, levels):
     note = ac.variant("pyramid").note
-    factor = int(said(note, r"is therefore at most (\d+) times “levels”"))
+    factor = int(only_match(note, r"is therefore at most (\d+) times “levels”"))
     assert factor == sum(
-        map(int, said(note, r"(\d+), (\d+), (\d+) and (\d+) times as many segments as the setting “levels”"))
+        map(int, only_match(note, r"(\d+), (\d+), (\d+) and (\d+) times as many segments as the setting “levels”"))
     )
     attention, x = ac.get("pyramid", levels=levels), normal(n, 4)
     pools = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
@@ -109,7 +109,7 @@ def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
+def test_a_bigbird_query_draws_no_more_keys_than_stated(causal):
     attention = ac.get("bigbird", window=1, global_tokens=1, random_keys=3)
     parts = attention.variant.primitives(normal(40, 4), normal(40, 4), attention.params, causal=causal)
     assert r"|R_i| \le \rho" in attention.variant.formula
@@ -118,7 +118,7 @@ def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("size", [3, 8])
-def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
+def test_a_reformer_round_shows_no_more_tokens_than_stated(size, causal):
     assert "it therefore attends to at most 2c tokens" in help_of("reformer", "bucket_size")
     attention = ac.get("reformer", bucket_size=size, rounds=1)
     seen = attention.variant.pattern(normal(150, 6), normal(150, 6), attention.params, causal=causal)
@@ -127,13 +127,13 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
 
 def test_nonlocal_similarities_match_their_description():
     note = ac.variant("nonlocal").note
-    normalised, *unnormalised = said(
+    normalised, *unnormalised = only_match(
         note,
         r'With "(\w+)", a softmax of dot products, rows sum to one\. '
         r'With "(\w+)" and "(\w+)", they generally do not\.',
     )
     assert {normalised, *unnormalised} == {"gaussian", "dot", "concat"}
-    negative = said(
+    negative = only_match(
         note, r'With "(\w+)", weights can be negative, and the time for n tokens is proportional to n instead of n²\.'
     )
     for similarity in ("gaussian", "dot", "concat"):

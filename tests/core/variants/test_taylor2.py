@@ -23,13 +23,13 @@ def test_each_pair_is_one_feature(d):
     assert torch.linalg.matrix_rank(monomials(normal(3 * feature_count(5), 5))) == feature_count(5)
 
 
-def test_it_leaves_softmax_with_the_third_power_of_the_logits():
+def test_the_error_against_softmax_grows_with_the_third_power_of_logits():
     q, k = normal(2, 4, 30, 8)
     errors = [float(relative_error(taylor2.weights(s * q, k), softmax.weights(s * q, k)).mean()) for s in (0.1, 0.05)]
     assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
 
 
-def test_weights_are_positive_whatever_the_logits():
+def test_weights_are_positive_for_any_logits():
     q, k = normal(2, 4, 60, 8, size=30.0)
     A = taylor2.weights(q, k)
     assert (A > 0).all()
@@ -40,7 +40,7 @@ def test_weights_are_positive_whatever_the_logits():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_features_never_exist_for_all_tokens(causal):
+def test_features_are_never_in_memory_for_all_tokens(causal):
     def peak(n, *, training):
         q, k, v = (x.float().requires_grad_(training) for x in normal(3, n, 16))
 
@@ -58,7 +58,7 @@ def test_features_never_exist_for_all_tokens(causal):
     assert growth <= 153 * 17 / BLOCK * 1.1 + 10 * 16
 
 
-def test_float32_keeps_its_digits_over_long_sums():
+def test_float32_is_accurate_over_long_sums():
     q, k, v = normal(3, 4096, 16, size=2.0)
     for causal in (False, True):
         exact = taylor2.attend(q, k, v, causal=causal)

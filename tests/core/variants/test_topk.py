@@ -43,7 +43,7 @@ def test_equal_keys_are_all_selected():
 @pytest.mark.parametrize("size", [1, 3, 8])
 @pytest.mark.parametrize("extra", [-1, 0, 1, GROUPING_RATIO - 1, 500])
 @pytest.mark.parametrize("kind", ["all apart", "ties", "few seen"])
-def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: str):
+def test_the_kth_largest_equals_that_of_the_sorted_row(size: int, extra: int, kind: str):
     # If a row has at least GROUPED keys per selected key, groups of keys are examined first.
     n = GROUPING_RATIO * size + extra
     logits = torch.randn(2, 5, n, generator=torch.Generator().manual_seed(n))
@@ -56,7 +56,7 @@ def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: 
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_in_half_precision_the_pattern_is_that_of_the_unrounded_scores(dtype):
+def test_the_half_precision_pattern_uses_unrounded_scores(dtype):
     q, k = (x.to(dtype) for x in inputs(64)[:2])
     attention = ac.get("topk", k=5)
     found = attention.variant.pattern(q, k, attention.params, causal=False)

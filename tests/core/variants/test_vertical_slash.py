@@ -11,7 +11,7 @@ from attention_core.errors import NotCausalError
 from attention_core.variants.sparse.vertical_slash import select_lines
 
 
-def judged(logits, p):
+def chosen_columns_and_diagonals(logits, p):
     """Return the columns and diagonals that the last queries choose, in order."""
     n = len(logits)
     column, diagonal = dict.fromkeys(range(n), 0.0), dict.fromkeys(range(1 - n, n), 0.0)
@@ -36,10 +36,10 @@ def test_selection_is_equal_in_float32_and_float64(size, judges):
     q, k = (size * normal(64, 16, seed=seed).float() for seed in (1, 2))
     p = ac.get("vertical_slash", columns=24, diagonals=24, judges=judges).params
     columns, diagonals = select_lines(q, k, p)
-    assert (columns.tolist(), diagonals.tolist()) == judged(pairwise(q.double(), k.double()), p)
+    assert (columns.tolist(), diagonals.tolist()) == chosen_columns_and_diagonals(pairwise(q.double(), k.double()), p)
 
 
-def test_each_head_has_columns_of_its_own():
+def test_each_head_selects_its_own_columns():
     q, k = normal(2, 2, 30, 4)
     a = ac.get("vertical_slash", columns=3, diagonals=1)
     parts = a.variant.primitives(q, k, a.params, causal=False)
