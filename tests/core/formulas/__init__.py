@@ -47,15 +47,15 @@ def positions(x: Tensor) -> tuple[Tensor, Tensor]:
     return place[:, None], place[None, :]
 
 
-def shown(x: Tensor, causal: bool) -> Tensor:
+def visible_keys(x: Tensor, causal: bool) -> Tensor:
     """Return the keys that are visible to each query, ``bool [n, n]``."""
     i, j = positions(x)
     return (j <= i) if causal else (j == j).expand(x.shape[-2], -1)
 
 
-def counted(x: Tensor, causal: bool) -> Tensor:
+def visible_count(x: Tensor, causal: bool) -> Tensor:
     """Return the number of keys that are visible to each query, ``float64 [n, 1]``."""
-    return shown(x, causal).sum(-1, keepdim=True).double()
+    return visible_keys(x, causal).sum(-1, keepdim=True).double()
 
 
 def logits(q: Tensor, k: Tensor) -> Tensor:
@@ -66,10 +66,10 @@ def logits(q: Tensor, k: Tensor) -> Tensor:
 def softmax(x: Tensor, seen: Tensor) -> Tensor:
     """Return ``e^x`` over its sum in each row, over the visible pairs; a row without visible pairs is zero."""
     largest = torch.where(seen, x, -torch.inf).amax(-1, keepdim=True)
-    return over_sum(torch.where(seen, torch.exp(torch.where(seen, x - largest, 0.0)), 0.0))
+    return divide_by_sum(torch.where(seen, torch.exp(torch.where(seen, x - largest, 0.0)), 0.0))
 
 
-def over_sum(x: Tensor) -> Tensor:
+def divide_by_sum(x: Tensor) -> Tensor:
     """Return each row divided by its sum; a row whose sum is zero is zero."""
     total = x.sum(-1, keepdim=True)
     return torch.where(total == 0, 0.0, x / total)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_core.variants.cache import quantised_keys as codes_of
-from formulas import logits, shown, softmax, transcribes
+from formulas import logits, softmax, transcribes, visible_keys
 from formulas.kernel import ALL
 from formulas.low_rank import even_pools
 
@@ -20,7 +20,7 @@ def gqa(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     mean = k.clone()
     for group in even_pools(k.shape[-3], p.groups):
         mean[..., list(group), :, :] = k[..., list(group), :, :].mean(-3, keepdim=True)
-    return softmax(logits(q, mean), shown(q, causal))
+    return softmax(logits(q, mean), visible_keys(q, causal))
 
 
 @transcribes(

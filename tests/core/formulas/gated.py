@@ -14,19 +14,19 @@ from formulas.dense import gate_logs
 HATS = r"\hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}"
 
 
-def reading(x: Tensor, causal: bool) -> Tensor:
+def read_mask(x: Tensor, causal: bool) -> Tensor:
     """Return the mask ``M`` of reading: ``[j <= i]``, or ones if each query reads the last state."""
     i, j = positions(x)
     return ((j <= i) | (not causal)).double()
 
 
-def writing(x: Tensor) -> Tensor:
+def write_mask(x: Tensor) -> Tensor:
     """Return the mask ``M⁻`` of writing, ``[j < i]``."""
     i, j = positions(x)
     return (j < i).double()
 
 
-def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
+def decayed_products(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
     """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, where t_i is the position at which row i reads."""
     n = x.shape[-2]
     out = torch.zeros(*x.shape[:-1], n, dtype=x.dtype)
@@ -37,20 +37,20 @@ def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
     return out
 
 
-def reads(q: Tensor, k: Tensor, gates: Tensor, causal: bool) -> Tensor:
+def read_products(q: Tensor, k: Tensor, gates: Tensor, causal: bool) -> Tensor:
     """Return the products that queries read, ``(X Yᵀ)_Γ``: at their own position, or at the end."""
     n = q.shape[-2]
     at = torch.arange(1, n + 1) if causal else torch.full((n,), n)
-    return faded(q, k, gates, at) * reading(q, causal)
+    return decayed_products(q, k, gates, at) * read_mask(q, causal)
 
 
-def overlaps(k: Tensor, gates: Tensor) -> Tensor:
+def key_products(k: Tensor, gates: Tensor) -> Tensor:
     """Return the products of keys with decay, ``(K Kᵀ)_{Γ⁻}``."""
-    return faded(k, k, gates, torch.arange(1, k.shape[-2] + 1)) * writing(k)
+    return decayed_products(k, k, gates, torch.arange(1, k.shape[-2] + 1)) * write_mask(k)
 
 
 def delta(q: Tensor, k: Tensor, p: Any, gates: Tensor, causal: bool) -> Tensor:
-    """Return ``read (I + diag(β) overlaps)⁻¹ diag(β)``, with unit keys or the exact step."""
+    """Return ``read (I + diag(β) key_products)⁻¹ diag(β)``, with unit keys or the exact step."""
     if p.keys == "unit":
         q, k = unit(q), unit(k)
         beta = torch.full_like(k[..., 0], p.strength)
@@ -59,8 +59,8 @@ def delta(q: Tensor, k: Tensor, p: Any, gates: Tensor, causal: bool) -> Tensor:
         square = k.square().sum(-1)
         beta = (1 - torch.exp(-p.strength * square)) / square
     identity = torch.eye(q.shape[-2], dtype=q.dtype)
-    inverse = torch.linalg.inv(identity + torch.diag_embed(beta) @ overlaps(k, gates))
-    return reads(q, k, gates, causal) @ inverse @ torch.diag_embed(beta)
+    inverse = torch.linalg.inv(identity + torch.diag_embed(beta) @ key_products(k, gates))
+    return read_products(q, k, gates, causal) @ inverse @ torch.diag_embed(beta)
 
 
 @transcribes(
@@ -94,7 +94,7 @@ def kda(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 
 @transcribes("gla", r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}")
 def gla(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    return reads(q, k, gate_logs(k, p), causal) / q.shape[-1] ** 0.5
+    return read_products(q, k, gate_logs(k, p), causal) / q.shape[-1] ** 0.5
 
 
 @transcribes(
@@ -107,7 +107,7 @@ def scalar_decay(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     beta = 1 - gates[..., 0].exp() if p.write == "rest" else torch.ones_like(k[..., 0])
     if p.gate == "harmonic":
         beta[..., 0] = 1  # The first gate 1 - 1/t is zero, but its logarithm is written as 0 and multiplies no state.
-    return reads(q, k, gates, causal) / q.shape[-1] ** 0.5 * beta.unsqueeze(-2)
+    return read_products(q, k, gates, causal) / q.shape[-1] ** 0.5 * beta.unsqueeze(-2)
 
 
 @transcribes(
@@ -121,7 +121,7 @@ def mesa(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     q, k = unit(q), unit(k)
     n, d = q.shape[-2:]
     ones = torch.ones_like(gates)
-    gamma = reads(ones, ones, gates, causal)
+    gamma = read_products(ones, ones, gates, causal)
     out = torch.zeros(*q.shape[:-1], n, dtype=q.dtype)
     for i in range(n):
         squares = torch.einsum("...l,...lc,...le->...ce", gamma[..., i, :], k, k)
@@ -143,7 +143,7 @@ def path(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
         "turned keys": torch.cat([-k[..., d // 2 :], k[..., : d // 2]], -1),
         "fixed": torch.ones_like(k) / d**0.5,
     }[p.along]
-    read, earlier = reading(q, causal), writing(q)
+    read, earlier = read_mask(q, causal), write_mask(q)
     inverse = torch.linalg.inv(torch.eye(q.shape[-2], dtype=q.dtype) + p.strength * (w @ w.mT) * earlier)
     return (q @ k.mT) * read - ((q @ w.mT) * read) @ inverse @ (p.strength * (w @ k.mT) * earlier)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core.ops.random import normal
 from attention_core.variants.kernel import performer
-from formulas import counted, logits, over_sum, positions, shown, softmax, transcribes, unit
+from formulas import divide_by_sum, logits, positions, softmax, transcribes, unit, visible_count, visible_keys
 
 ALL = torch.tensor(True)
 
@@ -23,14 +23,14 @@ def features(name: str, x: Tensor) -> Tensor:
     }[name]
 
 
-def rows(similarity: Tensor, causal: bool) -> Tensor:
+def normalise_rows(similarity: Tensor, causal: bool) -> Tensor:
     """Return each row of similarities divided by its sum over the visible keys."""
-    return over_sum(torch.where(shown(similarity, causal), similarity, 0.0))
+    return divide_by_sum(torch.where(visible_keys(similarity, causal), similarity, 0.0))
 
 
 @transcribes("linear", r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}")
 def linear(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    return rows(features(p.feature_map, q) @ features(p.feature_map, k).mT, causal)
+    return normalise_rows(features(p.feature_map, q) @ features(p.feature_map, k).mT, causal)
 
 
 @transcribes(
@@ -40,7 +40,7 @@ def linear(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def retention(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = positions(q)
-    return rows(
+    return normalise_rows(
         p.decay ** (i - j).abs().double() * (features(p.feature_map, q) @ features(p.feature_map, k).mT), causal
     )
 
@@ -52,7 +52,7 @@ def retention(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def hedgehog(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     phi_q, phi_k = (torch.cat([softmax(x, ALL), softmax(-x, ALL)], -1) for x in (q, k))
-    return rows(phi_q @ phi_k.mT, causal)
+    return normalise_rows(phi_q @ phi_k.mT, causal)
 
 
 @transcribes(
@@ -61,7 +61,7 @@ def hedgehog(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     r"\cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
 )
 def cosine(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    return rows(1 + unit(q) @ unit(k).mT, causal)
+    return normalise_rows(1 + unit(q) @ unit(k).mT, causal)
 
 
 @transcribes(
@@ -76,7 +76,7 @@ def cosformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
         length = p.length
         i, j = i.clamp(max=length), j.clamp(max=length)
     fading = torch.cos(math.pi / 2 * (i - j).double() / length).round(decimals=12)  # 0 at a quarter turn, not 6e-17
-    return rows(q.clamp(min=0) @ k.clamp(min=0).mT * fading, causal)
+    return normalise_rows(q.clamp(min=0) @ k.clamp(min=0).mT * fading, causal)
 
 
 @transcribes(
@@ -86,7 +86,7 @@ def cosformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def taylor2(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     x = logits(q, k)
-    return rows(1 + x + x**2 / 2, causal)
+    return normalise_rows(1 + x + x**2 / 2, causal)
 
 
 @transcribes(
@@ -95,7 +95,7 @@ def taylor2(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     r"c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
 )
 def centred_taylor(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    seen, n = shown(q, causal), counted(q, causal)
+    seen, n = visible_keys(q, causal), visible_count(q, causal)
     mean = seen.double() @ k / n  # The mean of the keys that are visible to each query.
     c = logits(q, k) - (q * mean).sum(-1, keepdim=True) / q.shape[-1] ** 0.5
     series = 1 + c
@@ -152,4 +152,4 @@ def random_features(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
             "relu": lambda: y.clamp(min=0),
         }[p.kind]() / len(w) ** 0.5
 
-    return rows(phi(q) @ phi(k).mT, causal)
+    return normalise_rows(phi(q) @ phi(k).mT, causal)

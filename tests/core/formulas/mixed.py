@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from formulas import counted, logits, positions, shown, softmax, transcribes
-from formulas.kernel import ALL, rows
+from formulas import logits, positions, softmax, transcribes, visible_count, visible_keys
+from formulas.kernel import ALL, normalise_rows
 
 
 @transcribes(
@@ -16,10 +16,10 @@ from formulas.kernel import ALL, rows
 )
 def lolcats(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = positions(q)
-    s, near = logits(q, k), ((i - j).abs() < p.window) & shown(q, causal)
+    s, near = logits(q, k), ((i - j).abs() < p.window) & visible_keys(q, causal)
     largest = torch.where(near, s, -torch.inf).amax(-1, keepdim=True)
     phi_q, phi_k = (torch.cat([softmax(x, ALL), softmax(-x, ALL)], -1) for x in (q, k))
-    return rows(torch.where(near, torch.exp(s - largest), phi_q @ phi_k.mT), causal)
+    return normalise_rows(torch.where(near, torch.exp(s - largest), phi_q @ phi_k.mT), causal)
 
 
 @transcribes(
@@ -30,7 +30,7 @@ def lolcats(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 def flash_mixed(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     x = logits(q, k)
     i, j = ((place - 1) // p.chunk for place in positions(q))
-    linear = x / counted(q, causal)
+    linear = x / visible_count(q, causal)
     if causal:  # Only the chunks before the token's own count linearly, as the note says.
         linear = torch.where(j < i, linear, 0.0)
-    return torch.where(shown(q, causal), linear + x.clamp(min=0) ** 2 / p.chunk * (i == j), 0.0)
+    return torch.where(visible_keys(q, causal), linear + x.clamp(min=0) ** 2 / p.chunk * (i == j), 0.0)

@@ -10,16 +10,16 @@ from attention_core.ops import lsh
 from attention_core.ops.random import normal
 from attention_core.variants.sparse import bigbird as draws
 from attention_core.variants.sparse import reformer as hashes
-from formulas import logits, positions, shown, softmax, transcribes
+from formulas import logits, positions, softmax, transcribes, visible_keys
 from formulas.kernel import ALL
 from formulas.low_rank import means
 
 RESTRICTED = r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
 
 
-def over(q: Tensor, k: Tensor, allowed: Tensor, causal: bool) -> Tensor:
+def softmax_over(q: Tensor, k: Tensor, allowed: Tensor, causal: bool) -> Tensor:
     """Return the softmax of the scaled products over the pairs that are allowed and visible."""
-    return softmax(logits(q, k), allowed & shown(q, causal))
+    return softmax(logits(q, k), allowed & visible_keys(q, causal))
 
 
 def places(q: Tensor) -> tuple[Tensor, Tensor]:
@@ -35,7 +35,7 @@ def places(q: Tensor) -> tuple[Tensor, Tensor]:
 )
 def atrous(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = places(q)
-    return over(q, k, i % p.stride == j % p.stride, causal)
+    return softmax_over(q, k, i % p.stride == j % p.stride, causal)
 
 
 @transcribes(
@@ -45,13 +45,13 @@ def atrous(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def local(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = places(q)
-    return over(q, k, (i - j).abs() <= p.window, causal)
+    return softmax_over(q, k, (i - j).abs() <= p.window, causal)
 
 
 @transcribes("sink", RESTRICTED + r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}")
 def sink(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = places(q)
-    return over(q, k, ((i - j).abs() < p.window) | (j < p.sinks), causal)
+    return softmax_over(q, k, ((i - j).abs() < p.window) | (j < p.sinks), causal)
 
 
 @transcribes(
@@ -63,7 +63,9 @@ def bigbird(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = places(q)
     drawn = draws.random_keys(q.shape[-2], p, None, causal=causal).long()  # R_i
     among = (drawn.unsqueeze(-1) == j).any(-2)
-    return over(q, k, ((i - j).abs() <= p.window) | (i < p.global_tokens) | (j < p.global_tokens) | among, causal)
+    return softmax_over(
+        q, k, ((i - j).abs() <= p.window) | (i < p.global_tokens) | (j < p.global_tokens) | among, causal
+    )
 
 
 @transcribes(
@@ -74,7 +76,7 @@ def bigbird(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 def longformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = places(q)
     near = ((i - j).abs() <= p.window * p.dilation) & ((i - j) % p.dilation == 0)
-    return over(q, k, near | (i < p.global_tokens) | (j < p.global_tokens), causal)
+    return softmax_over(q, k, near | (i < p.global_tokens) | (j < p.global_tokens), causal)
 
 
 @transcribes(
@@ -85,8 +87,8 @@ def longformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 def sparse(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = places(q)
     if p.pattern == "strided":
-        return over(q, k, ((i - j).abs() <= p.window) | ((i - j) % p.stride == 0), causal)
-    return over(q, k, (i // p.stride == j // p.stride) | (j % p.stride >= p.stride - p.summary), causal)
+        return softmax_over(q, k, ((i - j).abs() <= p.window) | ((i - j) % p.stride == 0), causal)
+    return softmax_over(q, k, (i // p.stride == j // p.stride) | (j % p.stride >= p.stride - p.summary), causal)
 
 
 @transcribes(
@@ -94,9 +96,9 @@ def sparse(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     RESTRICTED.replace("S_i", "T_i") + r"T_i = \text{the } k \text{ largest of } q_i^\top k_1, \dots, q_i^\top k_n",
 )
 def topk(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    x = torch.where(shown(q, causal), logits(q, k), -torch.inf)
+    x = torch.where(visible_keys(q, causal), logits(q, k), -torch.inf)
     rank = (x.unsqueeze(-2) > x.unsqueeze(-1)).sum(-1)  # The number of keys of the row with a larger score.
-    return over(q, k, rank < p.k, causal)
+    return softmax_over(q, k, rank < p.k, causal)
 
 
 def block_scores(q: Tensor, k: Tensor, p: Any, score: str) -> Tensor:
@@ -122,7 +124,7 @@ def block_scores(q: Tensor, k: Tensor, p: Any, score: str) -> Tensor:
     return torch.stack(found, -1)
 
 
-def chosen(q: Tensor, k: Tensor, p: Any, causal: bool, score: str) -> Tensor:
+def chosen_pairs(q: Tensor, k: Tensor, p: Any, causal: bool, score: str) -> Tensor:
     """Return the pairs of a query with its own block and with its chosen blocks, ``bool [..., n, n]``."""
     i, j = places(q)
     own = i // p.block
@@ -138,7 +140,7 @@ def chosen(q: Tensor, k: Tensor, p: Any, causal: bool, score: str) -> Tensor:
     "blocks", RESTRICTED + r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)"
 )
 def blocks(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    return over(q, k, chosen(q, k, p, causal, p.score), causal)
+    return softmax_over(q, k, chosen_pairs(q, k, p, causal, p.score), causal)
 
 
 @transcribes(
@@ -154,8 +156,8 @@ def nsa(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     matrix = means(pools, n)
     whole = (torch.arange(1, len(pools) + 1) * p.block <= i + 1) if causal else ALL  # Blocks whose last key is visible.
     outline = softmax(logits(q, matrix @ k), whole.expand(n, len(pools)))
-    near = over(q, k, (i - j).abs() < p.window, causal)
-    selected = over(q, k, chosen(q, k, p, causal, "mean key"), causal)
+    near = softmax_over(q, k, (i - j).abs() < p.window, causal)
+    selected = softmax_over(q, k, chosen_pairs(q, k, p, causal, "mean key"), causal)
     return p.gate_compressed * outline @ matrix + p.gate_selected * selected + p.gate_window * near
 
 
@@ -191,7 +193,7 @@ def vertical_slash(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     in_d = distances[heavy.sort(dim=-1, descending=True, stable=True).indices[..., : p.diagonals]]
     column = (in_c.unsqueeze(-1) == torch.arange(n)).any(-2).unsqueeze(-2)
     diagonal = (in_d[..., None, None, :] == (i - j).unsqueeze(-1)).any(-1)
-    return over(q, k, column | diagonal, False)
+    return softmax_over(q, k, column | diagonal, False)
 
 
 REFORMER = (
@@ -222,6 +224,6 @@ def reformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
             found = (apart == 0) | (apart == 1)
             found = found & same if causal else found
             pairs[..., start:stop, :stop] |= found[..., start:, :]
-    pairs = pairs & (i != j) & shown(q, causal)
+    pairs = pairs & (i != j) & visible_keys(q, causal)
     lonely = ~pairs.any(-1, keepdim=True)  # A token without any other pair attends to itself.
     return softmax(q @ (q / q.norm(dim=-1, keepdim=True)).mT, pairs | (lonely & (i == j)))
