@@ -161,7 +161,7 @@ def check_half_precision(variant: Variant) -> None:
 
 
 def check_future_hidden(a: Attention) -> None:
-    """Check that changes from token t on move no output before t, or that ``causal`` is refused with its reason."""
+    """Check that changes from token t on change no output before t, or that ``causal`` is refused with its reason."""
     if a.variant.causal_reason is not None:
         q, k, v = inputs(4)
         with pytest.raises(NotCausalError, match=re.escape(a.variant.causal_reason)):
@@ -206,7 +206,7 @@ def check_flags(a: Attention) -> None:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)
             matrix = a.weights(q, k, causal=causal)
-            sums.append(off_one(a, matrix.sum(-1), matrix, q, k, causal=causal))
+            sums.append(row_sum_error(a, matrix.sum(-1), matrix, q, k, causal=causal))
             lowest.append(matrix.min().item())
     if a.variant.rows_sum_to_one:
         assert max(sums) <= 1e-9, f"a row sums to one but for {max(sums):.1e}"
@@ -263,7 +263,7 @@ def check_pure(a: Attention) -> None:
 
 
 def check_axes(a: Attention) -> None:
-    """Check that each example, and each head of an uncoupled variant, gives the same alone as in a batch."""
+    """Check that an example, or a head of an uncoupled variant, gives the same result separately as in a batch."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
@@ -311,13 +311,13 @@ def check_layouts(variant: Variant) -> None:
 
 
 def check_heads_coupled(variant: Variant) -> None:
-    """Check that a variant with ``couples_heads`` gives another result for a head alone."""
+    """Check that a variant with ``couples_heads`` gives another result for a single head."""
     if variant.couples_heads:
         q, k, v = inputs(33)
         assert any(
             error(a.attend(q[0, -1], k[0, -1], v[0, -1]), a.attend(q, k, v)[0, -1]) > 1e-6
             for a in (Attention(variant, p) for p in settings_of(variant))
-        ), "every head stands alone"
+        ), "heads are independent"
 
 
 def check_gradients(a: Attention) -> None:
@@ -395,11 +395,11 @@ def check_large_logits(a: Attention) -> None:
         if a.variant.rows_sum_to_one:
             sums = [matrix.sum(-1)] if a.variant.values is not None else [matrix.sum(-1), out[..., -1]]
             for name, total in zip(("weights", "attend"), sums, strict=False):
-                off = off_one(a, total, matrix, q, k, causal=causal)
+                off = row_sum_error(a, total, matrix, q, k, causal=causal)
                 assert off <= TOLERANCE[torch.float32], f"{case}a row of {name} sums to one but for {off:.1e}"
 
 
-def off_one(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *, causal: bool) -> float:
+def row_sum_error(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *, causal: bool) -> float:
     """Return the largest distance of row sums from one, minus the possible rounding error of each sum.
 
     A zero row counts as a sum of 1 if its query may attend to no key, or if the variant says that rows may be zero.
@@ -473,12 +473,12 @@ def check_cost(a: Attention) -> None:
     for n, heads in (*((n, 1) for n in lengths), *((min(lengths), heads) for heads in several)):
         for causal in causal_forms(a):
             q, k, _ = inputs(n, torch.float32, lead=(heads,), d=COUNTED_HEAD)
-            found, said = counted(a, q, k, k, causal=causal), a.cost(n, COUNTED_HEAD, causal=causal, heads=heads)
-            case = f"n={n} heads={heads} causal={causal}: counted {found}, but {said}"
-            assert found.multiply_adds == said.multiply_adds, case
-            assert found.peak_elements <= (1 + PEAK_TOLERANCE) * said.peak_elements, case
+            found, stated = counted(a, q, k, k, causal=causal), a.cost(n, COUNTED_HEAD, causal=causal, heads=heads)
+            case = f"n={n} heads={heads} causal={causal}: counted {found}, but {stated}"
+            assert found.multiply_adds == stated.multiply_adds, case
+            assert found.peak_elements <= (1 + PEAK_TOLERANCE) * stated.peak_elements, case
             if heads == 1:
-                assert found.peak_elements >= (1 - PEAK_TOLERANCE) * said.peak_elements, case
+                assert found.peak_elements >= (1 - PEAK_TOLERANCE) * stated.peak_elements, case
             if n == max(COUNTED):
                 assert_no_square(found, n, case)
 
@@ -612,7 +612,7 @@ def check_reference_named(variant: Variant) -> None:
     """Check that a variant with its own reference matrix names it, and that the reference is softmax otherwise."""
     own = variant.reference is not None
     assert variant.reference_name.strip(), "the reference has no name"
-    assert own == (variant.reference_name != SOFTMAX), f"errors are said to be taken against {variant.reference_name!r}"
+    assert own == (variant.reference_name != SOFTMAX), f"the stated reference is {variant.reference_name!r}"
 
 
 def check_documented(variant: Variant) -> None:

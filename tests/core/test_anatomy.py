@@ -55,14 +55,14 @@ def above_threshold(parts: Parts, again: object, p: Params, *, causal: bool) -> 
     return (weights.tril() if causal else weights,)
 
 
-def estimated(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def kernel_estimate(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     if causal:  # The references of the features are not among the parts.
         return (rows_over_sums(parts["estimate"].tril()),)
     product = parts["query_features"] @ parts["key_features"].mT
     return rows_over_sums(parts["estimate"]), rows_over_sums(product)
 
 
-def running(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def decayed_feature_products(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Return the products of query and key features; in the causal form, keys decay as the feature sums do."""
     q, k, sums = parts["query_features"], parts["key_features"], parts["key_sums"]
     rows, held = [], torch.zeros_like(k)
@@ -79,7 +79,7 @@ def running(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Te
     return (torch.stack(rows, -2) / torch.where(normaliser == 0, 1.0, normaliser),)
 
 
-def gathered(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def gather_and_distribute(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Return the product of the two maps; if causal, each feature's map is normalised over the tokens so far."""
     gather, given = parts["gather"], parts["distribute"]
     if not causal:
@@ -88,12 +88,12 @@ def gathered(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[T
     return ((so_far @ gather).tril(),)
 
 
-def handed_out(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def responsibility_product(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     last = parts["responsibilities"][..., -1, :, :]
     return (parts["given"] @ (last / last.sum(-2, keepdim=True)).mT,)
 
 
-def survivors_rows(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def rows_of_survivors(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Check the survivors and the attention that each token received; return rows computed from plain softmax."""
     received, stay = parts["significance"], parts["survivors"]
     full = again.softmax
@@ -141,7 +141,7 @@ def check_hash(parts: Parts, whole: Tensor, p: Params, *, causal: bool) -> None:
         assert torch.equal(parts["missed"], same & (whole == 0))
 
 
-def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def delta_rule(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Return the read matrix times the writing matrix: each token erases what its key reads before it writes."""
     right = parts["inverse"] @ torch.diag_embed(parts["strength"].squeeze(-1))
     units = torch.eye(right.shape[-1], dtype=right.dtype)
@@ -149,7 +149,7 @@ def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Ten
     return (parts["read"] @ right,)
 
 
-def faded(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def decayed_products(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Return the read matrix times the strengths; every later token's gate reduces the channels of earlier tokens."""
     passed = parts["kept"].log().cumsum(-2)
     left = (passed.unsqueeze(-2) if causal else passed[..., -1:, :].unsqueeze(-2)) - passed.unsqueeze(-3)
@@ -159,9 +159,9 @@ def faded(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tens
     return (parts["read"] * parts["strength"].mT,)
 
 
-def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def centred_delta_rule(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Return the weights of the delta rule on values minus the mean of earlier values, plus the mean."""
-    (step,) = erased(parts, again, p, causal=causal)
+    (step,) = delta_rule(parts, again, p, causal=causal)
     n = step.shape[-1]
     mean = torch.ones(n, n, dtype=step.dtype).tril() / torch.arange(1, n + 1, dtype=step.dtype).unsqueeze(-1)
     before = torch.cat([torch.zeros(1, n, dtype=step.dtype), mean[:-1]])
@@ -170,7 +170,7 @@ def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tup
     return (step - step @ before + (mean if causal else mean[-1:]),)
 
 
-def along_the_way(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def path_with_carried_keys(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Return the matrix from the parts, and from keys from which each later token removes its own direction."""
     w, n = parts["directions"], parts["read"].shape[-1]
     torch.testing.assert_close(w.norm(dim=-1), torch.ones(w.shape[:-1], dtype=w.dtype))
@@ -221,7 +221,7 @@ def from_logits(parts: Parts, again: object, p: Params, *, causal: bool) -> tupl
     return (parts["logits"].softmax(-1),)
 
 
-def squares_over(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+def normalised_squares(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     squares, divisor = parts["squares"], parts[p.normalizer]
     torch.testing.assert_close(squares, parts["logits"].clamp(min=0) ** 2)
     torch.testing.assert_close(parts["sum"], squares.sum(-1))
@@ -238,14 +238,16 @@ FAST = {"queries": "* n d", "keys": "* n d", "strength": "* n 1", "read": "* n n
 SOLVED = FAST | {"overlaps": "* n n", "inverse": "* n n"}
 
 
-def one(n: int, p: Params) -> dict[str, int]:
+def single_size(n: int, p: Params) -> dict[str, int]:
     return {"1": 1}
 
 
-DELTA = Inside(erased, SOLVED | {"written": "* n v"}, one, ("read", "inverse", "strength"))
-FADING = Inside(faded, FAST | {"kept": "* n d"}, one, ("read", "strength"))
+DELTA = Inside(delta_rule, SOLVED | {"written": "* n v"}, single_size, ("read", "inverse", "strength"))
+FADING = Inside(decayed_products, FAST | {"kept": "* n d"}, single_size, ("read", "strength"))
 INSIDES: dict[str, Inside] = {
-    "softmax_gdn": Inside(off_the_mean, SOLVED | {"uncapped": "* n 1"}, one, ("read", "inverse", "strength")),
+    "softmax_gdn": Inside(
+        centred_delta_rule, SOLVED | {"uncapped": "* n 1"}, single_size, ("read", "inverse", "strength")
+    ),
     "scalar_decay": FADING,
     "gla": FADING,
     "deltanet": DELTA,
@@ -264,9 +266,9 @@ INSIDES: dict[str, Inside] = {
         ("compressed", "selected", "near"),
     ),
     "path": Inside(
-        along_the_way,
+        path_with_carried_keys,
         SOLVED | {"directions": "* n d", "turned": "* n n", "met": "* n n"},
-        one,
+        single_size,
         ("read", "inverse", "turned", "met"),
     ),
     "nystrom": Inside(
@@ -304,7 +306,7 @@ INSIDES: dict[str, Inside] = {
         ("left", "right"),
     ),
     "performer": Inside(
-        estimated,
+        kernel_estimate,
         {
             "directions": "m d",
             "query_features": "* n c",
@@ -316,25 +318,25 @@ INSIDES: dict[str, Inside] = {
         ("estimate", "query_features", "key_features"),
     ),
     "linear": Inside(
-        running,
+        decayed_feature_products,
         {"query_features": "* n d", "key_features": "* n d", "key_sums": "* n d", "normaliser": "* n"},
         lambda n, p: {},
         ("query_features", "key_features", "key_sums", "normaliser"),
     ),
     "efficient": Inside(
-        gathered,
+        gather_and_distribute,
         {"gather": "* d n", "summaries": "* d v", "distribute": "* n d"},
         lambda n, p: {},
         ("gather", "distribute"),
     ),
     "emanet": Inside(
-        handed_out,
+        responsibility_product,
         {"responsibilities": "* t n b", "bases": "* t b d", "given": "* n b", "taken": "* b n"},
         lambda n, p: {"t": p.iterations, "b": p.bases},
         ("responsibilities", "given"),
     ),
     "power_bert": Inside(
-        survivors_rows,
+        rows_of_survivors,
         {"significance": "- n", "survivors": "- m"},
         lambda n, p: {"m": max(1, int(p.keep * n + 0.5))},
         ("significance", "survivors"),
@@ -361,7 +363,7 @@ INSIDES: dict[str, Inside] = {
         ("logits",),
     ),
     "relu2": Inside(
-        squares_over,
+        normalised_squares,
         {"logits": "* n n", "squares": "* n n", "length": "* n", "squared": "* n", "fixed": "* n", "sum": "* n"},
         lambda n, p: {},
         ("logits", "squares", "length", "squared", "sum"),
@@ -391,7 +393,7 @@ def every_setting(variant: Variant) -> Iterator[Params]:
         yield variant.params.build(**dict(zip(words, values, strict=True)))
 
 
-def without_rule(variants: Iterable[Variant]) -> set[str]:
+def variants_without_rule(variants: Iterable[Variant]) -> set[str]:
     """Return the keys of variants that have an anatomy but no rule here."""
     return {v.key for v in variants if v.anatomy is not None} - INSIDES.keys()
 
@@ -418,13 +420,13 @@ def check_shapes(a: Attention, n: int, lead: tuple[int, ...], *, causal: bool) -
 
 
 def test_every_anatomy_has_a_rule():
-    assert without_rule(NAMED) == set()
+    assert variants_without_rule(NAMED) == set()
     assert {v.key for v in NAMED} == INSIDES.keys()
 
 
-def test_a_new_anatomy_without_a_rule_is_noticed():
+def test_a_new_anatomy_without_a_rule_is_detected():
     new = dataclasses.replace(ac.get("local").variant, anatomy=lambda q, k, v, p, *, causal: {"inside": q})
-    assert without_rule([*NAMED, new]) == {"local"}
+    assert variants_without_rule([*NAMED, new]) == {"local"}
 
 
 @pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
@@ -438,7 +440,7 @@ def test_the_parts_give_the_matrix(variant: Variant):
 
 @pytest.mark.parametrize("lead", [(), (1,), (4, 1, 2)])
 @pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
-def test_anatomy_with_any_leading_axes(variant: Variant, lead: tuple[int, ...]):
+def test_the_parts_give_the_matrix_with_any_leading_axes(variant: Variant, lead: tuple[int, ...]):
     a = Attention(variant, variant.params())
     for causal in causal_forms(a):
         check_whole(a, 33, lead, causal=causal)
@@ -454,7 +456,7 @@ def test_every_part_has_its_documented_shape(variant: Variant):
 
 
 @pytest.mark.parametrize(("key", "name"), [(key, name) for key, inside in INSIDES.items() for name in inside.used])
-def test_a_wrong_part_is_noticed(key: str, name: str):
+def test_a_wrong_part_is_detected(key: str, name: str):
     right = ac.get(key)
 
     def wrong(*arguments: Tensor, causal: bool) -> Parts:
@@ -476,19 +478,19 @@ def test_a_wrong_part_is_noticed(key: str, name: str):
 
 
 @pytest.mark.parametrize("key", [v.key for v in NAMED])
-def test_a_part_of_another_shape_or_left_out_is_noticed(key: str):
+def test_a_missing_part_or_a_wrong_shape_is_detected(key: str):
     right = ac.get(key)
     first = next(iter(INSIDES[key].shapes))
 
-    def turned(*arguments: Tensor, causal: bool) -> Parts:
+    def extra_axis(*arguments: Tensor, causal: bool) -> Parts:
         parts = dict(right.variant.anatomy(*arguments, causal=causal))
         return {**parts, first: parts[first].unsqueeze(0)}
 
-    def short(*arguments: Tensor, causal: bool) -> Parts:
+    def renamed_part(*arguments: Tensor, causal: bool) -> Parts:
         parts = dict(right.variant.anatomy(*arguments, causal=causal))
         return {name: part for name, part in parts.items() if name != first} | {"other": parts[first]}
 
-    for changed in (turned, short):
+    for changed in (extra_axis, renamed_part):
         a = Attention(dataclasses.replace(right.variant, anatomy=changed), right.params)
         with pytest.raises((AssertionError, KeyError)):
             check_shapes(a, 33, (2, 3), causal=False)

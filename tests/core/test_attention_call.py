@@ -20,7 +20,7 @@ QKV = torch.randn(3, 2, 4, 24, 8, generator=torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_softmax_takes_the_arguments_of_torchs_function_and_has_its_result(causal):
+def test_softmax_accepts_the_arguments_of_torch_and_returns_its_result(causal):
     q, k, v = QKV
     expected = F.scaled_dot_product_attention(query=q, key=k, value=v, is_causal=causal)
     softmax = ac.get("softmax")
@@ -28,12 +28,12 @@ def test_softmax_takes_the_arguments_of_torchs_function_and_has_its_result(causa
     assert torch.allclose(softmax(q, k, v, causal=causal), expected, atol=1e-5)
 
 
-def test_arrays_of_numpy_are_read_as_tensors():
+def test_numpy_arrays_are_converted_to_tensors():
     for attention in (ac.get("softmax"), ac.get("nystrom", landmarks=6)):
         torch.testing.assert_close(attention(*QKV.numpy()), attention(*QKV))
 
 
-def test_softmax_takes_all_arguments_of_torchs_function_in_its_order():
+def test_softmax_accepts_all_arguments_of_torch_in_the_same_order():
     q, k, v = torch.randn(3, 2, 4, 24, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     softmax, few = ac.get("softmax"), [x[:, :2] for x in (k, v)]
     for arguments in ((None, 0.0, True), (torch.arange(24)[None] < 9,), (torch.rand(2, 1, 1, 24) < 0.5,)):
@@ -58,12 +58,12 @@ def test_softmax_takes_all_arguments_of_torchs_function_in_its_order():
         ({"attn_mask": torch.ones(1, 24) > 0, "is_causal": True}, "a key mask is not allowed"),
     ],
 )
-def test_arguments_that_mean_something_else_are_refused_with_a_reason(settings, reason):
+def test_unsupported_arguments_of_torch_are_refused_with_a_reason(settings, reason):
     with pytest.raises(ac.LabError, match=reason):
         ac.get("linear")(*QKV, **settings)
 
 
-def test_a_variant_that_is_not_causal_refuses_either_name():
+def test_a_non_causal_variant_refuses_both_causal_arguments():
     for name in ("causal", "is_causal"):
         with pytest.raises(ac.LabError, match="cannot be causal"):
             ac.get("nystrom")(*QKV, **{name: True})
@@ -80,7 +80,7 @@ class Layer(nn.Module):
 
 
 @pytest.mark.parametrize("key", ["softmax", "local", "linear", "nystrom", "deltanet", "reformer"])
-def test_it_trains_in_a_module_and_under_autocast(key):
+def test_an_attention_trains_in_a_module_under_autocast(key):
     torch.manual_seed(0)
     layer, x = Layer(ac.get(key)), torch.randn(2, 24, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -105,7 +105,7 @@ def test_autocast_converts_inputs_of_different_types_as_torch_does():
 
 
 @pytest.mark.parametrize("key", ["softmax", "local", "linear"])
-def test_it_compiles_into_one_graph(key):
+def test_an_attention_compiles_into_one_graph(key):
     attention = ac.get(key)
     compiled = torch.compile(lambda q, k, v: attention(q, k, v), backend="eager", fullgraph=True)
     assert torch.allclose(compiled(*QKV), attention(*QKV), atol=1e-5)
@@ -129,7 +129,7 @@ def test_help_shows_formula_settings_with_bounds_cost_and_source(variant):
     assert ("Can be causal." in text) == (variant.causal_reason is None)
 
 
-def test_pythons_help_shows_the_variant_and_the_class_keeps_its_docstring():
+def test_python_help_shows_the_variant_and_the_class_keeps_its_docstring():
     nystrom = ac.get("nystrom", landmarks=7)
     shown = pydoc.plain(pydoc.render_doc(nystrom))
     assert all(line.strip() in shown for line in nystrom.help().splitlines())
@@ -137,7 +137,7 @@ def test_pythons_help_shows_the_variant_and_the_class_keeps_its_docstring():
     assert pickle.loads(pickle.dumps(nystrom)) == nystrom
 
 
-def test_a_repr_is_one_line_and_can_be_called():
+def test_a_repr_is_one_line_in_the_form_of_a_call():
     assert repr(ac.get("deltanet")) == "deltanet(keys='unit', strength=1.0)"
     assert repr(ac.get("local", window=3)) == "local(window=3, columns=0)"
 

@@ -13,7 +13,7 @@ import attention_core
 ROOT = Path(__file__).parent.parent.parent
 
 
-def closure(name, found):
+def collect_files(name, found):
     """Add to ``found`` the top-level files and folders of a distribution and its dependencies, by their name."""
     known = distribution(name)
     for file in known.files:
@@ -26,7 +26,7 @@ def closure(name, found):
         needed = re.match(r"[\w.-]+", requirement)[0]
         if "python_version" not in marker and needed.lower() not in found:
             found[needed.lower()] = None
-            closure(needed, found)
+            collect_files(needed, found)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def bare(tmp_path_factory):
     """Return a folder with links to the library, torch, numpy and their dependencies."""
     folder, found = tmp_path_factory.mktemp("bare"), {}
     for name in ("torch", "numpy"):
-        closure(name, found)
+        collect_files(name, found)
     for name, place in found.items():
         if place is not None:
             (folder / name).symlink_to(place)
@@ -76,12 +76,12 @@ except ac.LabError as error:
 """
 
 
-def test_it_runs_every_variant_and_names_the_extra_for_models(bare):
-    said = run(bare, CODE)
-    assert "pip install 'attention-lab[models]'" in said
+def test_the_bare_library_runs_every_variant_and_names_the_models_extra(bare):
+    output = run(bare, CODE)
+    assert "pip install 'attention-lab[models]'" in output
 
 
-def test_importing_it_takes_less_than_twice_as_long_as_importing_torch(bare):
+def test_importing_the_library_takes_less_than_twice_as_long_as_torch(bare):
     # CPU time, as other programs may delay either import. The first import of torch warms up the disk.
     code = (
         "import time; a = time.process_time(); import torch; b = time.process_time(); import attention_core; "

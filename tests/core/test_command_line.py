@@ -56,7 +56,7 @@ def test_the_columns_of_the_list_are_aligned(capsys):
         (["swap", "--variants", "none_such", "--text", "one two"], 141),
     ],
 )
-def test_closed_pipe_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
+def test_a_closed_pipe_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
     """Check a reader that closes the pipe before anything is written, like ``python -m attention_core list | head``."""
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
@@ -94,7 +94,7 @@ def test_bench_writes_a_file_that_the_page_loads(tmp_path, capsys, mode, dtype):
         (["--out", "/nowhere/at/all.json"], "folder"),
     ],
 )
-def test_invalid_bench_request_prints_a_sentence_and_writes_no_file(tmp_path, capsys, monkeypatch, arguments, word):
+def test_an_invalid_bench_request_prints_an_error_and_writes_no_file(tmp_path, capsys, monkeypatch, arguments, word):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     out = tmp_path / "run.json"
     assert main(["bench", *TINY, "--out", str(out), *arguments]) == 2
@@ -107,7 +107,7 @@ def test_invalid_bench_request_prints_a_sentence_and_writes_no_file(tmp_path, ca
 FEW = ["--only", "two_layers", "memory_quadruples"]
 
 
-def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch):
+def test_claims_prints_the_number_verdict_and_finding_of_each_claim(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert main(["claims", "--synthetic", "needle", "--tokens", "24", "--head", "1", *FEW]) == 0
     output = capsys.readouterr()
@@ -131,25 +131,25 @@ def test_claims_reads_a_text_a_file_and_an_archive(tmp_path, capsys):
     qkv = ac.inputs.from_text(words, layer=2)
     (tmp_path / "a.npz").write_bytes(ac.inputs.to_npz(qkv))
     given = (["--text", words, "--layer", "2"], ["--file", str(tmp_path / "a.txt"), "--layer", "2"])
-    said = []
+    outputs = []
     for source in (*given, ["--file", str(tmp_path / "a.npz")]):
         assert main(["claims", *source, "--only", "near_diagonal"]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1] == said[2]
-    assert f"On {qkv.n} tokens" in said[0]
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert f"On {qkv.n} tokens" in outputs[0]
     assert main(["claims", *given[0], "--tokens", "12", "--only", "near_diagonal"]) == 0
     assert "On 12 tokens" in (fewer := capsys.readouterr().out)
-    assert fewer.split("\n\n")[0] != said[0].split("\n\n")[0]
+    assert fewer.split("\n\n")[0] != outputs[0].split("\n\n")[0]
 
 
-def test_claims_says_what_is_not_testable_and_counts_it(capsys):
+def test_claims_reports_and_counts_claims_that_are_not_testable(capsys):
     assert main(["claims", "--tokens", "3", "--only", "near_diagonal", "double_softmax"]) == 0
     out = capsys.readouterr().out
     needs = claims.claim("near_diagonal").needs
     assert f"{claims.claim('near_diagonal').number}  not testable on this input  (near_diagonal)" in out
     assert f"This claim needs at least {needs} tokens, but this input has 3." in out
-    said = " ".join(out.split())
-    assert said.endswith("holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")
+    text = " ".join(out.split())
+    assert text.endswith("holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")
 
 
 def test_claims_about_trained_models_are_not_testable_on_a_synthetic_input(capsys):
@@ -161,16 +161,16 @@ def test_claims_about_trained_models_are_not_testable_on_a_synthetic_input(capsy
 
 
 def test_claims_uses_all_heads_by_default(capsys):
-    said = []
+    outputs = []
     for head in ([], ["--head", "1"]):
         assert main(["claims", "--tokens", "24", *head, "--only", "cosine_closest"]) == 0
         source = SyntheticSource(ac.inputs.SyntheticSpec(n=24))
         [task] = claims.tasks(source, head=int(head[1]) if head else None, keys=["cosine_closest"])
         [found] = claims.run(task)
         sentence = found.claim.finding.format(**found.claim.formatted_numbers(found.numbers))
-        said.append(" ".join(line.strip() for line in capsys.readouterr().out.split("\n")))
-        assert sentence in said[-1]
-    assert said[0] != said[1]
+        outputs.append(" ".join(line.strip() for line in capsys.readouterr().out.split("\n")))
+        assert sentence in outputs[-1]
+    assert outputs[0] != outputs[1]
 
 
 @pytest.mark.parametrize(
@@ -189,14 +189,14 @@ def test_claims_uses_all_heads_by_default(capsys):
         (["--file", sys.executable], "UTF-8"),
     ],
 )
-def test_claims_that_cannot_be_checked_at_all_get_a_sentence(capsys, arguments, word):
+def test_an_invalid_claims_request_prints_an_error_and_no_output(capsys, arguments, word):
     assert main(["claims", *FEW, *arguments]) == 2
     output = capsys.readouterr()
     assert word in output.err.splitlines()[-1]
     assert output.out == ""
 
 
-def test_it_runs_as_a_module():
+def test_the_command_line_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "attention_core", "list"], capture_output=True, text=True, check=True)
     assert "softmax" in done.stdout
 
@@ -204,7 +204,7 @@ def test_it_runs_as_a_module():
 SWAP = ["swap", "--variants", "softmax", "sink~window~4~sinks~1", "--layers", "10-20", "--text", "the cat saw the dog"]
 
 
-def test_swap_prints_a_row_per_variant_in_the_columns_it_names(capsys, tmp_path, monkeypatch):
+def test_swap_prints_a_row_per_variant_under_named_columns(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(swap, "SEEDS", 1)
     monkeypatch.setattr(swap, "CopyTask", partial(swap.CopyTask, period=12))
     assert main([*SWAP, "--json"]) == 0
@@ -237,6 +237,6 @@ def test_swap_prints_a_row_per_variant_in_the_columns_it_names(capsys, tmp_path,
         (["--tokens", "0"], "too low"),
     ],
 )
-def test_a_swap_that_does_not_fit_gets_a_sentence(capsys, arguments, word):
+def test_an_invalid_swap_request_prints_an_error(capsys, arguments, word):
     assert main([*SWAP, *arguments]) == 2
     assert word in capsys.readouterr().err

@@ -15,7 +15,7 @@ from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.source import first_tokens
 
 
-def test_a_record_of_an_input_prints_in_a_line():
+def test_a_record_prints_on_one_line():
     qkv = ac.inputs.from_text("the cat saw the dog", model="minilm", layer=3)
     assert repr(qkv) == f"QKV({qkv.origin!r}, 12 heads × 7 tokens × 32, causal=False, 0 notices)"
     assert repr(first_tokens(qkv, 3)).endswith("× 3 tokens × 32, causal=False, 1 notice)")

@@ -14,7 +14,7 @@ WORDS = ["softmax", "nystrom~landmarks~6", "linear"]
 
 
 @pytest.mark.parametrize("convert", [torch.Tensor.numpy, torch.Tensor.double, lambda x: x])
-def test_matrices_and_errors_are_those_of_the_variants(convert):
+def test_matrices_and_errors_equal_those_of_the_variants(convert):
     found = ac.compare(*map(convert, (Q, K, V)), [*WORDS[:2], ac.get("linear")])
     assert list(found.matrices) == WORDS
     softmax = (Q @ K.mT / 8**0.5).softmax(-1)
@@ -34,7 +34,7 @@ def test_the_table_has_a_row_for_each_variant_and_head():
     assert found.table[found.table.variant == "linear"].multiply_adds.tolist() == [cost // 2] * 2
 
 
-def test_a_causal_comparison_hides_the_future_and_refuses_a_variant_that_cannot():
+def test_a_causal_comparison_hides_the_future_and_refuses_non_causal_variants():
     found = ac.compare(Q, K, V, ["softmax", "local"], causal=True)
     assert not any(matrix.triu(1).any() for matrix in found.matrices.values())
     with pytest.raises(ac.LabError, match="cannot be causal"):
@@ -43,7 +43,7 @@ def test_a_causal_comparison_hides_the_future_and_refuses_a_variant_that_cannot(
         ac.compare(Q, K, variants=["softmax"])
 
 
-def test_a_sweep_has_the_rows_of_the_experiment():
+def test_a_sweep_returns_the_rows_of_the_experiment():
     source = TensorSource.of(Q, K, V)
     tasks = error.tasks(source, 24, ["local", "nystrom"], causal=True)
     assert ac.sweep("error", (Q, K, V), ["local", ac.get("nystrom")], causal=True) == tuple(

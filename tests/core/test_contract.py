@@ -21,16 +21,16 @@ CASES = [Attention(v, p) for v in VARIANTS for p in settings_of(v)]
 
 @pytest.mark.parametrize("check", PER_SETTING, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("attention", CASES, ids=label)
-def test_with_settings(attention: Attention, check: Callable[[Attention], None]):
+def test_each_attention_fulfils_the_contract(attention: Attention, check: Callable[[Attention], None]):
     check(attention)
 
 
 @pytest.mark.parametrize("check", PER_VARIANT, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.key)
-def test_variant(variant: Variant, check: Callable[[Variant], None]):
+def test_each_variant_fulfils_the_contract(variant: Variant, check: Callable[[Variant], None]):
     check(variant)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.key)
-def test_growth(variant: Variant):
+def test_the_cost_of_each_variant_grows_as_stated(variant: Variant):
     check_growth(Attention(variant, variant.params()))

@@ -67,7 +67,7 @@ def by_matrix(weights: Callable[..., Tensor], **changes: Any) -> Variant:
     return wrong(weights=weights, attend=attend, **changes)
 
 
-def answering(change: Callable[[Tensor], Tensor | float]) -> Variant:
+def with_output(change: Callable[[Tensor], Tensor | float]) -> Variant:
     """Return softmax with a changed output and an unchanged matrix."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Any:
@@ -76,7 +76,7 @@ def answering(change: Callable[[Tensor], Tensor | float]) -> Variant:
     return wrong(attend=attend)
 
 
-def weighing(change: Callable[[Tensor, bool], Tensor]) -> Variant:
+def with_matrix(change: Callable[[Tensor, bool], Tensor]) -> Variant:
     """Return softmax with a changed matrix, also used for the output."""
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -88,7 +88,7 @@ def weighing(change: Callable[[Tensor, bool], Tensor]) -> Variant:
     return wrong(weights=weights, attend=attend)
 
 
-def asking(change: Callable[[Tensor], Tensor], **changes: Any) -> Variant:
+def with_queries(change: Callable[[Tensor], Tensor], **changes: Any) -> Variant:
     """Return softmax with changed queries, for the matrix and the output."""
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -107,27 +107,27 @@ def rounding(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Ten
     return (logits.masked_fill(ahead, -torch.inf) if causal else logits).softmax(-1) @ v
 
 
-def packed_alone(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Return the output of softmax for numbers that are read as if the queries' last axis had a stride of one."""
+def assume_packed_queries(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+    """Return the output of softmax, reading the queries as if their last axis had a stride of one."""
     if q.stride(-1) != 1:
         q = q.mT.reshape(q.shape)
     return exact_attention(q, k, v, causal=causal)
 
 
-def overwritten(q: Tensor) -> Tensor:
+def overwrite(q: Tensor) -> Tensor:
     with torch.no_grad():
         return q.mul_(1.5)
 
 
-def costing(**factors: int) -> Variant:
+def with_cost(**factors: int) -> Variant:
     def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
-        said = SOFTMAX.cost(n, d, p, causal=causal)
-        return dataclasses.replace(said, **{name: getattr(said, name) * factor for name, factor in factors.items()})
+        stated = SOFTMAX.cost(n, d, p, causal=causal)
+        return dataclasses.replace(stated, **{name: getattr(stated, name) * factor for name, factor in factors.items()})
 
     return wrong(cost=cost)
 
 
-def remembering(keep: Callable[[Tensor, Tensor], Tensor]) -> Variant:
+def with_decoder(keep: Callable[[Tensor, Tensor], Tensor]) -> Variant:
     """Return softmax with a decoder whose state is ``keep(earlier keys, next key)``."""
 
     def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Tensor]:
@@ -159,9 +159,9 @@ class Rounded(Params):
 
 WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     contract.check_weights_match_attend: {
-        "halves the output": answering(lambda out: out / 2),
-        "returns float64": answering(lambda out: out.double()),
-        "returns no number": answering(lambda out: out / 0),
+        "halves the output": with_output(lambda out: out / 2),
+        "returns float64": with_output(lambda out: out.double()),
+        "returns no number": with_output(lambda out: out / 0),
         "attends to the future": wrong(attend=lambda q, k, v, p, causal: exact_attention(q, k, v)),
     },
     contract.check_definition: {
@@ -174,25 +174,27 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         ),
     },
     contract.check_half_precision: {
-        "is wrong in bfloat16 alone": answering(lambda out: out + 0.1 * (out.dtype == torch.bfloat16)),
-        "loses one row in float16": answering(
+        "is wrong in bfloat16 only": with_output(lambda out: out + 0.1 * (out.dtype == torch.bfloat16)),
+        "loses one row in float16": with_output(
             lambda out: out * (torch.arange(out.shape[-2])[:, None] != 5) if out.dtype == torch.float16 else out
         ),
         "rounds its logits to half precision": wrong(attend=rounding),
     },
     contract.check_future_hidden: {
-        "leaks in both faces": weighing(lambda m, causal: m.flip(-1) if causal else m),
-        "leaks through the normaliser": weighing(lambda m, causal: m * (1 + 1e-6 * m[..., -1:, -1:]) if causal else m),
+        "leaks in matrix and output": with_matrix(lambda m, causal: m.flip(-1) if causal else m),
+        "leaks through the normaliser": with_matrix(
+            lambda m, causal: m * (1 + 1e-6 * m[..., -1:, -1:]) if causal else m
+        ),
         "ignores causal": wrong(NYSTROM, causal_reason=None),
     },
     contract.check_prefixes: {
-        "divides by the whole length": weighing(lambda m, causal: m / m.shape[-1] if causal else m),
-        "attends by the whole length": answering(lambda out: out / out.shape[-2]),
+        "divides by the whole length": with_matrix(lambda m, causal: m / m.shape[-1] if causal else m),
+        "attends by the whole length": with_output(lambda out: out / out.shape[-2]),
     },
     contract.check_flags: {
-        "rows sum to 0.9": weighing(lambda m, causal: 0.9 * m),
-        "hides negative weights": weighing(lambda m, causal: 2 * m - m.flip(-2)),
-        "loses a row": weighing(lambda m, causal: m * (torch.arange(m.shape[-2]) != 3)[:, None]),
+        "rows sum to 0.9": with_matrix(lambda m, causal: 0.9 * m),
+        "hides negative weights": with_matrix(lambda m, causal: 2 * m - m.flip(-2)),
+        "loses a row": with_matrix(lambda m, causal: m * (torch.arange(m.shape[-2]) != 3)[:, None]),
     },
     contract.check_flags_needed: {
         "claims negative weights": wrong(signed=True),
@@ -201,29 +203,31 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     },
     contract.check_random: {
         "claims to be random": wrong(random=True),
-        "has a seed without effect": asking(lambda q: q, params=Seeded, random=True),
-        "does not say it is random": asking(lambda q: q, params=Seeded),
-        "says at which settings, which do not matter": wrong(REFORMER, random=lambda p: True),
-        "is random at settings of which it says it is not": wrong(REFORMER, random=lambda p: p.rounds > 1),
+        "has a seed without effect": with_queries(lambda q: q, params=Seeded, random=True),
+        "does not say it is random": with_queries(lambda q: q, params=Seeded),
+        "claims that its randomness depends on settings": wrong(REFORMER, random=lambda p: True),
+        "is random at settings that it does not name": wrong(REFORMER, random=lambda p: p.rounds > 1),
     },
-    contract.check_decoder: {"returns the last value": remembering(lambda keys, k: torch.cat([keys, k], -2))},
+    contract.check_decoder: {"returns the last value": with_decoder(lambda keys, k: torch.cat([keys, k], -2))},
     contract.check_state: {
-        "keeps every key": remembering(lambda keys, k: torch.cat([keys, k], -2)),
-        "keeps the last fifty keys": remembering(lambda keys, k: torch.cat([keys, k], -2)[..., -50:, :]),
+        "keeps every key": with_decoder(lambda keys, k: torch.cat([keys, k], -2)),
+        "keeps the last fifty keys": with_decoder(lambda keys, k: torch.cat([keys, k], -2)[..., -50:, :]),
     },
     contract.check_pure: {
-        "draws from the global generator": asking(lambda q: q + torch.randn_like(q)),
-        "reseeds the global generator": asking(lambda q: q + torch.randn(q.shape, generator=torch.manual_seed(0))),
-        "overwrites its input": asking(overwritten),
+        "draws from the global generator": with_queries(lambda q: q + torch.randn_like(q)),
+        "reseeds the global generator": with_queries(
+            lambda q: q + torch.randn(q.shape, generator=torch.manual_seed(0))
+        ),
+        "overwrites its input": with_queries(overwrite),
     },
-    contract.check_axes: {"mixes heads": asking(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q)},
-    contract.check_layouts: {"reads memory as if it were packed": wrong(attend=packed_alone)},
+    contract.check_axes: {"mixes heads": with_queries(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q)},
+    contract.check_layouts: {"reads memory as if it were packed": wrong(attend=assume_packed_queries)},
     contract.check_heads_coupled: {"claims that heads decide together": wrong(couples_heads=True)},
     contract.check_gradients: {
         "stops the gradient in attend": wrong(
             attend=lambda q, k, v, p, causal: exact_attention(q.detach(), k, v, causal=causal)
         ),
-        "stops the gradient in both faces": asking(lambda q: q.detach()),
+        "stops the gradient in matrix and output": with_queries(lambda q: q.detach()),
     },
     contract.check_patterns: {
         "weighs outside its mask": wrong(LOCAL, weights=full),
@@ -240,16 +244,18 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     },
     contract.check_large_logits: {
         "overflows": wrong(weights=unsafe),
-        "overflows in attend alone": wrong(attend=lambda q, k, v, p, causal: unsafe(q, k, p, causal=causal) @ v),
+        "overflows in attend only": wrong(attend=lambda q, k, v, p, causal: unsafe(q, k, p, causal=causal) @ v),
         "loses its threshold": by_matrix(sparse_unshifted),
         "does not say that rows vanish": wrong(HEDGEHOG, zero_rows=False),
-        "has other faces at large logits": wrong(weights=lambda q, k, p, causal: full(q, k.flip(-2), p, causal=causal)),
+        "has different matrix and output at large logits": wrong(
+            weights=lambda q, k, p, causal: full(q, k.flip(-2), p, causal=causal)
+        ),
     },
     contract.check_shift: {"cancels large parts": by_matrix(series_multiplied_out, causal_reason="it takes all keys.")},
     contract.check_cost: {
-        "states twice its operations": costing(multiply_adds=2),
-        "states twice its memory": costing(peak_elements=2),
-        "counts heads that are computed together as if each were alone": wrong(
+        "states twice its operations": with_cost(multiply_adds=2),
+        "states twice its memory": with_cost(peak_elements=2),
+        "counts heads that are computed together as if each were separate": wrong(
             MLA,
             cost=lambda n, d, p, causal, heads: Cost(
                 multiply_adds=heads * MLA.cost(n, d, p, causal=causal, heads=1).multiply_adds,
@@ -281,7 +287,7 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "names a reference it lacks": wrong(reference_name="sharpened softmax"),
     },
     contract.check_documented: {
-        "does not end its summary": wrong(summary="Every token looks at every token"),
+        "does not end its summary": wrong(summary="Every token attends to every token"),
         "does not close a brace": wrong(formula=r"A = \operatorname{softmax"),
     },
 }

@@ -36,7 +36,7 @@ def test_a_causal_kernel_is_counted_without_the_blocks_it_skips():
     assert causal == 6 * 2 * 8 * blocks
 
 
-def test_backwards_of_a_causal_kernel_too():
+def test_the_backward_pass_of_a_causal_kernel_is_counted_without_skipped_blocks():
     x = torch.randn(1, 1, 512, 8, requires_grad=True)
 
     def both(causal: bool) -> int:
@@ -45,7 +45,7 @@ def test_backwards_of_a_causal_kernel_too():
     assert both(True) / both(False) == (1 + 1 / 8) / 2
 
 
-def test_distances_are_counted():
+def test_the_products_of_pairwise_distances_are_counted():
     assert count(lambda: torch.cdist(torch.randn(5, 7, 3), torch.randn(5, 2, 3))).multiply_adds == 5 * 7 * 2 * 3
 
 
@@ -55,7 +55,7 @@ def test_quantised_keys_count_their_k_means():
     assert cost - 2 * n * codes * d == pytest.approx(10 * n * codes * d, rel=0.01)
 
 
-def test_both_second_order_series_state_one_complexity():
+def test_both_second_order_series_state_the_same_complexity():
     assert ac.variant("taylor2").complexity == ac.variant("centred_taylor").complexity
     first, second = (ac.get(key).cost(2**16, 64).multiply_adds for key in ("taylor2", "centred_taylor"))
     assert first == pytest.approx(second, rel=0.01)

@@ -38,17 +38,17 @@ def test_the_algorithm_equals_the_matrix_with_more_or_fewer_keys_than_queries(at
 
 @pytest.mark.parametrize("attention", EACH_BY_ROW)
 @pytest.mark.parametrize("n", [1, 5, 66])
-def test_fewer_queries_get_the_same_rows_as_among_as_many_queries_as_keys(attention, n):
+def test_the_rows_of_fewer_queries_equal_those_of_the_full_set(attention, n):
     q, k, _ = tensors(70, 70)
     rows = attention.weights(q, k)[..., :n, :]
     torch.testing.assert_close(attention.weights(q[..., :n, :], k), rows, atol=1e-9, rtol=1e-9)
 
 
 @pytest.mark.parametrize("attention", EACH_BY_ROW)
-def test_more_queries_than_keys_are_computed_as_if_in_two_calls(attention):
+def test_more_queries_than_keys_give_the_same_outputs_in_one_or_two_calls(attention):
     q, k, v = tensors(9, 5)
     parts = [attention.attend(part, k, v) for part in (q[..., :5, :], q[..., 5:, :])]
-    if attention.key == "synthesizer" and attention.params.kind == "random":  # weights depend on the position alone
+    if attention.key == "synthesizer" and attention.params.kind == "random":  # Weights depend only on the position.
         parts[1] = attention.attend(q, k, v)[..., 5:, :]
     torch.testing.assert_close(attention.attend(q, k, v), torch.cat(parts, -2), atol=1e-9, rtol=1e-9)
 
@@ -89,12 +89,12 @@ def test_the_cost_counts_the_products_with_all_keys(attention):
         for heads in (1, 3) if attention.variant.couples_heads else (1,):
             q, k, v = (x[0].float() for x in tensors(n, m, heads=heads, d=16, d_v=16))
             found = count(lambda q=q, k=k, v=v: attention.attend(q, k, v))
-            said = attention.cost(n, 16, heads=heads, keys=m)
-            assert found.multiply_adds == said.multiply_adds, (n, m)
-            assert found.peak_elements == pytest.approx(said.peak_elements, rel=PEAK_TOLERANCE), (n, m)
+            stated = attention.cost(n, 16, heads=heads, keys=m)
+            assert found.multiply_adds == stated.multiply_adds, (n, m)
+            assert found.peak_elements == pytest.approx(stated.peak_elements, rel=PEAK_TOLERANCE), (n, m)
 
 
-def test_a_cost_with_other_keys_is_refused_where_the_attention_is():
+def test_the_cost_of_unsupported_cross_attention_is_refused():
     with pytest.raises(NotCrossError):
         ac.get("local").cost(5, 8, keys=9)
     with pytest.raises(NotCrossError):
@@ -103,7 +103,7 @@ def test_a_cost_with_other_keys_is_refused_where_the_attention_is():
 
 
 @pytest.mark.parametrize("key", [v.key for v in ac.all_variants() if v.cross_reason is not None])
-def test_other_variants_refuse_with_their_reason(key):
+def test_variants_without_cross_attention_refuse_with_their_reason(key):
     q, k, v = tensors(5, 9)
     reason = ac.variant(key).cross_reason
     for call in (lambda: ac.get(key).weights(q, k), lambda: ac.get(key).attend(q, k, v)):
@@ -143,7 +143,7 @@ def test_softmax_with_padding_equals_torchs_own_mask():
     torch.testing.assert_close(ac.get("softmax").attend(q[0], k[0], v[0], key_mask=mask), wanted[0])
 
 
-def test_without_any_key_outputs_and_weights_are_zero():
+def test_outputs_and_weights_are_zero_if_all_keys_are_hidden():
     q, k, v = tensors(3, 4)
     mask = torch.tensor([[False] * 4, [True] * 4])
     out = ac.get("linear").attend(q, k, v, key_mask=mask)
@@ -153,7 +153,7 @@ def test_without_any_key_outputs_and_weights_are_zero():
 
 
 @pytest.mark.parametrize("attention", EACH)
-def test_each_head_can_have_its_own_hidden_keys_unless_heads_depend_on_each_other(attention):
+def test_each_head_can_have_its_own_key_mask_unless_heads_are_coupled(attention):
     q, k, v = tensors(4, 8)
     mask = torch.tensor([[[True] * 5 + [False] * 3, [False, True] * 4], [[True] * 8, [False] * 3 + [True] * 5]])
     if attention.variant.couples_heads:
@@ -185,6 +185,6 @@ def test_a_key_mask_of_another_shape_or_type_is_refused(mask):
     [((2, 4, 3), (2, 5, 4), (2, 5, 3)), ((2, 4, 3), (3, 5, 3), (3, 5, 3)), ((2, 4, 3), (2, 5, 3), (2, 4, 3)),
      ((4, 3), (0, 3), (0, 3)), ((0, 3), (4, 3), (4, 3)), ((3,), (3,), (3,))],
 )  # fmt: skip
-def test_shapes_that_do_not_fit_are_refused(q, k, v):
+def test_mismatched_shapes_are_refused(q, k, v):
     with pytest.raises(ShapeError, match="do not match"):
         ac.get("softmax").attend(torch.ones(q), torch.ones(k), torch.ones(v))

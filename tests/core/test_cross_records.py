@@ -65,13 +65,13 @@ def test_a_key_mask_hides_keys_and_a_mask_hides_queries():
         ({"k": K[:1]}, "do not match"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_sentence(arrays, words):
+def test_mismatched_arrays_are_refused_with_a_message(arrays, words):
     with pytest.raises(InputError) as caught:
         from_upload(saved(**arrays), "cross.npz")
     assert words in str(caught.value)
 
 
-def test_tensors_of_two_sequences_are_a_record():
+def test_a_record_can_be_made_from_tensors_of_two_sequences():
     record = QKV.from_tensors(Q, K, V)
     assert record.key_labels == tuple(f"k{j}" for j in range(9))
     assert repr(record).startswith("QKV('tensors', 2 heads × 5 queries, 9 keys × 8 (values 6)")
@@ -128,7 +128,7 @@ def test_a_pattern_counts_pairs_of_queries_and_keys():
     assert found.allowed.tolist() == (np.argsort(np.argsort(-EXACT[0])) < 3).tolist()
 
 
-def test_a_picture_of_a_head_is_square_and_only_its_entropy_is_a_score():
+def test_a_miniature_is_square_and_entropy_is_the_only_score():
     record = QKV.from_tensors(Q, K, V)
     [picture] = miniatures([record], causal=False)
     assert picture.shape == (2, 9, 9)

@@ -46,7 +46,7 @@ def definition(variant: Variant) -> Callable[..., object]:
     return variant.definition or variant.weights
 
 
-def called(function: FunctionType) -> Iterator[FunctionType]:
+def called_functions(function: FunctionType) -> Iterator[FunctionType]:
     """Yield the function and every function of ``attention_core`` that it names, directly or through its own file."""
     seen, left = set(), [function]
     while left:
@@ -56,11 +56,11 @@ def called(function: FunctionType) -> Iterator[FunctionType]:
         seen.add(here)
         yield here
         if here.__module__ == function.__module__:
-            found = named(here.__code__, here.__globals__)
+            found = named_objects(here.__code__, here.__globals__)
             left += [f for f in found if isinstance(f, FunctionType) and f.__module__.startswith("attention_core")]
 
 
-def named(code: CodeType, scope: dict[str, object]) -> Iterator[object]:
+def named_objects(code: CodeType, scope: dict[str, object]) -> Iterator[object]:
     """Yield the objects that a function's code names: globals and attributes of modules, also in nested functions."""
     last: object = None
     for step in dis.get_instructions(code):
@@ -71,21 +71,21 @@ def named(code: CodeType, scope: dict[str, object]) -> Iterator[object]:
         yield last
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from named(constant, scope)
+            yield from named_objects(constant, scope)
 
 
-def test_a_call_through_a_module_and_in_a_comprehension_is_found():
+def test_calls_through_modules_and_in_comprehensions_are_detected():
     def function(x: object) -> list[object]:
         return [ast.dump(each) for each in (x, inspect.cleandoc("")) if x.getdoc]
 
-    found = list(named(function.__code__, globals()))
+    found = list(named_objects(function.__code__, globals()))
     assert ast.dump in found
     assert inspect.cleandoc in found
     assert inspect.getdoc not in found
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.key)
-def test_each_file_holds_its_definition(variant: Variant):
+def test_each_variant_file_contains_its_definition(variant: Variant):
     own = f"attention_core.variants.{variant.family}.{variant.key}"
     assert definition(variant).__module__ == own, f"define {variant.key} in its own file"
 
@@ -102,7 +102,7 @@ def test_each_definition_is_short(variant: Variant):
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.key)
 def test_each_definition_is_independent_of_the_fast_algorithm(variant: Variant):
     own = definition(variant).__module__
-    for function in called(definition(variant)):
+    for function in called_functions(definition(variant)):
         assert function is not variant.attend, "the definition calls attend"
         name = f"{function.__module__}.{function.__name__}"
         assert name.startswith(tuple(f"{helper}." for helper in (own, *HELPERS))) or name in HELPERS, f"calls {name}"
@@ -119,7 +119,7 @@ def unused_functions(source: str) -> set[str]:
     return functions - used - {*hooks()}
 
 
-def test_a_misspelt_hook_is_found():
+def test_a_misspelt_hook_is_detected():
     for key, right, wrong in (("linear", "def anatomy(", "def anatmy("), ("local", "primitives =", "primitves =")):
         source = ac.variant(key).source_code()
         assert unused_functions(source) == set()
@@ -137,9 +137,9 @@ def test_each_function_is_a_hook_or_is_used_in_its_file(variant: Variant):
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.family in CHUNKED], ids=lambda v: v.key)
 @given(data=st.data())
 @settings(max_examples=30)
-def test_each_chunked_algorithm_gives_what_its_definition_gives(variant: Variant, data: st.DataObject):
+def test_each_chunked_algorithm_equals_its_definition(variant: Variant, data: st.DataObject):
     n = data.draw(st.sampled_from((1, 2, 7, 15, 16, 17, 63, 64, 65, 129, 150, 259)), "n")
-    # With d = 1, cosine attention may have nothing to divide by.
+    # With d = 1, the denominator of cosine attention may be zero.
     d, d_v = data.draw(st.integers(2, 9), "d"), data.draw(st.integers(1, 7), "d_v")
     a = Attention(variant, data.draw(any_settings(variant), "settings"))
     causal = variant.causal_reason is None and data.draw(st.booleans(), "causal")

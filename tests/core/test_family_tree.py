@@ -35,7 +35,7 @@ def test_special_cases_are_equal(name, data):
 
 
 @pytest.mark.parametrize("edge", EDGES.values(), ids=EDGES)
-def test_special_cases_need_their_settings(edge):
+def test_variants_differ_from_their_special_cases_at_the_defaults(edge):
     """Check that a variant differs from its special case at the defaults."""
     q, k = torch.randn(2, 1, 4, 40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     _, special = edge.attentions(40)

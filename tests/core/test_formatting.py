@@ -50,7 +50,7 @@ def test_a_formatted_number_reads_back_as_the_same_number(value, form):
 @pytest.mark.parametrize(
     ("value", "words"), [(1.4e-6, "2 × 10⁻⁶"), (4.4e-7, "5 × 10⁻⁷"), (1e-6, "1 × 10⁻⁶"), (0.0, "0"), (7.3, "8")]
 )
-def test_bounds_round_away_from_the_truth(value, words):
+def test_upper_bounds_are_rounded_up(value, words):
     assert at_most(value).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
@@ -69,12 +69,12 @@ def test_bounds_round_away_from_the_truth(value, words):
         (1e45, ".3g", "1 × 10⁴⁵"),
     ],
 )
-def test_readable_formats(value, form, words):
+def test_numbers_are_formatted_readably(value, form, words):
     assert formatted(value, form).replace("\N{NO-BREAK SPACE}", " ") == words
     assert format(FormattedFloat(value), form).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
-def test_a_number_of_forty_five_digits_is_a_power_of_ten():
+def test_a_number_of_45_digits_is_shown_as_a_power_of_ten():
     assert number(123456789.0 * 10**36, 3).replace("\N{NO-BREAK SPACE}", " ") == "1.23 × 10⁴⁴"
     assert f"{FormattedFloat(0.5)}" == "0.5"
 
@@ -82,17 +82,17 @@ def test_a_number_of_forty_five_digits_is_a_power_of_ten():
 @pytest.mark.parametrize(
     ("n", "words"), [(7.4, "7"), (68.6, "69"), (1234, "1,200"), (98_765, "99,000"), (99_600, "100,000")]
 )
-def test_a_count_read_off_a_line_has_two_digits(n, words):
+def test_an_interpolated_count_has_two_significant_digits(n, words):
     assert format_interpolated(n) == words
 
 
-def test_bytes_are_kib_until_they_are_a_mib():
+def test_memory_below_one_mib_is_shown_in_kib():
     assert memory(2**20 - 2**7) == "1,023.9 KiB"
     assert memory(2**20) == "1.0 MiB"
     assert memory(3000.5 * 2**20) == "3,000.5 MiB"
 
 
-def test_a_share_is_per_cent_however_small():
+def test_shares_of_any_size_are_shown_in_per_cent():
     assert percent(0.256) == "26%"
     assert percent(2.1e-8).replace("\N{NO-BREAK SPACE}", " ") == "2.1 × 10⁻⁶%"
 

@@ -49,7 +49,7 @@ def check_formula(a: Attention, n: int, d: int) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.key)
-def test_each_formula_is_transcribed_as_it_is_printed(variant: Variant):
+def test_each_transcription_quotes_the_current_formula(variant: Variant):
     assert variant.key in TRANSCRIPTIONS, f"transcribe the formula of {variant.key}"
     assert TRANSCRIPTIONS[variant.key].formula == variant.formula, "the formula changed: transcribe it again"
 

@@ -22,7 +22,7 @@ LARGE = [
     *(ac.get("performer", features=256, kind=kind) for kind in ("positive", "hyperbolic", "trig", "relu")),
     ac.get("emanet", bases=64),
 ]
-# The mode "cumsum" shows all states in memory, and token by token counts like chunks, two thousand times.
+# The mode "cumsum" holds all states in memory. The mode "recurrent" has the counts of chunks, but takes 2,000 steps.
 FORMS = [
     a
     for a in (*(Attention(v, p) for v in KERNEL for p in settings_of(v, numbers=False)), *LARGE)
@@ -36,7 +36,7 @@ def cases(attentions):
 
 
 @cache
-def held(attention, mode, causal):
+def peak_elements(attention, mode, causal):
     """Return the peak number of elements in memory, without q, k and v."""
     q, k, v = torch.randn(3, 1, HEADS, N, SIZE, generator=torch.Generator().manual_seed(N))
     call = prepare(attention, q, k, v, mode=mode, causal=causal)
@@ -46,9 +46,9 @@ def held(attention, mode, causal):
 
 @pytest.mark.parametrize(("attention", "causal"), cases(FORMS))
 def test_memory_is_at_most_twice_the_output(attention, causal):
-    assert held(attention, "forward", causal) <= 2 * OUTPUT
+    assert peak_elements(attention, "forward", causal) <= 2 * OUTPUT
 
 
 @pytest.mark.parametrize(("attention", "causal"), cases(TRAINED))
 def test_training_memory_is_at_most_three_times_full_attention(attention, causal):
-    assert held(attention, "backward", causal) <= 3 * held(ac.get("softmax"), "backward", causal)
+    assert peak_elements(attention, "backward", causal) <= 3 * peak_elements(ac.get("softmax"), "backward", causal)

@@ -33,7 +33,7 @@ UNIT = re.compile(
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Limits)])
-def test_every_bound_is_used(field):
+def test_every_limit_is_used(field):
     assert any(re.search(rf"\.{field}\b", file.read_text()) for file in FILES)
 
 
@@ -47,8 +47,8 @@ def constants(text):
     """Yield a module's numeric constants as ``(name, value, unit)``, with the unit that each docstring names."""
     body = ast.parse(text).body
     for node, below in itertools.pairwise(body):
-        said = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and said:
+        has_docstring = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and has_docstring:
             value = eval_number(node.value)
             unit = UNIT.search(str(below.value.value))
             if value is not None and unit:
@@ -62,18 +62,18 @@ def eval_number(node):
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def overruling(text):
+def constants_beyond_the_limits(text):
     return [(name, value) for name, value, unit in constants(text) if value > SMALLER[unit]]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_no_constant_of_a_question_goes_beyond_the_smaller_profile(file):
-    assert not overruling(file.read_text())
+def test_no_constant_exceeds_the_limits_of_the_smaller_profile(file):
+    assert not constants_beyond_the_limits(file.read_text())
 
 
 def test_limits_check_detects_violations():
     beyond = 'MOST = 2**20\n"""Tokens at most."""\nALIVE = 2 * 3**20\n"""Numbers held."""\n'
-    assert overruling(beyond) == [("MOST", 2**20), ("ALIVE", 2 * 3**20)]
-    assert not overruling(
+    assert constants_beyond_the_limits(beyond) == [("MOST", 2**20), ("ALIVE", 2 * 3**20)]
+    assert not constants_beyond_the_limits(
         'MOST = 512\n"""Tokens at most."""\nBLOCK = 2**30\n"""Cells of a table."""\nX = "a"\n"""Y."""\n'
     )

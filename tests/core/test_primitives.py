@@ -1,4 +1,4 @@
-"""Tests of the pairs that each primitive allows, and of the number of pairs that is shown."""
+"""Tests of the pairs that each primitive allows, and of the stated number of pairs."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ def test_every_pattern_names_its_primitives():
     assert {v.key for v in NAMED} == {v.key for v in ac.all_variants() if v.mask or v.pattern}
 
 
-def test_what_each_primitive_allows():
+def test_each_primitive_allows_its_pairs():
     q, k, _ = inputs(40)
     i, j = torch.meshgrid(torch.arange(40), torch.arange(40), indexing="ij")
 
@@ -39,7 +39,7 @@ def test_what_each_primitive_allows():
     assert parts("bigbird", random_keys=2, window=1)["random"].sum(-1).max() == 2
 
 
-def test_reformers_buckets_are_those_of_its_anatomy():
+def test_reformer_primitives_match_the_buckets_of_its_anatomy():
     q, k, v = inputs(128)
     a = ac.get("reformer", rounds=3)
     inside = a.variant.anatomy(q, k, v, a.params, causal=False)
@@ -64,7 +64,7 @@ SYMBOLS = {
 }
 
 
-def value(formula: str, known: dict[str, float]) -> float:
+def evaluate_formula(formula: str, known: dict[str, float]) -> float:
     """Return the value of a formula such as ``n (2 w + 1)``."""
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", formula.replace("²", " ** 2"))
 
@@ -78,9 +78,9 @@ def value(formula: str, known: dict[str, float]) -> float:
 
 
 @pytest.mark.parametrize("variant", [v for v in NAMED if v.pairs], ids=lambda v: v.key)
-def test_stated_pair_count_approximates_the_count(variant: Variant):
+def test_the_stated_pair_count_approximates_the_counted_pairs(variant: Variant):
     n, a = 1024, Attention(variant, variant.params())
     q, k, _ = inputs(n, lead=(1,))
     seen = a.mask(n) if variant.mask else variant.pattern(q, k, a.params, causal=False)
     known = {sign: getattr(a.params, name) for sign, name in SYMBOLS.items() if hasattr(a.params, name)}
-    assert value(variant.pairs, {"n": n, **known}) == pytest.approx(int(seen.sum()), rel=0.08)
+    assert evaluate_formula(variant.pairs, {"n": n, **known}) == pytest.approx(int(seen.sum()), rel=0.08)

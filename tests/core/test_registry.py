@@ -43,7 +43,7 @@ def discover() -> dict[str, Variant]:
     return registry.discover.__wrapped__()
 
 
-def test_finds_every_file(folder: Path):
+def test_discovery_finds_every_file(folder: Path):
     put(folder, "dense", "softmax", GOOD)
     put(folder, "kernel", "alpha", GOOD)
     put(folder, "dense", "zeta", GOOD.replace('title="Softmax"', 'title="beta"'))
@@ -81,7 +81,7 @@ def test_same_key_in_two_families_fails(folder: Path):
         discover()
 
 
-def test_all_variants_in_order():
+def test_all_variants_are_listed_in_order():
     variants = ac.all_variants()
     assert variants[0].key == "softmax"
     families = [v.family for v in variants[1:]]
@@ -111,7 +111,7 @@ def test_unknown_setting_names_the_nearest():
         ac.get("local", windw=3)
 
 
-def test_unknown_setting_of_a_variant_without_settings():
+def test_unknown_setting_of_a_variant_without_settings_is_refused():
     with pytest.raises(SettingError, match="This variant has no settings"):
         ac.get("efficient", window=3)
 
@@ -122,7 +122,7 @@ def test_wrong_values_are_refused_with_the_bounds(value: object):
         ac.get("local", window=value)
 
 
-def test_links_with_unknown_or_odd_words_are_refused():
+def test_links_with_unknown_settings_or_invalid_values_are_refused():
     params = ac.variant("local").params
     with pytest.raises(SettingError, match="Did you mean 'window'"):
         params.from_text({"widnow": "3"})
@@ -143,7 +143,7 @@ def test_shapes_are_checked_before_anything_runs():
         attention.weights(q.long(), q.long())
 
 
-def test_cost_and_mask_refuse_causal_too():
+def test_the_cost_of_a_non_causal_variant_refuses_a_causal_mask():
     with pytest.raises(NotCausalError, match="landmarks"):
         ac.get("nystrom").cost(8, 4, causal=True)
 
@@ -167,7 +167,7 @@ def test_the_earlier_name_of_model_patching_still_works():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_errors_are_taken_against_softmax_or_against_the_variants_own_reference(causal):
+def test_the_reference_is_softmax_unless_the_variant_defines_its_own(causal):
     q, k = torch.randn(2, 3, 7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     assert torch.equal(ac.get("local").reference(q, k, causal=causal), ac.get("softmax").weights(q, k, causal=causal))
     own = ac.get("reformer")
