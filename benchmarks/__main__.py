@@ -58,23 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--join", action="store_true", help="keep the other cases' rows of the existing record")
     parser.add_argument("--report", action="store_true", help="measure nothing; write the report from results.json")
-    given = parser.parse_args(arguments)
-    here = Path(__file__).parent
-    out = given.out or (here if given.preset == "full" else here / given.preset)
-    if given.report:
+    options = parser.parse_args(arguments)
+    folder = Path(__file__).parent
+    out = options.out or (folder if options.preset == "full" else folder / options.preset)
+    if options.report:
         write(Record.load(out / "results.json"), out)
         return
     try:
-        chosen = cases(given.only)
+        chosen = cases(options.only)
     except LabError as error:
         parser.error(str(error))
-    plan = PLANS[given.preset]
-    if given.quick:
+    plan = PLANS[options.preset]
+    if options.quick:
         plan = replace(plan, sizes=(256, 512), rounds=1, shortest=0.0)
-    plan = replace(plan, sizes=sorted(given.sizes or plan.sizes))
+    plan = replace(plan, sizes=sorted(options.sizes or plan.sizes))
     out.mkdir(parents=True, exist_ok=True)
-    found = record(given.preset, chosen, plan)
-    write(Record.load(out / "results.json").joined(found) if given.join else found, out)
+    result = record(options.preset, chosen, plan)
+    write(Record.load(out / "results.json").joined(result) if options.join else result, out)
 
 
 def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
@@ -87,13 +87,13 @@ def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
     absent, checks = check(chosen) if full else ({}, {})
     rows = list(_rows(preset, chosen, plan, absent))
     machine["load at end"] = f"{os.getloadavg()[0]:.1f}"
-    found = Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
+    result = Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
     if preset != "decode":  # an explanation repeats the call, which a decoder makes after reading 100,000 tokens
-        explain(found, partial(_again, preset, {case.label: case for case in chosen}, plan), say)
-    return found
+        explain(result, partial(_build_case, preset, {case.label: case for case in chosen}, plan), say)
+    return result
 
 
-def _again(preset: Preset, cases: Mapping[str, Case], plan: Plan, label: str, n: int) -> Call:
+def _build_case(preset: Preset, cases: Mapping[str, Case], plan: Plan, label: str, n: int) -> Call:
     """Build the timed call of a case again, to explain why it missed a target."""
     q, k, v = inputs(growth.HEADS if preset == "long" else HEADS, n).to(plan.dtype)
     return variant_of(cases[label], backward=plan.backward).build(q, k, v, n)
@@ -132,9 +132,9 @@ def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:
     return absent, checks
 
 
-def say(what: str) -> None:
+def say(message: str) -> None:
     """Print progress to standard error."""
-    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ def tanh_pairs(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
     takes three times and its tanh twenty times as long.
     """
     n, d = q.shape[-2:]
-    judge, one, size = q.new_ones(d, 1), q.new_ones(()), max(1, CACHED // (n * d))
+    vector, one, size = q.new_ones(d, 1), q.new_ones(()), max(1, CACHED // (n * d))
     rows, keys = (x.flatten(0, 1).mul(2).exp() for x in (q, k))
-    room = q.new_empty(size, n, d)
+    buffer = q.new_empty(size, n, d)
 
     def call() -> None:
         for queries, others in zip(rows, keys, strict=True):
-            for some in queries.split(size):
-                torch.addcmul(one, some.unsqueeze(1), others, out=room[: len(some)]).reciprocal_().matmul(judge)
+            for block in queries.split(size):
+                torch.addcmul(one, block.unsqueeze(1), others, out=buffer[: len(block)]).reciprocal_().matmul(vector)
 
     return call
 
@@ -53,16 +53,16 @@ def best_of_all(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
 
     Every logit must be computed and compared; at least an eighth of them is then sorted, and k values are summed.
     """
-    n, kept = q.shape[-2], p["k"]
+    n, selected = q.shape[-2], p["k"]
     size = max(1, CACHED // n)
-    room = q.new_empty(size, n)
+    buffer = q.new_empty(size, n)
     queries, keys, values = (x.flatten(0, 1) for x in (q, k, v))
 
     def call() -> None:
         for rows, columns, table in zip(queries, keys, values, strict=True):
-            for some in rows.split(size):
-                logits = torch.mm(some, columns.mT, out=room[: len(some)])
-                best = logits.unflatten(-1, (GROUP, n // GROUP)).amax(-2).topk(min(kept, n // GROUP), sorted=False)
+            for block in rows.split(size):
+                logits = torch.mm(block, columns.mT, out=buffer[: len(block)])
+                best = logits.unflatten(-1, (GROUP, n // GROUP)).amax(-2).topk(min(selected, n // GROUP), sorted=False)
                 F.embedding_bag(best.indices, table, per_sample_weights=best.values, mode="sum")
 
     return call
@@ -75,14 +75,14 @@ def two_products(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, features: Call
     cost. The sums that normalise the rows are left out.
     """
     n, d = q.shape[-2:]
-    made, values = q.new_ones(features(d), min(n, BLOCK)), q.new_ones(min(n, BLOCK), d)
+    feature_block, values = q.new_ones(features(d), min(n, BLOCK)), q.new_ones(min(n, BLOCK), d)
     state = q.new_empty(features(d), d)
     times = q[..., 0, 0].numel() * (n // len(values))
 
     def call() -> None:
         for _ in range(times):
-            torch.mm(made, values, out=state)
-            made.mT.mm(state)
+            torch.mm(feature_block, values, out=state)
+            feature_block.mT.mm(state)
 
     return call
 
@@ -90,16 +90,16 @@ def two_products(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, features: Call
 def random_features(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
     """Compute random projections, their exponentials and the two products: 4 n m d multiply-adds per head."""
     d, m = q.shape[-1], p["features"]
-    directions, room = q.new_full((d, m), d**-1.0), q.new_empty(BLOCK, m)
+    directions, buffer = q.new_full((d, m), d**-1.0), q.new_empty(BLOCK, m)
     state = q.new_empty(m, d)
     queries, keys, values = (x.flatten(0, 1) for x in (q, k, v))
 
     def call() -> None:
         for rows, columns, table in zip(queries, keys, values, strict=True):
-            for some, given in zip(columns.split(BLOCK), table.split(BLOCK), strict=True):
-                torch.mm(torch.mm(some, directions, out=room[: len(some)]).exp_().mT, given, out=state)
-            for some in rows.split(BLOCK):
-                torch.mm(some, directions, out=room[: len(some)]).exp_().mm(state)
+            for block, value_block in zip(columns.split(BLOCK), table.split(BLOCK), strict=True):
+                torch.mm(torch.mm(block, directions, out=buffer[: len(block)]).exp_().mT, value_block, out=state)
+            for block in rows.split(BLOCK):
+                torch.mm(block, directions, out=buffer[: len(block)]).exp_().mm(state)
 
     return call
 
@@ -124,12 +124,14 @@ def decayed_chunks(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, chunk: int =
     """
     chunks = [x[0].unflatten(-2, (-1, chunk)) for x in (q, k, v)]
     queries, keys, values = (x.flatten(0, 1) for x in chunks)
-    later, earlier, given = (x.flatten(0, 1) for x in (chunks[0][:, 1:], chunks[1][:, :-1], chunks[2][:, :-1]))
+    later_queries, earlier_keys, earlier_values = (
+        x.flatten(0, 1) for x in (chunks[0][:, 1:], chunks[1][:, :-1], chunks[2][:, :-1])
+    )
 
     def call() -> None:
         queries.bmm(keys.mT).bmm(values)
         for _ in range(ways):
-            later.bmm(earlier.mT.bmm(given))
+            later_queries.bmm(earlier_keys.mT.bmm(earlier_values))
 
     return call
 

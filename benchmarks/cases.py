@@ -144,13 +144,13 @@ MORE = (
 
 def cases(only: Iterable[str] = ()) -> list[Case]:
     """Return all cases of the registered variants, by family, or only those of some keys."""
-    wanted = list(only) or [v.key for v in ac.all_variants()]
-    found = []
-    for key in wanted:
+    keys = list(only) or [v.key for v in ac.all_variants()]
+    selected = []
+    for key in keys:
         variant(key)  # called only because it raises an error for an unknown key
         main = [case for case in MAIN if case.key == key] or [Case(key, key)]
-        found += main + [case for case in MORE if case.key == key]
-    return found
+        selected += main + [case for case in MORE if case.key == key]
+    return selected
 
 
 def linear(v: Variant) -> bool:

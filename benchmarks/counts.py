@@ -32,7 +32,7 @@ Counted = dict[str, int]
 
 def count_case(case: Case) -> Counted:
     """Return the counts of one case for the forward pass, and for forward and backward together, at all sizes."""
-    found: Counted = {}
+    counted: Counted = {}
     for n in SHORTER.get(case.key, SIZES):
         q, k, v = torch.randn(3, 1, HEADS, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
         attention = case.attention(case.settings_at(n))
@@ -40,21 +40,21 @@ def count_case(case: Case) -> Counted:
             call = prepare(attention, q, k, v, mode=mode, causal=case.causal)
             with torch.set_grad_enabled(mode == "backward"):
                 counts = count(call, unit=torch.uint8)
-            found[f"{mode} multiply-adds at n = {n}"] = counts.multiply_adds
-            found[f"{mode} peak bytes at n = {n}"] = counts.peak_elements
-    return found
+            counted[f"{mode} multiply-adds at n = {n}"] = counts.multiply_adds
+            counted[f"{mode} peak bytes at n = {n}"] = counts.peak_elements
+    return counted
 
 
-def regressions(label: str, found: Counted, record: Mapping[str, Counted]) -> list[str]:
+def regressions(label: str, counted: Counted, record: Mapping[str, Counted]) -> list[str]:
     """Return a sentence for each count that grew beyond the record, or one that asks for a missing record."""
     known = record.get(label)
-    if known is None or known.keys() != found.keys():
+    if known is None or known.keys() != counted.keys():
         return [f"{label} has no record; write it with: python -m benchmarks.counts --record"]
     text = "{label}: {what} grew from {before:,} to {now:,}, by {percent:.0f} %."
     return [
-        text.format(label=label, what=what, before=known[what], now=now, percent=100 * (now / known[what] - 1))
-        for what, now in found.items()
-        if now > GROWTH * known[what]
+        text.format(label=label, what=measure, before=known[measure], now=now, percent=100 * (now / known[measure] - 1))
+        for measure, now in counted.items()
+        if now > GROWTH * known[measure]
     ]
 
 
@@ -66,7 +66,7 @@ def load(path: Path = RECORD) -> dict[str, Counted]:
 def save(record: Mapping[str, Counted], path: Path = RECORD) -> None:
     """Write the record with one case per line, so that branches that each add a variant merge without conflict."""
     line = partial(json.dumps, ensure_ascii=False)
-    lines = [f"{line(label)}: {line(found)}" for label, found in record.items()]
+    lines = [f"{line(label)}: {line(counted)}" for label, counted in record.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
@@ -79,14 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the record anew")
     parser.add_argument("--out", type=Path, default=RECORD, help="the record")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    found = {case.label: count_case(case) for case in cases()}
-    if given.record:
-        save(found, given.out)
+    counted = {case.label: count_case(case) for case in cases()}
+    if options.record:
+        save(counted, options.out)
         return 0
-    record = load(given.out)
-    texts = [sentence for label, counts in found.items() for sentence in regressions(label, counts, record)]
+    record = load(options.out)
+    texts = [sentence for label, counts in counted.items() for sentence in regressions(label, counts, record)]
     print("\n".join(texts or ["Nothing grew."]))
     return 1 if texts else 0
 

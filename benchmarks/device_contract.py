@@ -39,23 +39,25 @@ def errors(attention: Attention, device: str, *, causal: bool) -> dict[str, floa
     In float32, the reference is the variant's own matrix on the device. A pattern that depends on the data can differ
     between precisions.
     """
-    found = dict.fromkeys(TOLERANCE, 0.0)
+    largest = dict.fromkeys(TOLERANCE, 0.0)
 
-    def add(kind: str, result: Tensor, wanted: Tensor) -> None:
-        off = (result.detach().cpu().double() - wanted.detach()).norm() / wanted.detach().norm().clamp(min=1e-12)
-        found[kind] = max(found[kind], off.item())
+    def add(kind: str, result: Tensor, expected: Tensor) -> None:
+        error = (result.detach().cpu().double() - expected.detach()).norm() / expected.detach().norm().clamp(min=1e-12)
+        largest[kind] = max(largest[kind], error.item())
 
     for n in LENGTHS:
-        here = torch.randn(3, 2, 3, n, 8, generator=torch.Generator().manual_seed(n), dtype=torch.float64).unbind()
-        there = [x.to(device) for x in here]
-        add("output", attention.attend(*there, causal=causal), attention.attend(*here, causal=causal))
-        add("matrix", attention.weights(*there[:2], causal=causal), attention.weights(*here[:2], causal=causal))
-        q, k, v = (x.float() for x in there)
+        on_cpu = torch.randn(3, 2, 3, n, 8, generator=torch.Generator().manual_seed(n), dtype=torch.float64).unbind()
+        on_device = [x.to(device) for x in on_cpu]
+        add("output", attention.attend(*on_device, causal=causal), attention.attend(*on_cpu, causal=causal))
+        add("matrix", attention.weights(*on_device[:2], causal=causal), attention.weights(*on_cpu[:2], causal=causal))
+        q, k, v = (x.float() for x in on_device)
         own = attention.weights(q, k, causal=causal).double() @ attention.values(v).double()
         add("float32", attention.attend(q, k, v, causal=causal), own.cpu())
-    for result, wanted in zip(_gradients(attention, there, causal), _gradients(attention, here, causal), strict=True):
-        add("gradients", result, wanted)
-    return found
+    for result, expected in zip(
+        _gradients(attention, on_device, causal), _gradients(attention, on_cpu, causal), strict=True
+    ):
+        add("gradients", result, expected)
+    return largest
 
 
 def _gradients(attention: Attention, x: Sequence[Tensor], causal: bool) -> tuple[Tensor, ...]:
@@ -70,12 +72,12 @@ def main(device: str, variants: Sequence[Variant], measure: Callable[..., dict[s
     for attention in (Attention(variant, p) for variant in variants for p in settings_of(variant)):
         for causal in (False, True)[: 1 if attention.variant.causal_reason else 2]:
             case = attention.word + " causal" * causal
-            found, count = measure(attention, device, causal=causal), count + 1
-            worst = {kind: max(worst[kind], (found[kind], case)) for kind in TOLERANCE}
+            measured, count = measure(attention, device, causal=causal), count + 1
+            worst = {kind: max(worst[kind], (measured[kind], case)) for kind in TOLERANCE}
             for kind, most in TOLERANCE.items():
-                if not found[kind] <= most:
+                if not measured[kind] <= most:
                     wrong += 1
-                    print(f"{case}: the {kind} differs by {found[kind]:.1e}, more than {most:.0e}")
+                    print(f"{case}: the {kind} differs by {measured[kind]:.1e}, more than {most:.0e}")
     print(f"{count} cases on {device}, {wrong} errors above their tolerance")
     for kind, (most, case) in worst.items():
         print(f"{kind}: at most {most:.1e} ({case})")

@@ -58,7 +58,7 @@ def drag(page: Page, part: str, watch: str, seconds: float) -> list[float]:
     return sorted(page.evaluate("waits"))
 
 
-def spent(server: Sequence[int]) -> tuple[float, float]:
+def cpu_seconds(server: Sequence[int]) -> tuple[float, float]:
     """Return the CPU seconds so far of the server, and of the browser with its driver."""
     return sum(clocks(server).values()), sum(clocks([os.getpid()]).values())
 
@@ -71,29 +71,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--panel", nargs="+", default=["local", "nystrom"])
     parser.add_argument("--home", action="store_true", help="the sentence on Home in place of Matrices")
     parser.add_argument("--seconds", type=float, default=20.0)
-    given = parser.parse_args(arguments)
-    loopback(given.server)
+    options = parser.parse_args(arguments)
+    loopback(options.server)
     with sync_playwright() as playwright:
         chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(f"{given.server}/{'' if given.home else f'matrices?{AT}'}", wait_until="commit", timeout=90_000)
-        page.locator("[data-variant] input" if given.home else ".board:not(.thumbnails)[data-paints]").first.wait_for(
+        page.goto(f"{options.server}/{'' if options.home else f'matrices?{AT}'}", wait_until="commit", timeout=90_000)
+        page.locator("[data-variant] input" if options.home else ".board:not(.thumbnails)[data-paints]").first.wait_for(
             timeout=90_000
         )
         page.wait_for_timeout(2000)
-        for panel in given.panel:
-            before = spent(given.pid)
-            place = f'[data-variant="{panel}"]' if given.home else f'[data-panel="{panel}"] .knob'
-            waits = drag(page, place, HOME if given.home else WATCH, given.seconds)
-            server, here = (
-                1000 * (now - then) / len(waits) for now, then in zip(spent(given.pid), before, strict=True)
+        for panel in options.panel:
+            before = cpu_seconds(options.pid)
+            place = f'[data-variant="{panel}"]' if options.home else f'[data-panel="{panel}"] .knob'
+            waits = drag(page, place, HOME if options.home else WATCH, options.seconds)
+            server_time, browser_time = (
+                1000 * (now - earlier) / len(waits)
+                for now, earlier in zip(cpu_seconds(options.pid), before, strict=True)
             )
             middle, late = statistics.median(waits), waits[math.ceil(0.95 * len(waits)) - 1]
             print(
-                f"{panel}: {len(waits) / given.seconds:.1f} pictures a second, p50 {middle:.0f} ms, p95 {late:.0f} ms"
+                f"{panel}: {len(waits) / options.seconds:.1f} pictures a second, p50 {middle:.0f} ms, p95 {late:.0f} ms"
             )
-            print(f"CPU milliseconds a picture: {server:.0f} of the server, {here:.0f} of the browser")
+            print(f"CPU milliseconds a picture: {server_time:.0f} of the server, {browser_time:.0f} of the browser")
         browser.close()
 
 

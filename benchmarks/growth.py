@@ -56,7 +56,7 @@ def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
             start = time.process_time()
             call()
             subject.seconds[n] = time.process_time() - start
-        yield from grown(subject, calls, plan, power=1)
+        yield from rows_of_growth(subject, calls, plan, power=1)
 
 
 def reading() -> Subject:
@@ -88,10 +88,10 @@ def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
             _, state = decoder.step(state, *tokens[t % READ], p)
             if t + 1 in plan.sizes:
                 calls[t + 1] = partial(decoder.step, state, q, k, v, p)
-        yield from grown(variant_of(case), calls, plan, power=0)
+        yield from rows_of_growth(variant_of(case), calls, plan, power=0)
 
 
-def grown(subject: Subject, calls: Mapping[int, Call], plan: Plan, *, power: int) -> Iterator[Row]:
+def rows_of_growth(subject: Subject, calls: Mapping[int, Call], plan: Plan, *, power: int) -> Iterator[Row]:
     """Time a subject's calls in turn. A row's base is the smallest size's time, times (n / smallest n) ** ``power``.
 
     With a power of 1 the ratio is to linear growth, with 0 to constant time.

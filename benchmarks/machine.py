@@ -21,9 +21,9 @@ def machine() -> dict[str, str]:
 
 def pace() -> float:
     """Return the CPU milliseconds of 100,000 additions, which rise if other processes share the processor core."""
-    began = time.process_time()
+    start = time.process_time()
     sum(range(100_000))
-    return 1000 * (time.process_time() - began)
+    return 1000 * (time.process_time() - start)
 
 
 def _cpu_model() -> str:

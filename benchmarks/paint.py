@@ -88,19 +88,19 @@ def visit(context: BrowserContext, address: str) -> Visit:
     page = context.new_page()
     page.goto(address, wait_until="commit", timeout=90_000)
     page.wait_for_function("() => window.done()", timeout=90_000)
-    seen = page.evaluate("seen")
+    times = page.evaluate("seen")
     page.close()
-    return Visit(*(seen.get(name, float("nan")) for name in Visit._fields))
+    return Visit(*(times.get(name, float("nan")) for name in Visit._fields))
 
 
 @contextmanager
-def opened(playwright: Playwright) -> Iterator[BrowserContext]:
+def browser_context(playwright: Playwright) -> Iterator[BrowserContext]:
     """Start a browser that records its visits. It has a new profile, without which it caches no compiled code."""
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    look = {"viewport": {"width": 1280, "height": 720}, "reduced_motion": "reduce"}
+    settings = {"viewport": {"width": 1280, "height": 720}, "reduced_motion": "reduce"}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         start = playwright.chromium.launch_persistent_context
-        context = start(profile, executable_path=chromium, args=BROWSER, **look)
+        context = start(profile, executable_path=chromium, args=BROWSER, **settings)
         context.add_init_script(f"({WATCH})()")
         yield context
         context.close()
@@ -110,9 +110,9 @@ def visits(server: str, pages: Sequence[str], rounds: int) -> Iterator[tuple[str
     """Yield page, key of ``COMPLETE`` and visit for all visits. A first visit is that of a newly started browser."""
     with sync_playwright() as playwright:
         for _, page in tqdm([*product(range(rounds), pages)]):
-            with opened(playwright) as context:
-                for which in COMPLETE:
-                    yield page, which, visit(context, f"{server}/{'' if page == 'home' else page}")
+            with browser_context(playwright) as context:
+                for kind in COMPLETE:
+                    yield page, kind, visit(context, f"{server}/{'' if page == 'home' else page}")
 
 
 def starts(rounds: int) -> Iterator[Start]:
@@ -124,21 +124,21 @@ def starts(rounds: int) -> Iterator[Start]:
             times = [time.perf_counter()]
             subprocess.run([sys.executable, "-c", "import attention_core"], check=True)
             times.append(time.perf_counter())
-            with started(command, address, Path(folder) / "server.log"), opened(playwright) as context:
+            with started(command, address, Path(folder) / "server.log"), browser_context(playwright) as context:
                 times.append(time.perf_counter())
                 page = visit(context, address)
             yield Start(times[1] - times[0], times[2] - times[1], page.complete / 1000)
 
 
-def middle(found: Sequence[tuple[str, str, Visit]], page: str, which: str) -> Visit:
+def middle(visits: Sequence[tuple[str, str, Visit]], page: str, which: str) -> Visit:
     """Return the medians of a page's first, second or third visits."""
-    own = [visit for at, kind, visit in found if (at, kind) == (page, which)]
+    own = [visit for at, kind, visit in visits if (at, kind) == (page, which)]
     return Visit(*(statistics.median(column) for column in zip(*own, strict=True)))
 
 
-def report(found: Sequence[tuple[str, str, Visit]], begun: Sequence[Start], rounds: int) -> str:
+def report(visits: Sequence[tuple[str, str, Visit]], started: Sequence[Start], rounds: int) -> str:
     """Return the record as Markdown: the targets, medians by page with quartiles, and the start of a server."""
-    kinds = list(dict.fromkeys((page, which) for page, which, _ in found))
+    kinds = list(dict.fromkeys((page, when) for page, when, _ in visits))
     lines = [
         "# First paint",
         "",
@@ -158,43 +158,43 @@ def report(found: Sequence[tuple[str, str, Visit]], begun: Sequence[Start], roun
         "| page | visit | content | start | answer | complete | busy | shift |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for page, which in kinds:
-        at = middle(found, page, which)
-        low, _, high = statistics.quantiles([each.complete for *kind, each in found if kind == [page, which]], n=4)
-        times = [f"{value / 1000:.2f}" for value in (at.content, at.asked, at.answered)]
-        complete = f"**{at.complete / 1000:.2f}** ({low / 1000:.2f}–{high / 1000:.2f})"
-        cells = [page, which, *times, complete, f"{at.busy / 1000:.2f}", f"{at.shift:.3f}"]
+    for page, when in kinds:
+        median = middle(visits, page, when)
+        low, _, high = statistics.quantiles([each.complete for *kind, each in visits if kind == [page, when]], n=4)
+        times = [f"{value / 1000:.2f}" for value in (median.content, median.asked, median.answered)]
+        complete = f"**{median.complete / 1000:.2f}** ({low / 1000:.2f}–{high / 1000:.2f})"
+        cells = [page, when, *times, complete, f"{median.busy / 1000:.2f}", f"{median.shift:.3f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *_targets(found, kinds), "", *_start_up(begun), ""])
+    return "\n".join([*lines, "", *_targets(visits, kinds), "", *_start_up(started), ""])
 
 
-def _targets(found: Sequence[tuple[str, str, Visit]], kinds: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _targets(visits: Sequence[tuple[str, str, Visit]], kinds: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield "## Targets"
     yield ""
     yield "The last columns divide the time: the wait for the server's last message, and the browser's work after it."
     yield ""
     yield "| page | visit | target | complete | result | until the answer | after it |"
     yield "| --- | --- | ---: | ---: | --- | ---: | ---: |"
-    for page, which in kinds:
+    for page, when in kinds:
         if page in TARGET_PAGES:
-            at, target = middle(found, page, which), COMPLETE[which]
-            result = "met" if at.complete <= 1000 * target else "missed"
-            until = min(at.answered, at.complete)
-            spent = f"{until / 1000:.2f} | {(at.complete - until) / 1000:.2f}"
-            yield f"| {page} | {which} | ≤ {target:.1f} | {at.complete / 1000:.2f} | {result} | {spent} |"
+            median, target = middle(visits, page, when), COMPLETE[when]
+            result = "met" if median.complete <= 1000 * target else "missed"
+            answered = min(median.answered, median.complete)
+            parts = f"{answered / 1000:.2f} | {(median.complete - answered) / 1000:.2f}"
+            yield f"| {page} | {when} | ≤ {target:.1f} | {median.complete / 1000:.2f} | {result} | {parts} |"
     yield ""
-    high = [f"{page} ({shift:.2f})" for page, which in kinds if (shift := middle(found, page, which).shift) >= SHIFT]
+    high = [f"{page} ({shift:.2f})" for page, when in kinds if (shift := middle(visits, page, when).shift) >= SHIFT]
     yield f"Layout shift below {SHIFT} on every page: {'missed on ' * bool(high)}{', '.join(high) or 'met'}."
 
 
-def _start_up(begun: Sequence[Start]) -> Iterator[str]:
+def _start_up(started: Sequence[Start]) -> Iterator[str]:
     yield "## Start of a server"
     yield ""
-    yield f"Medians of {len(begun)} new processes in seconds, with all files in the cache of the operating system."
+    yield f"Medians of {len(started)} new processes in seconds, with all files in the cache of the operating system."
     yield ""
     yield "| `import attention_core` | `streamlit run app` until healthy | Home, complete on the new server |"
     yield "| ---: | ---: | ---: |"
-    yield f"| {' | '.join(f'{statistics.median(column):.2f}' for column in zip(*begun, strict=True))} |"
+    yield f"| {' | '.join(f'{statistics.median(column):.2f}' for column in zip(*started, strict=True))} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -207,10 +207,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--starts", type=int, default=3, help="servers to start (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "PAINT.md")
-    given = parser.parse_args(arguments)
-    loopback(given.server)
-    found = [*visits(given.server, given.pages, given.rounds)]
-    given.out.write_text(report(found, [*starts(given.starts)], given.rounds), "utf-8")
+    options = parser.parse_args(arguments)
+    loopback(options.server)
+    results = [*visits(options.server, options.pages, options.rounds)]
+    options.out.write_text(report(results, [*starts(options.starts)], options.rounds), "utf-8")
 
 
 if __name__ == "__main__":

@@ -65,15 +65,15 @@ def _members(t: Table, family: str) -> list[str]:
 
 
 def _curve(t: Table, label: str, kind: str) -> Curve:
-    found = []
+    points = []
     for n in t.sizes:
         own, full = t.own(label, n, "all cores"), t.full(label, n, "all cores")
         if own is None or full is None:
             continue
-        value = own.ratio.median if kind == "time" else own.held_over(full)
+        value = own.ratio.median if kind == "time" else own.memory_ratio(full)
         if value is not None:
-            found.append((n, value))
-    return found
+            points.append((n, value))
+    return points
 
 
 def _axes(p: Panel, title: str) -> Iterator[str]:
@@ -101,13 +101,13 @@ def _curves(p: Panel, curves: Mapping[str, Curve]) -> Iterator[str]:
         yield f'<text x="{right + 19}" y="{places[name] + 4:.1f}" fill="{colour}">{escape(name.split(",")[0])}</text>'
 
 
-def _apart(wanted: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
+def _apart(positions: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
     """Return positions of labels near the wanted positions, inside the panel and at least one line of text apart."""
-    names = sorted(wanted, key=lambda name: wanted[name])
+    names = sorted(positions, key=lambda name: positions[name])
     placed: dict[str, float] = {}
     free = top
     for index, name in enumerate(names):
         below = len(names) - 1 - index
-        placed[name] = max(free, min(wanted[name], bottom - below * LINE))
+        placed[name] = max(free, min(positions[name], bottom - below * LINE))
         free = placed[name] + LINE
     return placed

@@ -28,17 +28,17 @@ def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
         build: builds a case's call again.
         say: receives progress messages.
     """
-    took = {(r.label, r.n): min(r.seconds) for r in record.rows if r.role == "variant" and r.seconds}
+    durations = {(r.label, r.n): min(r.seconds) for r in record.rows if r.role == "variant" and r.seconds}
     missed = [
         figure for mode in MODES for verdict in verdicts(record, mode) for figure in verdict.figures if not figure.met
     ]
     torch.set_num_threads(1)
     with torch.no_grad(), quietly():
-        for case, n in _chosen((f for f in missed if f.timed), took):
+        for case, n in _chosen((f for f in missed if f.timed), durations):
             say(f"profiling {case} at {n}")
             call = build(case, n)
             record.profiles[f"{case} at {n}"] = shares(call.backward_only() if isinstance(call, Backward) else call)
-        for case, n in _chosen((f for f in missed if not f.timed), took):
+        for case, n in _chosen((f for f in missed if not f.timed), durations):
             say(f"what {case} holds at {n}")
             record.held[f"{case} at {n}"] = largest_live_tensors(build(case, n))
 
@@ -53,11 +53,11 @@ def shares(call: Call) -> dict[str, float]:
     return {name: round(own[name] / total, 3) for name in sorted(own, key=own.__getitem__, reverse=True)[:NAMED]}
 
 
-def _chosen(figures: Iterator[Figure], took: Mapping[tuple[str, int], float]) -> Iterator[tuple[str, int]]:
+def _chosen(figures: Iterator[Figure], durations: Mapping[tuple[str, int], float]) -> Iterator[tuple[str, int]]:
     """Yield each case with the largest of its sizes at which a call is short, or with its smallest size."""
     sizes: dict[str, Sequence[int]] = {}
     for figure in figures:
         sizes[figure.case] = sorted({*sizes.get(figure.case, ()), figure.n})
-    for case, found in sizes.items():
-        short = [n for n in found if took.get((case, n), LONGEST) < LONGEST]
-        yield case, (short or found[:1])[-1]
+    for case, lengths in sizes.items():
+        short = [n for n in lengths if durations.get((case, n), LONGEST) < LONGEST]
+        yield case, (short or lengths[:1])[-1]

@@ -106,8 +106,8 @@ def write(record: Record, folder: Path) -> None:
     record.save(folder / "results.json")
     if record.preset == "full":
         (folder / "results.svg").write_text(plot(Table(record)), encoding="utf-8")
-    there = [Record.load(file) for name in PRESETS if (file := folder / name / "results.json").exists()]
-    (folder / "RESULTS.md").write_text(text(record, there), encoding="utf-8")
+    others = [Record.load(file) for name in PRESETS if (file := folder / name / "results.json").exists()]
+    (folder / "RESULTS.md").write_text(text(record, others), encoding="utf-8")
 
 
 def text(record: Record, presets: Sequence[Record] = ()) -> str:
@@ -130,7 +130,7 @@ def text(record: Record, presets: Sequence[Record] = ()) -> str:
     parts = [INTRODUCTION, _pairs("Machine", record.stamp), *_targets(record)]
     for each in presets:
         title = PRESETS[each.preset].splitlines()[0].lstrip("# ")
-        parts += [f"\n### [{title}]({each.preset}/RESULTS.md), {each.stamp.get('date', '')}\n", _judged(each)]
+        parts += [f"\n### [{title}]({each.preset}/RESULTS.md), {each.stamp.get('date', '')}\n", _judgements(each)]
     for mode in MODES:
         parts += [f"\n## Time as a ratio to full attention, {MEASURED[mode]}\n", _times(t, mode)]
     parts += ["\n## Memory as a ratio to full attention\n", _memory(t, COLUMNS)]
@@ -162,12 +162,12 @@ def _pairs(title: str, pairs: dict[str, str], introduction: str = "") -> str:
 
 def _targets(record: Record) -> Iterator[str]:
     yield "\n## Targets\n"
-    yield _judged(record)
+    yield _judgements(record)
     yield _pairs("Operators behind the missed targets of time", _profiles(record), PROFILED)
-    yield _pairs("Tensors behind the missed targets of memory", _held(record), HELD)
+    yield _pairs("Tensors behind the missed targets of memory", _tensors(record), HELD)
 
 
-def _judged(record: Record) -> str:
+def _judgements(record: Record) -> str:
     both = {mode: verdicts(record, mode) for mode in MODES}
     lines = [[a.text, _verdict(a), _verdict(b)] for a, b in zip(*(both[mode] for mode in MODES), strict=True)]
     return _table(("target", *(MEASURED[mode] for mode in MODES)), lines, align="---")
@@ -180,7 +180,7 @@ def _profiles(record: Record) -> dict[str, str]:
     }
 
 
-def _held(record: Record) -> dict[str, str]:
+def _tensors(record: Record) -> dict[str, str]:
     return {
         case: ", ".join(f"{_sides(shape)} ({size / 2**20:.3g} MiB)" for size, shape in tensors)
         for case, tensors in record.held.items()
@@ -198,12 +198,12 @@ def _verdict(verdict: Verdict) -> str:
     missed, worst = [f for f in figures if not f.met], figures[0]
     if not missed:
         return f"**met** in all {len(figures)}; closest {worst.label}: {worst.value:.2f} of {worst.limit:g}"
-    listed = "; ".join(f"{f.label}: {f.value:.2f}{_alone(f)}" for f in missed[:LISTED])
+    listed = "; ".join(f"{f.label}: {f.value:.2f}{_bound_note(f)}" for f in missed[:LISTED])
     rest = f"; and {len(missed) - LISTED} more" if len(missed) > LISTED else ""
     return f"**missed** in {len(missed)} of {len(figures)} (limit {worst.limit:g}): {listed}{rest}"
 
 
-def _alone(figure: Figure) -> str:
+def _bound_note(figure: Figure) -> str:
     return "" if figure.floor is None else f" (its bound: {figure.floor:.2f})"
 
 
@@ -211,7 +211,7 @@ def _times(t: Table, mode: Mode) -> str:
     lines = []
     for label, _ in t.variants:
         slope = exponent(t, label, mode)
-        names = [label, *t.named(label)]
+        names = [label, *t.peers(label)]
         for name in names:
             cells = [_ratio(t.rows.get((label, name, n, mode))) for n in COLUMNS]
             own = name == label
@@ -225,9 +225,9 @@ def _preset_times(t: Table, mode: Mode, *, exponents: bool) -> str:
     lines = []
     for label in (*t.bounds, *(label for label, _ in t.variants)):
         row, slope = t.own(label, first, mode), time_growth(t, label, mode)
-        took = "" if row is None else _short(1e3 * statistics.median(row.seconds))
+        duration = "" if row is None else _short(1e3 * statistics.median(row.seconds))
         cells = [_ratio(t.rows.get((label, label, n, mode))) for n in t.sizes]
-        lines.append([label, took, *cells, *([f"{slope:.2f}" if slope else ""] if exponents else [])])
+        lines.append([label, duration, *cells, *([f"{slope:.2f}" if slope else ""] if exponents else [])])
     head = ("", f"ms at n = {first}", *(f"n = {n}" for n in t.sizes), *(["exponent"] if exponents else []))
     return _table(head, lines)
 
@@ -256,13 +256,13 @@ def _cell(ratio: Spread, samples: int) -> str:
 def _memory(t: Table, columns: Sequence[int]) -> str:
     lines = []
     for label, _ in t.variants:
-        for name in (label, *t.named(label)):
+        for name in (label, *t.peers(label)):
             cells = []
             for n in columns:
                 row, full = t.get(label, name, n, "one thread"), t.full(label, n, "one thread")
-                ratio = None if row is None or full is None else row.held_over(full)
-                held = row.peak / 2**20 if row is not None and row.peak is not None else 0.0
-                cells.append("" if ratio is None else f"{ratio:.3g} ({held:.3g} MiB)")
+                ratio = None if row is None or full is None else row.memory_ratio(full)
+                size = row.peak / 2**20 if row is not None and row.peak is not None else 0.0
+                cells.append("" if ratio is None else f"{ratio:.3g} ({size:.3g} MiB)")
             lines.append([f"**{label}**" if name == label else f"· {name}", *cells])
     return _table(("", *(f"n = {n}" for n in columns)), lines)
 
@@ -270,14 +270,14 @@ def _memory(t: Table, columns: Sequence[int]) -> str:
 def _duels(t: Table, mode: Mode) -> str:
     lines = []
     for label, _ in t.variants:
-        for name in t.named(label):
+        for name in t.peers(label):
             cells = []
             for n in COMPARED:
                 own, peer = t.own(label, n, mode), t.get(label, name, n, mode)
                 if own is None or peer is None:
                     cells += ["", ""]
                     continue
-                ratio = own.held_over(peer)
+                ratio = own.memory_ratio(peer)
                 memory = "" if ratio is None else f"{ratio:.3g}"
                 cells += [_cell(own.over(peer), min(len(own.seconds), len(peer.seconds))), memory]
             lines.append([label, name, *cells])
@@ -306,14 +306,14 @@ def _explicit(t: Table) -> str:
 
 
 def _skipped(rows: Iterable[Row]) -> dict[str, str]:
-    found: dict[str, dict[str, int]] = {}
+    skipped: dict[str, dict[str, int]] = {}
     for row in rows:
         if row.skipped and row.role != "explicit":
             name = row.name if row.role == "variant" else f"{row.name} ({row.label})"
-            first = found.setdefault(name, {})
+            first = skipped.setdefault(name, {})
             first[row.skipped] = min(row.n, first.get(row.skipped, row.n))
     return {
-        name: "; ".join(f"from n = {n}: {reason}" for reason, n in reasons.items()) for name, reasons in found.items()
+        name: "; ".join(f"from n = {n}: {reason}" for reason, n in reasons.items()) for name, reasons in skipped.items()
     }
 
 

@@ -74,7 +74,7 @@ class Row:
         pairs = zip(self.seconds, self.base, other.seconds, other.base, strict=False)
         return spread([(s / b) / (t / c) for s, b, t, c in pairs])
 
-    def held_over(self, other: "Row") -> float | None:
+    def memory_ratio(self, other: "Row") -> float | None:
         """Return the memory ratio to another subject, or None if either cannot be counted."""
         return self.peak / other.peak if self.peak and other.peak else None
 
@@ -119,8 +119,8 @@ class Record:
         cases = {row.label for row in later.rows if row.role != "full"}
         ran = {row.name for row in later.rows if row.role == "peer"}
 
-        def kept(found: Mapping[str, T]) -> dict[str, T]:
-            return {name: each for name, each in found.items() if name.rsplit(" at ", 1)[0] not in cases}
+        def unreplaced(by_case: Mapping[str, T]) -> dict[str, T]:
+            return {name: each for name, each in by_case.items() if name.rsplit(" at ", 1)[0] not in cases}
 
         when = f"{later.stamp['date']}, load {later.stamp['load at start']}"
         return Record(
@@ -129,28 +129,28 @@ class Record:
             missing={name: why for name, why in self.missing.items() if name not in ran} | later.missing,
             rows=[row for row in self.rows if row.label not in cases] + [r for r in later.rows if r.label in cases],
             preset=self.preset,
-            profiles=kept(self.profiles) | later.profiles,
-            held=kept(self.held) | later.held,
+            profiles=unreplaced(self.profiles) | later.profiles,
+            held=unreplaced(self.held) | later.held,
         )
 
     @staticmethod
     def load(path: Path) -> "Record":
         """Read a record that ``save`` wrote."""
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
         blank = {"key": ""}
-        return Record(**{**found, "rows": [Row(**{**blank, **row}) for row in found["rows"]]})
+        return Record(**{**content, "rows": [Row(**{**blank, **row}) for row in content["rows"]]})
 
 
 def stamp(packages: Iterable[str]) -> dict[str, str]:
     """Return machine and versions, including the versions of the given top-level modules if installed."""
     of_module = importlib.metadata.packages_distributions()
-    found = sorted({of_module[p][0] for p in packages if p in of_module})
-    here = machine()
+    installed = sorted({of_module[p][0] for p in packages if p in of_module})
+    this_machine = machine()
     return {
-        **here,
-        "CPU": f"{here['CPU']}, {torch.backends.cpu.get_cpu_capability()}",
+        **this_machine,
+        "CPU": f"{this_machine['CPU']}, {torch.backends.cpu.get_cpu_capability()}",
         "torch": torch.__version__,
-        **{name: importlib.metadata.version(name) for name in found},
+        **{name: importlib.metadata.version(name) for name in installed},
     }
 
 

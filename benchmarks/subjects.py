@@ -95,12 +95,12 @@ def full(causal: bool, *, backward: bool = False) -> Subject:
 
 def subjects(cases: Sequence[Case], absent: Mapping[str, str]) -> list[Subject]:
     """Return the variants, each followed by its bound, its available peers, and its explicit matrix."""
-    found = []
+    selected = []
     for case in cases:
         names = [name for name in case.peers if name not in absent]
         bound = [_bound(case)] if case.bound else []
-        found += [variant_of(case), *bound, *(_peer(case, name) for name in names), _explicit(case)]
-    return found
+        selected += [variant_of(case), *bound, *(_peer(case, name) for name in names), _explicit(case)]
+    return selected
 
 
 def variant_of(case: Case, *, backward: bool = False) -> Subject:
@@ -140,13 +140,13 @@ def _explicit(case: Case) -> Subject:
     return Subject(case.label, case.key, "explicit", "explicit", case.causal, build, most=EXPLICIT_TOKENS)
 
 
-def _expected(found: Mapping[int, float], n: int, *, steepest: float) -> float:
+def _expected(seconds: Mapping[int, float], n: int, *, steepest: float) -> float:
     """Extrapolate to n from the last two sizes, with a factor between 2 and ``steepest`` per doubling."""
-    if not found:
+    if not seconds:
         return 0.0
-    sizes = sorted(found)
+    sizes = sorted(seconds)
     last, growth = sizes[-1], steepest
     if len(sizes) > 1:
         before = sizes[-2]
-        growth = min(max((found[last] / found[before]) ** (1 / math.log2(last / before)), 2.0), steepest)
-    return found[last] * growth ** math.log2(n / last)
+        growth = min(max((seconds[last] / seconds[before]) ** (1 / math.log2(last / before)), 2.0), steepest)
+    return seconds[last] * growth ** math.log2(n / last)

@@ -80,7 +80,7 @@ class Table:
         name = self.bounds.get(label)
         return None if name is None else self.get(label, name, n, mode)
 
-    def named(self, label: str) -> list[str]:
+    def peers(self, label: str) -> list[str]:
         """Return the names of a case's peers, in order."""
         return list(dict.fromkeys(r.name for r in self.rows.values() if r.label == label and r.role == "peer"))
 
@@ -89,15 +89,15 @@ class Table:
         name = "full attention, causal" if label in self.causal else "full attention"
         return self.get(name, name, n, mode)
 
-    def main(self, wanted: Callable[[Variant], bool]) -> list[str]:
+    def main(self, condition: Callable[[Variant], bool]) -> list[str]:
         """Return the labels of the cases outside ``MORE`` whose variants satisfy a condition."""
-        return [label for label, key in self.variants if label not in self.others and wanted(variant(key))]
+        return [label for label, key in self.variants if label not in self.others and condition(variant(key))]
 
 
 def verdicts(record: Record, mode: Mode) -> list[Verdict]:
     """Return all targets of the record's preset in one mode; targets for memory do not depend on the mode."""
-    found = TARGETS[record.preset](Table(record), mode)
-    return [Verdict(text, tuple(figures)) for text, figures in found.items()]
+    targets = TARGETS[record.preset](Table(record), mode)
+    return [Verdict(text, tuple(figures)) for text, figures in targets.items()]
 
 
 def _full(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
@@ -111,8 +111,10 @@ def _full(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
         "Fixed patterns: faster than full attention at n = 1024": _time(t, pattern, mode, [1024], 1.0),
         "Fixed patterns: at most half its time at n = 2048": _time(t, pattern, mode, [2048], 0.5),
         "Fixed patterns: at most a fifth of its time at n = 8192": _time(t, pattern, mode, [8192], 0.2),
-        "Fixed patterns: less memory than the explicit matrix from n = 512": _held(t, pattern, True, 1.0),
-        "Fixed patterns: at most 1.25 times the fused kernel's memory from n = 512": _held(t, pattern, False, 1.25),
+        "Fixed patterns: less memory than the explicit matrix from n = 512": _memory_figures(t, pattern, True, 1.0),
+        "Fixed patterns: at most 1.25 times the fused kernel's memory from n = 512": _memory_figures(
+            t, pattern, False, 1.25
+        ),
         "Kernel and low-rank: faster than full attention from n = 512": _time(t, cheap, mode, from_512, 1.0),
         "Each: as fast as every peer at n = 2048 and 8192": _against(t, everything, mode, _faster),
         "Each: at most 0.9 of every peer's time at n = 2048 and 8192": _against(t, everything, mode, _faster, 0.9),
@@ -120,12 +122,12 @@ def _full(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
         "topk: at most 1.8 times full attention at n = 8192": _time(t, ["topk 32"], mode, [8192], 1.8),
         "performer 256: at most 0.7 of full attention at n = 1024": _time(t, ["performer 256"], mode, [1024], 0.7),
         "taylor2: at most 0.75 of full attention at n = 4096": _time(t, ["taylor2"], mode, [4096], 0.75),
-        "Each: no more memory than every peer at n = 2048 and 8192": _against(t, everything, mode, Row.held_over),
+        "Each: no more memory than every peer at n = 2048 and 8192": _against(t, everything, mode, Row.memory_ratio),
         "Kernel: at most twice their output's memory at n = 2048": _over_output(t, kernel, 2048, 2.0),
         "additive: at most 1.3 times its bound": _over_bound(t, ["additive"], mode, from_512, 1.3),
         "taylor2: at most half its peers' time": _against(t, ["taylor2"], mode, _faster, 0.5),
-        "taylor2: at most a tenth of its peers' memory": _against(t, ["taylor2"], mode, Row.held_over, 0.1),
-        "Quadratic variants: at most twice the fused kernel's memory": _held(t, quadratic, False, 2.0),
+        "taylor2: at most a tenth of its peers' memory": _against(t, ["taylor2"], mode, Row.memory_ratio, 0.1),
+        "Quadratic variants: at most twice the fused kernel's memory": _memory_figures(t, quadratic, False, 2.0),
         "Linear variants: time exponent from n = 2048 to 16384": _exponents(t, t.main(linear), mode, 1.15),
         "sparse at r = √n: time exponent from n = 2048 to 16384": _exponents(t, ["sparse √n/√n"], mode, 1.6),
     }
@@ -133,8 +135,8 @@ def _full(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
 
 def _long(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
     return {
-        "Linear variants: time exponent from n = 8192 on": _grown(t, time_growth, mode, 1.05),
-        "Linear variants: memory exponent from n = 8192 on": _grown(t, memory_growth, mode, 1.05),
+        "Linear variants: time exponent from n = 8192 on": _growth_figures(t, time_growth, mode, 1.05),
+        "Linear variants: memory exponent from n = 8192 on": _growth_figures(t, memory_growth, mode, 1.05),
     }
 
 
@@ -163,7 +165,9 @@ def _backward(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
             t, pattern, mode, [2048], 0.5
         ),
         "Kernel and low-rank, backward: faster than full attention's at n = 2048": _time(t, cheap, mode, [2048], 1.0),
-        "Each, forward and backward: at most 3 times full attention's memory": _held(t, everything, False, 3.0),
+        "Each, forward and backward: at most 3 times full attention's memory": _memory_figures(
+            t, everything, False, 3.0
+        ),
     }
 
 
@@ -187,17 +191,19 @@ def memory_growth(t: Table, label: str, mode: Mode) -> float | None:
 
 
 def _long_rows(t: Table, label: str, mode: Mode) -> dict[int, Row]:
-    found = {n: t.own(label, n, mode) for n in t.sizes if n >= LONG[0]}
-    return {n: row for n, row in found.items() if row is not None}
+    rows = {n: t.own(label, n, mode) for n in t.sizes if n >= LONG[0]}
+    return {n: row for n, row in rows.items() if row is not None}
 
 
-def _slope(found: Mapping[int, float]) -> float | None:
-    if not found or min(found) > LONG[0] or max(found) < LONG[1]:
+def _slope(values: Mapping[int, float]) -> float | None:
+    if not values or min(values) > LONG[0] or max(values) < LONG[1]:
         return None
-    return statistics.linear_regression([math.log(n) for n in found], [math.log(x) for x in found.values()]).slope
+    return statistics.linear_regression([math.log(n) for n in values], [math.log(x) for x in values.values()]).slope
 
 
-def _grown(t: Table, growth: Callable[[Table, str, Mode], float | None], mode: Mode, limit: float) -> Iterator[Figure]:
+def _growth_figures(
+    t: Table, growth: Callable[[Table, str, Mode], float | None], mode: Mode, limit: float
+) -> Iterator[Figure]:
     timed = growth is time_growth
     floor = time_growth(t, READING, mode) if timed else None
     for label, _ in t.variants:
@@ -233,12 +239,12 @@ def _over_bound(t: Table, labels: Iterable[str], mode: Mode, sizes: Iterable[int
                 yield Figure(f"{label} at {n}", label, n, row.over(floor).median, limit)
 
 
-def _held(t: Table, labels: Iterable[str], explicit: bool, limit: float) -> Iterator[Figure]:
+def _memory_figures(t: Table, labels: Iterable[str], explicit: bool, limit: float) -> Iterator[Figure]:
     for n in (n for n in t.sizes if n >= 512):
         for label in labels:
             own = t.own(label, n, "one thread")
             other = t.get(label, "explicit", n, "one thread") if explicit else t.full(label, n, "one thread")
-            value = None if own is None or other is None else own.held_over(other)
+            value = None if own is None or other is None else own.memory_ratio(other)
             if value is not None:
                 yield Figure(f"{label} at {n}", label, n, value, limit, timed=False)
 
@@ -259,7 +265,7 @@ def _against(
     t: Table, labels: Iterable[str], mode: Mode, compare: Callable[[Row, Row], float | None], limit: float = 1.0
 ) -> Iterator[Figure]:
     for label in labels:
-        for name in t.named(label):
+        for name in t.peers(label):
             for n in COMPARED:
                 own, peer = t.own(label, n, mode), t.get(label, name, n, mode)
                 value = None if own is None or peer is None else compare(own, peer)

@@ -60,13 +60,13 @@ async def watch(roots: Iterable[int], seconds: float, scenario: str) -> Profile:
             f"--rate={RATE}",
             f"--duration={max(1, round(seconds))}",
         ]
-        lookers = [
+        samplers = [
             await asyncio.create_subprocess_exec(
                 tool, "record", *options, f"--pid={pid}", f"--output={file}", stdout=-3, stderr=-3
             )
             for pid, file in zip(pythons, files, strict=True)
         ]
-        await asyncio.gather(*(looker.wait() for looker in lookers))
+        await asyncio.gather(*(sampler.wait() for sampler in samplers))
         stacks: Counter[str] = Counter()
         for file in files:
             if not file.exists():
@@ -103,8 +103,8 @@ def summary(stacks: Mapping[str, int], scenario: str, seconds: float) -> Profile
 
 def _part(frames: list[str]) -> str:
     for frame in reversed(frames):
-        for part, looks in PARTS.items():
-            if re.search(looks, frame):
+        for part, pattern in PARTS.items():
+            if re.search(pattern, frame):
                 return part
     return "the rest of Python"
 

@@ -74,7 +74,7 @@ def text(record: Record) -> str:
     ]
     if results:
         parts += ["\nNow:\n", _waiting(results), *_errors(results)]
-        parts += ["\n## Memory and CPU time\n", _taken(results), "\n" + _processes(results)]
+        parts += ["\n## Memory and CPU time\n", _resources(results), "\n" + _processes(results)]
     parts += [line for result in results if result.over_time for line in _soak(result)]
     if record.costs:
         parts += ["\n## Cost of a move\n", _costs(record)]
@@ -114,9 +114,9 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def label(result: Result) -> str:
     """Return the name of a scenario."""
-    who = f"{result.visitors} visitors" + (f" + {result.sweepers} sweepers" if result.sweepers else "")
-    who += "" if result.share == 1 else f", {result.share:.0%} of the cores"
-    return f"{result.name}: {who}" if result.name in SCENARIOS and not result.name[0].isdigit() else who
+    visitors = f"{result.visitors} visitors" + (f" + {result.sweepers} sweepers" if result.sweepers else "")
+    visitors += "" if result.share == 1 else f", {result.share:.0%} of the cores"
+    return f"{result.name}: {visitors}" if result.name in SCENARIOS and not result.name[0].isdigit() else visitors
 
 
 def seconds(value: float) -> str:
@@ -126,12 +126,12 @@ def seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 0.995 else f"{value:.2g}"
 
 
-def summary(waited: Waits) -> str:
+def summary(waits: Waits) -> str:
     """Return the text of a table cell: the p50, p95 and longest wait, and the number of overdue answers."""
-    if not waited.count:
+    if not waits.count:
         return "none"
-    overdue = f" ({waited.overdue} overdue)" if waited.overdue else ""
-    return f"{seconds(waited.p50)} / {seconds(waited.p95)} / {seconds(waited.longest)} s{overdue}"
+    overdue = f" ({waits.overdue} overdue)" if waits.overdue else ""
+    return f"{seconds(waits.p50)} / {seconds(waits.p95)} / {seconds(waits.longest)} s{overdue}"
 
 
 def _waiting(results: Sequence[Result]) -> str:
@@ -139,7 +139,7 @@ def _waiting(results: Sequence[Result]) -> str:
     lines = [
         [
             label(r),
-            *(summary(waited) for waited in (r.knob, r.opening, r.first, r.change)),
+            *(summary(kind_waits) for kind_waits in (r.knob, r.opening, r.first, r.change)),
             str(r.knob.count + r.change.count),
             f"{sum(r.finished)} ({summary(r.sweep)})" if r.sweepers else "",
             str(sum(r.errors.values())),
@@ -154,15 +154,15 @@ def _errors(results: Sequence[Result]) -> list[str]:
     for result in results:
         lines += [f"- {label(result)}: {count} times {error}" for error, count in sorted(result.errors.items())]
         if result.reconnected:
-            again = f"{result.reconnected} connections were reopened, {result.lost} of them without their session"
-            lines.append(f"- {label(result)}: {again}.")
+            reopened = f"{result.reconnected} connections were reopened, {result.lost} of them without their session"
+            lines.append(f"- {label(result)}: {reopened}.")
         if result.sweepers and not all(result.finished):
             lines.append(f"- {label(result)}: {result.finished.count(0)} sweepers finished no sweep.")
         lines += [f"- {label(result)}: {note}" for note in result.notes]
     return ["", *lines] if lines else []
 
 
-def _taken(results: Sequence[Result]) -> str:
+def _resources(results: Sequence[Result]) -> str:
     head = ("", "memory at most", "server CPU", "visitors' CPU", "received", "health check, p50 / p95 / longest")
     lines = [
         [
@@ -190,17 +190,17 @@ def _processes(results: Sequence[Result]) -> str:
 def _soak(result: Result) -> list[str]:
     if result.name != "soak":
         return []
-    kept = [look for look in result.over_time if look[0] >= WARMING * result.seconds]
-    fifth = max(1, len(kept) // 5)
-    (before, after), (opened, left) = (
-        [statistics.median(look[i] for look in part) for part in (kept[:fifth], kept[-fifth:])] for i in (1, 2)
+    warm = [sample for sample in result.over_time if sample[0] >= WARMING * result.seconds]
+    size = max(1, len(warm) // 5)
+    (before, after), (files_before, files_after) = (
+        [statistics.median(sample[i] for sample in part) for part in (warm[:size], warm[-size:])] for i in (1, 2)
     )
     growth = after / before - 1
     verdict = "flat" if abs(growth) <= FLAT else "not flat"
     return [
         f"\nOver {result.seconds / 60:.0f} minutes of half load, the first quarter left out, memory goes from "
         f"{before / 2**20:.0f} to {after / 2**20:.0f} MiB ({growth:+.1%}: {verdict}) and open file descriptors from "
-        f"{opened:.0f} to {left:.0f}."
+        f"{files_before:.0f} to {files_after:.0f}."
     ]
 
 

@@ -77,16 +77,16 @@ def scenario(name: str, seconds: float | None = None) -> Scenario:
     Raises:
         RefusedError: if the name is unknown, or the load exceeds the limits.
     """
-    found = SCENARIOS.get(name)
-    if found is None:
+    chosen = SCENARIOS.get(name)
+    if chosen is None:
         visitors, _, sweepers = name.partition("+")
         try:
-            found = Scenario(int(visitors), int(sweepers or 0))
+            chosen = Scenario(int(visitors), int(sweepers or 0))
         except ValueError as error:
             if isinstance(error, RefusedError):
                 raise
             raise RefusedError(f"There is no scenario {name}: take one of {', '.join(SCENARIOS)}, or 30+2.") from None
-    return found if seconds is None else replace(found, seconds=seconds)
+    return chosen if seconds is None else replace(chosen, seconds=seconds)
 
 
 async def run(
@@ -116,8 +116,8 @@ async def run(
     log, watch, roots = Log(), Watch(roots), list(roots)
     tabs: list[Tab] = []
     pages = [*pages_of(chosen.visitors), *["entropy"] * chosen.sweepers]
-    alone, paces = min(pace() for _ in range(PACES)), [pace()]
-    began, spent = time.monotonic(), time.process_time()
+    idle_pace, paces = min(pace() for _ in range(PACES)), [pace()]
+    start, cpu_start = time.monotonic(), time.process_time()
 
     async def visit(i: int, page: str) -> None:
         rng = random.Random(f"{seed} {i}")
@@ -125,7 +125,7 @@ async def run(
         tab = Tab(servers[i % len(servers)], page, assets=assets)
         tabs.append(tab)
         visitor, sweeper = Visitor(tab, log, rng, chosen.thinking), i - chosen.visitors
-        await (visitor.look(page) if sweeper < 0 else visitor.sweep(sweeper))
+        await (visitor.browse(page) if sweeper < 0 else visitor.sweep(sweeper))
 
     async def drop() -> None:
         await asyncio.sleep(chosen.seconds / 2)
@@ -139,37 +139,40 @@ async def run(
 
     checks: list[float] = []
     if roots:
-        watch.look()
-    beside = [_look(watch, max(2.0, chosen.seconds / 200)) if roots else None, _check(servers[0], checks, log)]
-    beside += [drop() if chosen.dropped else None, follow(), _pace(paces)]
-    tasks = [asyncio.create_task(work) for work in (*beside, *(visit(*each) for each in enumerate(pages))) if work]
+        watch.measure()
+    helpers = [
+        _measure_repeatedly(watch, max(2.0, chosen.seconds / 200)) if roots else None,
+        _check(servers[0], checks, log),
+    ]
+    helpers += [drop() if chosen.dropped else None, follow(), _pace(paces)]
+    tasks = [asyncio.create_task(work) for work in (*helpers, *(visit(*each) for each in enumerate(pages))) if work]
     await asyncio.wait(tasks, timeout=chosen.seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
         task.cancel()
     ended = await asyncio.gather(*tasks, return_exceptions=True)
-    client = time.process_time() - spent
+    client = time.process_time() - cpu_start
     if roots:
-        await asyncio.to_thread(watch.look)
+        await asyncio.to_thread(watch.measure)
     await asyncio.gather(*(tab.close() for tab in tabs))
     for failure in ended:
         if isinstance(failure, Exception):
             raise failure
 
-    def of(*kinds: str) -> tuple[list[float], int]:
-        found = [wait for wait in log.waits if wait.kind in kinds]
-        return [wait.seconds for wait in found], sum(not wait.came for wait in found)
+    def waits_of(*kinds: str) -> tuple[list[float], int]:
+        selected = [wait for wait in log.waits if wait.kind in kinds]
+        return [wait.seconds for wait in selected], sum(not wait.came for wait in selected)
 
     return Result(
         name=name,
         visitors=chosen.visitors,
         sweepers=chosen.sweepers,
-        seconds=round(time.monotonic() - began, 1),
-        stamp={**stamp, "a loop before, under load": f"{alone:.2f} ms, {statistics.median(paces):.2f} ms"},
-        knob=waits(*of("knob")),
-        opening=waits(*of("first", "change")),
-        first=waits(*of("first")),
-        change=waits(*of("change")),
-        sweep=waits(*of("sweep")),
+        seconds=round(time.monotonic() - start, 1),
+        stamp={**stamp, "a loop before, under load": f"{idle_pace:.2f} ms, {statistics.median(paces):.2f} ms"},
+        knob=waits(*waits_of("knob")),
+        opening=waits(*waits_of("first", "change")),
+        first=waits(*waits_of("first")),
+        change=waits(*waits_of("change")),
+        sweep=waits(*waits_of("sweep")),
         finished=[log.finished[i] for i in range(chosen.sweepers)],
         errors=dict(log.errors),
         reconnected=log.reconnected,
@@ -183,31 +186,31 @@ async def run(
     )
 
 
-async def _look(watch: Watch, every: float) -> None:
+async def _measure_repeatedly(watch: Watch, every: float) -> None:
     while True:
         await asyncio.sleep(every)
         # In a thread, because this takes a while: the kernel walks a gigabyte of memory pages.
-        await asyncio.to_thread(watch.look)
+        await asyncio.to_thread(watch.measure)
 
 
-async def _pace(found: list[float]) -> None:
+async def _pace(paces: list[float]) -> None:
     while True:
         await asyncio.sleep(1.0)
-        found.append(pace())
+        paces.append(pace())
 
 
-async def _check(server: str, found: list[float], log: Log) -> None:
+async def _check(server: str, checks: list[float], log: Log) -> None:
     """Request the server's health check every second, and store the waits."""
     async with httpx2.AsyncClient(timeout=SLOW_CHECK, trust_env=False, verify=False) as client:
         while True:
-            began = time.monotonic()
+            start = time.monotonic()
             try:
                 (await client.get(f"{server}/_stcore/health")).raise_for_status()
             except (httpx2.HTTPError, OSError) as error:
                 log.errors[f"the health check fails: {type(error).__name__}"] += 1
             finally:  # also when the run ends: a request that still has no answer counts with its wait so far
-                found.append(time.monotonic() - began)
-            await asyncio.sleep(max(0.0, 1.0 - found[-1]))
+                checks.append(time.monotonic() - start)
+            await asyncio.sleep(max(0.0, 1.0 - checks[-1]))
 
 
 async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int = 0) -> AsyncIterator[Cost]:
@@ -223,47 +226,49 @@ async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int 
         LostError: if the server closes the connection, or a page shows an exception.
     """
     for page in COSTED:
-        await _opened(server, page)  # fills the server's caches, so that the costs below do not include that work
-        openings = [await _spent(roots, _opened(server, page)) for _ in range(OPENINGS)]
+        await _open_page(server, page)  # fills the server's caches, so that the costs below do not include that work
+        openings = [await _cpu_seconds(roots, _open_page(server, page)) for _ in range(OPENINGS)]
         first, second = (Tab(server, page) for _ in range(2))
-        new, again = [await _moved(tab, random.Random(f"{seed} {page}"), moves, roots) for tab in (first, second)]
+        new, again = [
+            await _costs_of_moves(tab, random.Random(f"{seed} {page}"), moves, roots) for tab in (first, second)
+        ]
         if errors := first.screen.errors + second.screen.errors:
             raise LostError("; ".join(errors))
-        made = max(1, len(new))
+        count = max(1, len(new))
         yield Cost(
             page,
             len(new),
-            *(round(sum(each[0] for each in found) / made, 4) for found in (new, again)),
+            *(round(sum(each[0] for each in costs) / count, 4) for costs in (new, again)),
             round(statistics.median(each[0] for each in new), 4) if new else 0.0,
-            round(sum(each[1] for each in new) / made, 4),
+            round(sum(each[1] for each in new) / count, 4),
             round(statistics.median(each[0] for each in openings), 4),
-            *(round(each / made, 1) for each in (first.bytes, first.wire, first.messages)),
+            *(round(each / count, 1) for each in (first.bytes, first.wire, first.messages)),
         )
 
 
-async def _moved(tab: Tab, rng: random.Random, moves: int, roots: Sequence[int]) -> list[tuple[float, float]]:
-    """Open a page, make moves on it, and return the cost of each as in ``_spent``. The tab counts only the moves."""
+async def _costs_of_moves(tab: Tab, rng: random.Random, moves: int, roots: Sequence[int]) -> list[tuple[float, float]]:
+    """Open a page, make moves on it, and return the CPU seconds of each. The tab counts only the moves."""
     await tab.open()
     await asyncio.sleep(REST)
     tab.bytes = tab.wire = tab.messages = 0
-    found = []
-    while len(found) < moves and tab.screen.knobs():
-        found.append(await _spent(roots, tab.move(rng)))
+    costs = []
+    while len(costs) < moves and tab.screen.knobs():
+        costs.append(await _cpu_seconds(roots, tab.move(rng)))
     await tab.close()
-    return found
+    return costs
 
 
-async def _spent(roots: Sequence[int], work: Awaitable[object]) -> tuple[float, float]:
+async def _cpu_seconds(roots: Sequence[int], work: Awaitable[object]) -> tuple[float, float]:
     """Return the CPU seconds of a server during a request: the total, and those of its worker processes."""
     before = clocks(roots)
     await work
     await asyncio.sleep(REST)
     after = clocks(roots)
-    spent = {pid: now - before.get(pid, 0.0) for pid, now in after.items()}
-    return sum(spent.values()), sum(spent[pid] for pid in after if has_idle_priority(pid))
+    used = {pid: now - before.get(pid, 0.0) for pid, now in after.items()}
+    return sum(used.values()), sum(used[pid] for pid in after if has_idle_priority(pid))
 
 
-async def _opened(server: str, page: str) -> None:
+async def _open_page(server: str, page: str) -> None:
     tab = Tab(server, page)
     await tab.open()
     await tab.settle()

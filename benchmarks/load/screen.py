@@ -119,9 +119,11 @@ class Widget(NamedTuple):
         if self.kind in CHOICES:
             return _other(self.options, value, rng)
         if self.kind == "number_input":
-            near = [(value or 0) + step for step in (proto.step, -proto.step)]
-            kept = [v for v in near if not (proto.has_min and v < proto.min) and not (proto.has_max and v > proto.max)]
-            return _other(kept, value, rng)
+            neighbours = [(value or 0) + step for step in (proto.step, -proto.step)]
+            allowed = [
+                v for v in neighbours if not (proto.has_min and v < proto.min) and not (proto.has_max and v > proto.max)
+            ]
+            return _other(allowed, value, rng)
         if self.kind == "slider":
             if proto.type == Slider.SELECT_SLIDER:
                 stops: Sequence[Any] = self.options
@@ -236,9 +238,9 @@ class Screen:
         elif kind == "navigation":
             self.page = message.navigation.page_script_hash
             self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
-            here = next(page for page in message.navigation.app_pages if page.page_script_hash == self.page)
+            current = next(page for page in message.navigation.app_pages if page.page_script_hash == self.page)
             origin = urlsplit(self.url)
-            self.url = f"{origin.scheme}://{origin.netloc}/{'' if here.is_default else here.url_pathname}"
+            self.url = f"{origin.scheme}://{origin.netloc}/{'' if current.is_default else current.url_pathname}"
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
         elif kind == "auto_rerun":
@@ -254,10 +256,10 @@ class Screen:
 
     def _draw(self, message: ForwardMsg) -> None:
         delta = message.delta
-        what = delta.WhichOneof("type")
-        if what == "new_transient":  # a spinner, which is drawn over the existing content and does not replace it
+        kind = delta.WhichOneof("type")
+        if kind == "new_transient":  # a spinner, which is drawn over the existing content and does not replace it
             return
-        widget = _widget(delta.new_element if what == "new_element" else delta.add_block)
+        widget = _widget(delta.new_element if kind == "new_element" else delta.add_block)
         if widget and widget.kind == "exception":
             self.errors.append(f"{widget.proto.type}: {widget.proto.message}"[:300])
         if message.metadata.cacheable:
@@ -358,9 +360,9 @@ class Screen:
             widget = self.nodes[path].widget
             if self._opens(widget):
                 return self.change(path)
-            moved = widget.random_value(self.values[widget.id][1], rng)
-            if moved is not None:
-                return self.change(path, (widget.field, moved))
+            new_value = widget.random_value(self.values[widget.id][1], rng)
+            if new_value is not None:
+                return self.change(path, (widget.field, new_value))
         return None
 
     def change(self, path: Path, value: tuple[str, Any] | None = None) -> tuple[BackMsg, str]:
@@ -377,8 +379,8 @@ class Screen:
             self._sent.add(script.widget.id)
         elif value is not None:
             self.values[widget.id] = value
-            opened = set(self._popovers(path))
-            self._send(each for each in self.nodes if opened.intersection(self._popovers(each)) or each == path)
+            popovers = set(self._popovers(path))
+            self._send(each for each in self.nodes if popovers.intersection(self._popovers(each)) or each == path)
         request = self.rerun(fragment)
         if widget.kind == "button":
             request.rerun_script.widget_states.widgets.add(id=widget.id, trigger_value=True)
@@ -405,8 +407,8 @@ class Screen:
         """
         self.query = query
         self.timers.clear()
-        kept = {node.widget.id for node in self.nodes.values() if node.widget and node.script == self._main}
-        request = self._request(kept & self._sent)
+        own = {node.widget.id for node in self.nodes.values() if node.widget and node.script == self._main}
+        request = self._request(own & self._sent)
         request.page_script_hash = self.pages[path]
         return BackMsg(rerun_script=request)
 

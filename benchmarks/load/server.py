@@ -46,14 +46,14 @@ def started(command: str, address: str, log: Path) -> Iterator[int]:
     if healthy(address):
         raise RefusedError(f"Something answers at {address} already: stop it, or measure it with --url.")
     words = shlex.split(command.format(port=address.rpartition(":")[2]))
-    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {"ATTENTION_LAB_PROFILE": "hosted", **os.environ, "PATH": beside}
-    with log.open("w") as said:
-        process = subprocess.Popen(words, stdout=said, stderr=said, env=environment, start_new_session=True)
+    search_path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {"ATTENTION_LAB_PROFILE": "hosted", **os.environ, "PATH": search_path}
+    with log.open("w") as output:
+        process = subprocess.Popen(words, stdout=output, stderr=output, env=environment, start_new_session=True)
     try:
-        until = time.monotonic() + WARM
+        deadline = time.monotonic() + WARM
         while not healthy(address):
-            if process.poll() is not None or time.monotonic() > until:
+            if process.poll() is not None or time.monotonic() > deadline:
                 raise RefusedError(f"The server does not come up: see {log}.")
             time.sleep(0.2)
         yield process.pid
@@ -114,12 +114,12 @@ def descendants(roots: Iterable[int]) -> list[int]:
     for each in Path("/proc").iterdir():
         if each.name.isdecimal() and (fields := _stat(int(each.name))):
             children[int(fields[1])].append(int(each.name))
-    found, waiting = [], [pid for pid in roots if _stat(pid)]
+    running, waiting = [], [pid for pid in roots if _stat(pid)]
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        running.append(pid)
         waiting += children[pid]
-    return found
+    return running
 
 
 def _stat(pid: int) -> list[str]:
@@ -131,12 +131,12 @@ def _stat(pid: int) -> list[str]:
 
 def clocks(roots: Iterable[int]) -> dict[int, float]:
     """Return the CPU seconds of running processes and their descendants, by process id, to the nanosecond."""
-    found = {}
+    seconds = {}
     for pid in descendants(roots):
         with suppress(OSError):
             # The id of a process's CPU clock on Linux, as clock_getcpuclockid(3) returns it.
-            found[pid] = time.clock_gettime(~pid << 3 | 2)
-    return found
+            seconds[pid] = time.clock_gettime(~pid << 3 | 2)
+    return seconds
 
 
 def has_idle_priority(pid: int) -> bool:
@@ -162,37 +162,37 @@ class Watch:
         self._most: dict[str, tuple[int, int]] = {}
         self.over_time: list[tuple[float, int, int]] = []
 
-    def look(self) -> None:
+    def measure(self) -> None:
         """Measure all processes once."""
         total, files = 0, 0
-        held: dict[str, list[int]] = defaultdict(list)
+        memory: dict[str, list[int]] = defaultdict(list)
         for pid in descendants(self._roots):
             with suppress(OSError):
                 name = self._names.setdefault(pid, _name(pid))
                 pss = _pss(pid)
                 files += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - only their number
-                spent = _own(pid)
+                cpu = _own_cpu_seconds(pid)
                 # CPU time from before the first measurement is not caused by visitors, so it is subtracted later. A
                 # process that appears in a later measurement started during the run, and all its time counts.
-                self._first.setdefault(pid, 0.0 if self.over_time else spent)
-                self._last[pid] = spent
-                held[name].append(pss)
+                self._first.setdefault(pid, 0.0 if self.over_time else cpu)
+                self._last[pid] = cpu
+                memory[name].append(pss)
                 total += pss
-        for name, each in held.items():
+        for name, sizes in memory.items():
             count, most = self._most.get(name, (0, 0))
-            self._most[name] = max(count, len(each)), max(most, sum(each))
+            self._most[name] = max(count, len(sizes)), max(most, sum(sizes))
         self.over_time.append((round(time.monotonic() - self._began, 1), total, files))
 
     def processes(self) -> list[Process]:
         """Return the processes by name, those with the most CPU time first."""
-        spent: dict[str, float] = defaultdict(float)
+        cpu: dict[str, float] = defaultdict(float)
         for pid, name in self._names.items():
-            spent[name] += self._last.get(pid, 0.0) - self._first.get(pid, 0.0)
-        found = [Process(name, count, round(spent[name], 2), most) for name, (count, most) in self._most.items()]
-        return sorted(found, key=lambda each: -each.cpu)
+            cpu[name] += self._last.get(pid, 0.0) - self._first.get(pid, 0.0)
+        rows = [Process(name, count, round(cpu[name], 2), most) for name, (count, most) in self._most.items()]
+        return sorted(rows, key=lambda each: -each.cpu)
 
 
-def _own(pid: int) -> float:
+def _own_cpu_seconds(pid: int) -> float:
     return sum(map(int, _stat(pid)[11:13])) / TICKS
 
 

@@ -175,7 +175,7 @@ class Tab:
             page.raise_for_status()
             further = [f"{self.server}/_stcore/{each}" for each in ("health", "host-config")]
             if self._assets:
-                further += [urljoin(f"{self.server}/", found) for found in ASSET.findall(page.text)]
+                further += [urljoin(f"{self.server}/", path) for path in ASSET.findall(page.text)]
             for answer in await asyncio.gather(*map(client.get, further)):
                 answer.raise_for_status()
             self._cookies = dict(client.cookies)

@@ -66,23 +66,23 @@ class Visitor:
         Returns:
             Whether the answer came.
         """
-        began, came = time.monotonic(), False
+        start, answered = time.monotonic(), False
         try:
             async with asyncio.timeout(PATIENCE.get(kind, IMPATIENT)):
                 try:
                     await ask()
                 except LostError as lost:
-                    await self._return(lost)
-            came = True
+                    await self._restore(lost)
+            answered = True
         except TimeoutError:
             self._log.errors[f"no answer within {PATIENCE.get(kind, IMPATIENT):.0f} s ({kind})"] += 1
         finally:  # also when the run ends and cancels the visitor's task, so that the wait so far is recorded
-            self._log.waits.append(Wait(kind, time.monotonic() - began, came))
+            self._log.waits.append(Wait(kind, time.monotonic() - start, answered))
             self._log.errors.update(self.tab.screen.errors)
             self.tab.screen.errors.clear()
-        return came
+        return answered
 
-    async def _return(self, lost: LostError) -> None:
+    async def _restore(self, lost: LostError) -> None:
         known = bool(self.tab.screen.session)
         while True:
             if not self.tab.dropped:
@@ -90,8 +90,8 @@ class Visitor:
             try:
                 await asyncio.sleep(AGAIN)
                 await (self.tab.reconnect() if known else self.tab.open())
-            except LostError as again:
-                lost = again
+            except LostError as error:
+                lost = error
             else:
                 self._log.reconnected += 1
                 return
@@ -101,12 +101,12 @@ class Visitor:
         seconds = self._rng.uniform(*self._thinking)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.tab.gone.wait(), seconds)
-            await self.ask("reconnection", self._find_out)
+            await self.ask("reconnection", self._report_loss)
 
-    async def _find_out(self) -> None:
+    async def _report_loss(self) -> None:
         raise LostError("the connection was lost before anything was asked")
 
-    async def look(self, page: str) -> None:
+    async def browse(self, page: str) -> None:
         """Open a page, then change settings on it or go to other pages, without end."""
         await self.ask("first", self.tab.open)
         while True:
@@ -127,7 +127,7 @@ class Visitor:
 
         return await self.ask(kind, go)
 
-    async def sweep(self, me: int) -> None:
+    async def sweep(self, index: int) -> None:
         """Start one long run after another, each for another layer and head, without end."""
         places = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
         self._rng.shuffle(places)
@@ -136,10 +136,10 @@ class Visitor:
         while True:
             layer, head = places[turn // len(SWEPT) % len(places)]
             page = SWEPT[turn % len(SWEPT)]
-            came = await self.change(page, f"layer={layer}&head={head}", kind="sweep")
-            self._log.finished[me] += came
+            answered = await self.change(page, f"layer={layer}&head={head}", kind="sweep")
+            self._log.finished[index] += answered
             turn += 1
-            await asyncio.sleep(0.1 if came else 1.0)
+            await asyncio.sleep(0.1 if answered else 1.0)
 
 
 def pages_of(count: int) -> list[str]:

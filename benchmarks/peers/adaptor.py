@@ -73,9 +73,9 @@ class Peer:
         q, k, v = torch.randn(shape, generator=torch.Generator().manual_seed(1))
         settings = {**case.settings_at(self.check_tokens), **self.check_settings}
         call, expected = self.build(q, k, v, settings)
-        found = by_head(call(), like=v)
-        wanted = case.attention(settings).attend(q, k, v, causal=case.causal) if expected is None else expected()
-        return float(relative_error(found.flatten(0, -2), wanted.flatten(0, -2)))
+        result = by_head(call(), like=v)
+        target = case.attention(settings).attend(q, k, v, causal=case.causal) if expected is None else expected()
+        return float(relative_error(result.flatten(0, -2), target.flatten(0, -2)))
 
 
 class FixedProjection(nn.Module):
@@ -129,9 +129,9 @@ def explicit(logits: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor
 
 def source(package: str) -> Path | None:
     """Return the folder of a package: the one that e.g. ``FLA_SOURCE`` sets, else where it is installed, or None."""
-    given = os.environ.get(f"{package.upper()}_SOURCE")
-    if given:
-        return Path(given)
+    folder = os.environ.get(f"{package.upper()}_SOURCE")
+    if folder:
+        return Path(folder)
     spec = importlib.util.find_spec(package)
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
 

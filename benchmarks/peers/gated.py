@@ -34,24 +34,24 @@ def variant_log_gates(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
     """Return a variant's gates as logarithms, ``[B, n, H]``, or ``[B, n, H, d]`` with one gate per channel."""
     params = ac.get(key, **p).params
     channels = key in ("gla", "kda")
-    found = log_gates(k, params, per_channel=channels).expand(k.shape if channels else (*k.shape[:-1], 1))  # type: ignore[arg-type] # all have gates
-    return found.transpose(1, 2) if channels else found.squeeze(-1).transpose(1, 2)
+    gates = log_gates(k, params, per_channel=channels).expand(k.shape if channels else (*k.shape[:-1], 1))  # type: ignore[arg-type] # all have gates
+    return gates.transpose(1, 2) if channels else gates.squeeze(-1).transpose(1, 2)
 
 
 def fla_scalar_decay(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's scalar decay, in chunks of 64."""
     chunked = file_module("fla", "ops/simple_gla/naive.py").naive_chunk_simple_gla
     gates = variant_log_gates("scalar_decay", q, k, p)
-    given = by_token(q, k, v)
-    return Built(lambda: chunked(*given, gates))
+    tensors = by_token(q, k, v)
+    return Built(lambda: chunked(*tensors, gates))
 
 
 def fla_gla(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's gated linear attention, token by token, which is its only plain form."""
     recurrent = file_module("fla", "ops/gla/naive.py").naive_recurrent_gla
     gates = variant_log_gates("gla", q, k, p)
-    given = by_token(q, k, v)
-    return Built(lambda: recurrent(*given, gates))
+    tensors = by_token(q, k, v)
+    return Built(lambda: recurrent(*tensors, gates))
 
 
 def fla_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
@@ -65,16 +65,16 @@ def fla_gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's gated delta rule, in chunks of 64."""
     chunked = file_module("fla", "ops/gated_delta_rule/naive.py").naive_chunk_gated_delta_rule
     gates, beta = variant_log_gates("gated_deltanet", q, k, p), unit_strengths(q)
-    given = by_token(unit(q), unit(k), v)
-    return Built(lambda: chunked(*given, gates, beta, scale=1.0))
+    tensors = by_token(unit(q), unit(k), v)
+    return Built(lambda: chunked(*tensors, gates, beta, scale=1.0))
 
 
 def fla_kda(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's Kimi delta attention, in chunks of 64."""
     chunked = file_module("fla", "ops/kda/naive.py").naive_chunk_kda
     gates, beta = variant_log_gates("kda", q, k, p), unit_strengths(q)
-    given = by_token(unit(q), unit(k), v)
-    return Built(lambda: chunked(*given, gates, beta, scale=1.0))
+    tensors = by_token(unit(q), unit(k), v)
+    return Built(lambda: chunked(*tensors, gates, beta, scale=1.0))
 
 
 def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
@@ -93,12 +93,12 @@ def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
     gates, beta = variant_log_gates("gated_deltanet", q, k, p), unit_strengths(q)
-    given = by_token(q, k, v)
+    tensors = by_token(q, k, v)
 
     def expected() -> Tensor:
         return ac.get("gated_deltanet", **p).attend(q, k, v, causal=True) / math.sqrt(q.shape[-1])
 
-    return Built(lambda: torch_chunk_gated_delta_rule(*given, gates, beta, use_qk_l2norm_in_kernel=True), expected)
+    return Built(lambda: torch_chunk_gated_delta_rule(*tensors, gates, beta, use_qk_l2norm_in_kernel=True), expected)
 
 
 def kimi_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
@@ -106,9 +106,9 @@ def kimi_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     from transformers.models.kimi_linear.modeling_kimi_linear import chunk_kimi_delta_attention
 
     gates, beta = variant_log_gates("kda", q, k, p), unit_strengths(q)
-    given = by_token(q, k, v)
+    tensors = by_token(q, k, v)
 
     def expected() -> Tensor:
         return ac.get("kda", **p).attend(q, k, v, causal=True) / math.sqrt(q.shape[-1])
 
-    return Built(lambda: chunk_kimi_delta_attention(*given, gates, beta, use_qk_l2norm_in_kernel=True), expected)
+    return Built(lambda: chunk_kimi_delta_attention(*tensors, gates, beta, use_qk_l2norm_in_kernel=True), expected)

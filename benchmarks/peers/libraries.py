@@ -183,14 +183,14 @@ def fla_retention(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     decay = ac.get("retention", **p).params.decay  # type: ignore[attr-defined] # its own setting
     n = q.shape[-2]
     gates = torch.full((q.shape[0], n, q.shape[1]), decay).log()
-    given = [x.transpose(1, 2) for x in (q, k, v)]
+    tensors = [x.transpose(1, 2) for x in (q, k, v)]
 
     def expected() -> Tensor:
         distance = torch.arange(n)[:, None] - torch.arange(n)
         similarity = (_elu(q) @ _elu(k).mT * q.shape[-1] ** -0.5).tril()
         return similarity * decay ** distance.clamp(min=0) @ v
 
-    return Built(lambda: chunked(_elu(given[0]), _elu(given[1]), given[2], gates), expected)
+    return Built(lambda: chunked(_elu(tensors[0]), _elu(tensors[1]), tensors[2], gates), expected)
 
 
 performer_causal = partial(performer, causal=True)

@@ -10,7 +10,7 @@ from app.ui.lazy import lazy_popover
 state, query = st.session_state, st.query_params
 
 
-def tell(**values):
+def write_address(**values):
     for name, value in values.items():
         query[name] = str(value)
 
@@ -31,14 +31,14 @@ def knobs():
         st.toggle("First inside", key="first")
         st.toggle("Second inside", key="second")
     part()
-    tell(level=state.level, unit=unit, runs=state.runs, started=state.get("started", False))
+    write_address(level=state.level, unit=unit, runs=state.runs, started=state.get("started", False))
 
 
 @st.fragment
 def part():
     state.parts = state.get("parts", 0) + 1
     on = st.toggle("In a part", key="on")
-    tell(parts=state.parts, on=on)
+    write_address(parts=state.parts, on=on)
 
 
 def ticking():
@@ -48,7 +48,7 @@ def ticking():
 
 def tick():
     state.ticks = state.get("ticks", 0) + 1
-    tell(ticks=state.ticks)
+    write_address(ticks=state.ticks)
     if state.ticks == 3:
         st.rerun()
 
@@ -74,7 +74,7 @@ def forms():
 
 def switch():
     st.toggle("Here", key="there")
-    tell(layer=query.get("layer", ""))
+    write_address(layer=query.get("layer", ""))
 
 
 PAGES = {"": knobs, "matrices": knobs, "masks": slow, "inside": broken, "picture": knobs}

@@ -11,7 +11,7 @@ from benchmarks.subjects import subjects
 
 D = 64
 BOUNDED = [case for case in cases() if case.bound]
-SAID = {
+MULTIPLY_ADDS = {
     "pairs, reciprocals and their contraction": lambda n: n * n * D,
     "logits, best of an eighth, k values": lambda n: n * n * D + n * 32 * D,
     "two products of d²/2 features": lambda n: 2 * n * (1 + D + D * (D + 1) // 2) * D,
@@ -26,7 +26,7 @@ SAID = {
 """The multiply-adds of one head by the name of the bound, derived by hand."""
 
 
-def built(case, n):
+def calls(case, n):
     """Return the call of the variant and the call of its bound."""
     q, k, v = inputs(HEADS, n)
     own, bound, *_ = subjects([case], dict.fromkeys(case.peers, "left out"))
@@ -36,22 +36,22 @@ def built(case, n):
 
 @pytest.mark.parametrize("case", BOUNDED, ids=lambda case: case.label)
 @torch.no_grad()
-def test_a_bound_counts_what_it_says_and_no_more_than_its_variant(case):
+def test_a_bound_has_the_stated_count_and_at_most_its_variants(case):
     n = 256
-    own, bound = built(case, n)
+    own, bound = calls(case, n)
     adds = count(bound).multiply_adds
-    assert adds == HEADS * SAID[case.bound](n)
+    assert adds == HEADS * MULTIPLY_ADDS[case.bound](n)
     assert adds <= count(own).multiply_adds
 
 
 @pytest.mark.parametrize("case", BOUNDED, ids=lambda case: case.label)
 def test_a_bound_runs_on_texts_shorter_than_its_blocks(case):
-    for call in built(case, 64):
+    for call in calls(case, 64):
         call()
 
 
 def test_every_bound_belongs_to_a_case():
-    assert {case.bound for case in BOUNDED} == BOUNDS.keys() == SAID.keys()
+    assert {case.bound for case in BOUNDED} == BOUNDS.keys() == MULTIPLY_ADDS.keys()
 
 
 def test_reciprocals_of_pairs_give_tanh():

@@ -69,15 +69,15 @@ def test_every_subject_has_its_row_at_every_size_in_both_modes(record, name, n, 
 
 def test_every_peer_is_measured_or_named_with_the_reason(record):
     for label, peer in (("linear elu+1", "performer-pytorch linear"), ("nystrom 64", "transformers Nystromformer")):
-        found = [r for r in record["rows"] if (r["label"], r["name"]) == (label, peer)]
-        assert record["missing"].get(peer) or {(r["n"], r["mode"]) for r in found} == {
+        measured = [r for r in record["rows"] if (r["label"], r["name"]) == (label, peer)]
+        assert record["missing"].get(peer) or {(r["n"], r["mode"]) for r in measured} == {
             (n, mode) for n in SIZES for mode in MODES
         }
     # transformers is always installed, and its module computes the same as the variant.
     assert record["checks"]["nystrom 64: transformers Nystromformer"] < 1e-5
 
 
-def test_a_copy_of_a_peers_source_stands_in_for_its_package(tmp_path, monkeypatch):
+def test_a_source_folder_of_a_peer_replaces_its_package(tmp_path, monkeypatch):
     (tmp_path / "ops").mkdir()
     (tmp_path / "ops" / "naive.py").write_text("FOUND = 7", encoding="utf-8")
     monkeypatch.setenv("FLA_SOURCE", str(tmp_path))
@@ -86,7 +86,7 @@ def test_a_copy_of_a_peers_source_stands_in_for_its_package(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["transformers Mamba-2", "transformers Qwen3-Next", "transformers Kimi Linear"])
-def test_gated_peers_of_transformers_compute_what_ours_does(name):
+def test_gated_peers_of_transformers_equal_the_variants(name):
     [case] = [case for case in MORE if name in case.peers]
     assert PEERS[name].missing == ""
     assert PEERS[name].error(case) < 1e-5
@@ -98,7 +98,7 @@ def test_memory_is_the_output_and_a_normaliser_per_row_for_full_attention(record
     assert row["peak"] == 8 * n * (64 + 1) * 4
 
 
-def test_memory_of_an_explicit_matrix_holds_the_matrix(record):
+def test_memory_of_an_explicit_variant_includes_the_matrix(record):
     found = [rows(record, "explicit", n, "one thread") for n in SIZES]
     assert all(len(at) == len(CASES) for at in found)
     assert all(row["peak"] >= 8 * row["n"] ** 2 * 4 for at in found for row in at)
@@ -111,7 +111,7 @@ def test_an_explicit_matrix_is_left_out_sooner_than_a_variant(role, seconds, exp
     assert subject.reason_to_skip(2048, longest=4.0, memory=1) == expected
 
 
-def test_the_report_names_all_and_the_plot_is_a_picture(folder):
+def test_the_report_and_the_plot_name_every_case(folder):
     text = (folder / "RESULTS.md").read_text(encoding="utf-8")
     assert all(f"**{case}**" in text for case in CASES)
     picture = ElementTree.parse(folder / "results.svg").getroot()
@@ -135,11 +135,11 @@ def row(label, n, seconds, base, *, role="variant", key="local", name=None, peak
 
 
 @pytest.fixture
-def judged(tmp_path):
+def judge(tmp_path):
     """Return a function that writes the report of a made-up record, and returns its table lines by their first cell."""
 
-    def write(made, preset="full"):
-        rows = [r for part in made for r in part]
+    def write(row_groups, preset="full"):
+        rows = [r for group in row_groups for r in group]
         record = {"stamp": {}, "checks": {}, "missing": {}, "preset": preset, "rows": rows}
         (tmp_path / "results.json").write_text(json.dumps(record), encoding="utf-8")
         main(["--report", "--out", str(tmp_path)])
@@ -150,9 +150,9 @@ def judged(tmp_path):
     return write
 
 
-def test_targets_are_met_or_missed_by_the_ratio_to_the_full_attention_beside(judged):
+def test_targets_are_judged_by_the_ratio_to_full_attention_in_the_same_round(judge):
     # The machine becomes four times slower within each run; the ratios must not change.
-    found = judged(
+    found = judge(
         [
             row("local ±64", 1024, [0.4, 1.0, 1.6], [1.0, 2.0, 4.0]),
             row("local ±64", 2048, [0.6, 1.2, 2.4], [1.0, 2.0, 4.0]),
@@ -166,14 +166,14 @@ def test_targets_are_met_or_missed_by_the_ratio_to_the_full_attention_beside(jud
     assert "not measured" in found["Linear variants: time exponent from n = 2048 to 16384"]
 
 
-def test_a_peer_is_compared_round_by_round_and_in_memory(judged):
-    beside = {"role": "peer", "name": "local-attention"}
-    found = judged(
+def test_a_peer_is_compared_round_by_round_and_in_memory(judge):
+    peer = {"role": "peer", "name": "local-attention"}
+    found = judge(
         [
             row("local ±64", 2048, [1.0, 2.0, 4.0], [1.0, 2.0, 4.0], peak=300),
-            row("local ±64", 2048, [2.0, 4.0, 8.0], [1.0, 2.0, 4.0], peak=200, **beside),
+            row("local ±64", 2048, [2.0, 4.0, 8.0], [1.0, 2.0, 4.0], peak=200, **peer),
             row("local ±64", 8192, [1.2], [1.0], peak=100),
-            row("local ±64", 8192, [2.0], [2.0], peak=200, **beside),
+            row("local ±64", 8192, [2.0], [2.0], peak=200, **peer),
         ]
     )
     time, memory = (
@@ -183,9 +183,9 @@ def test_a_peer_is_compared_round_by_round_and_in_memory(judged):
     assert memory.count("**missed** in 1 of 2 (limit 1): local ±64 over local-attention at 2048: 1.50") == 2
 
 
-def test_a_miss_tells_what_its_bound_alone_takes(judged):
+def test_a_missed_target_is_reported_with_its_bound(judge):
     bound = {"role": "bound", "name": "two products", "key": "taylor2"}
-    found = judged(
+    found = judge(
         [
             row("taylor2", 4096, [1.6, 1.8], [2.0, 2.0], key="taylor2"),
             row("taylor2", 4096, [1.2, 1.4], [2.0, 2.0], **bound),
@@ -199,21 +199,21 @@ def test_a_miss_tells_what_its_bound_alone_takes(judged):
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.29, "met"), (1.31, "missed")])
-def test_additive_is_judged_beside_its_bound_round_by_round(judged, seconds, verdict):
+def test_additive_is_compared_with_its_bound_round_by_round(judge, seconds, verdict):
     bound = {"role": "bound", "name": "pairs", "key": "additive"}
-    beside = [4.0, 2.0]  # The machine becomes slower in between.
-    found = judged(
+    base = [4.0, 2.0]  # The machine becomes slower in between.
+    found = judge(
         [
-            row("additive", 1024, [2 * seconds, seconds], beside, key="additive"),
-            row("additive", 1024, [2.0, 1.0], beside, **bound),
+            row("additive", 1024, [2 * seconds, seconds], base, key="additive"),
+            row("additive", 1024, [2.0, 1.0], base, **bound),
         ]
     )
     assert found["additive: at most 1.3 times its bound"].count(f"**{verdict}**") == 2
 
 
-def test_memory_of_kernel_variants_is_held_against_their_output(judged):
+def test_memory_of_kernel_variants_is_compared_with_their_output(judge):
     output = 4 * 8 * 2048 * 64
-    found = judged(
+    found = judge(
         [
             row("linear elu+1", 2048, [1.0], [1.0], key="linear", peak=2 * output),
             row("cosine", 2048, [1.0], [1.0], key="cosine", peak=3 * output),
@@ -225,60 +225,62 @@ def test_memory_of_kernel_variants_is_held_against_their_output(judged):
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(1.0, "met"), (1.5, "missed")])
-def test_the_exponent_is_the_slope_of_time_over_length(judged, power, verdict):
+def test_the_exponent_is_the_slope_of_time_over_length(judge, power, verdict):
     sizes = (2048, 4096, 8192, 16384)
-    found = judged([row("local ±64", n, [1e-6 * n**power] * 3, [1.0] * 3) for n in sizes])
+    found = judge([row("local ±64", n, [1e-6 * n**power] * 3, [1.0] * 3) for n in sizes])
     line = found["Linear variants: time exponent from n = 2048 to 16384"]
     assert line.count(f"**{verdict}**") == 2
     assert f"local ±64: {power:.2f}" in line
 
 
-def grown(sizes, time, memory=1.0, *, label="linear elu+1", key="linear"):
+def rows_of_growth(sizes, time, memory=1.0, *, label="linear elu+1", key="linear"):
     """Return rows whose time and memory grow with these powers of n; the baseline grows linearly."""
     return [row(label, n, [n ** (time - 1)], [1.0], key=key, peak=n**memory) for n in sizes]
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(1.04, "met"), (1.06, "missed")])
-def test_long_lengths_are_judged_by_exponents_of_time_and_of_memory(judged, power, verdict):
+def test_long_lengths_are_judged_by_exponents_of_time_and_of_memory(judge, power, verdict):
     sizes = (8192, 16384, 65536, 262144)
     time = "Linear variants: time exponent from n = 8192 on"
     memory = "Linear variants: memory exponent from n = 8192 on"
-    found = judged(grown(sizes, power), "long")
+    found = judge(rows_of_growth(sizes, power), "long")
     assert found[time].count(f"**{verdict}**") == 2
     assert f"linear elu+1 to 262,144: {power}" in found[time]
     assert found[memory].count("**met**") == 2
-    found = judged(grown(sizes, 1.0, power), "long")
+    found = judge(rows_of_growth(sizes, 1.0, power), "long")
     assert found[time].count("**met**") == 2
     assert found[memory].count(f"**{verdict}**") == 2
 
 
-def test_the_targets_of_presets_stand_beside_those_of_the_whole(judged, tmp_path):
-    assert "### " not in (judged([row("local ±64", 1024, [1.0], [1.0])]), (tmp_path / "RESULTS.md").read_text())[1]
-    judged(grown((8192, 65536), 1.2), "long")
+def test_the_full_report_includes_the_targets_of_presets(judge, tmp_path):
+    assert "### " not in (judge([row("local ±64", 1024, [1.0], [1.0])]), (tmp_path / "RESULTS.md").read_text())[1]
+    judge(rows_of_growth((8192, 65536), 1.2), "long")
     (tmp_path / "long").mkdir()
     (tmp_path / "results.json").rename(tmp_path / "long" / "results.json")
-    found = judged([row("local ±64", 1024, [1.0], [1.0])])
+    found = judge([row("local ±64", 1024, [1.0], [1.0])])
     assert "to 65,536: 1.20" in found["Linear variants: time exponent from n = 8192 on"]
     assert "### [Long texts](long/RESULTS.md)" in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
 
 
-def test_what_grows_as_the_memory_does_says_so(judged):
+def test_the_bound_of_reading_memory_is_shown_with_time_exponents(judge):
     sizes, what = (8192, 16384, 65536, 262144), "Linear variants: time exponent from n = 8192 on"
     bound = [row(READING, n, [n**0.12], [1.0], role="bound", key="", peak=None) for n in sizes]
-    assert "linear elu+1 to 262,144: 1.10 (its bound: 1.12)" in judged([*grown(sizes, 1.1), *bound], "long")[what]
-    assert "bound" not in judged(grown(sizes, 1.1), "long")[what]
+    assert (
+        "linear elu+1 to 262,144: 1.10 (its bound: 1.12)" in judge([*rows_of_growth(sizes, 1.1), *bound], "long")[what]
+    )
+    assert "bound" not in judge(rows_of_growth(sizes, 1.1), "long")[what]
 
 
 @pytest.mark.parametrize(("sizes", "judgement"), [((8192, 65536), "to 65,536: 1.20"), ((8192, 16384), "not measured")])
-def test_long_lengths_are_judged_up_to_what_was_measured_and_not_by_short_ones(judged, sizes, judgement):
-    found = judged(grown(sizes, 1.2), "long")
+def test_exponents_are_judged_up_to_the_longest_measured_length(judge, sizes, judgement):
+    found = judge(rows_of_growth(sizes, 1.2), "long")
     assert found["Linear variants: time exponent from n = 8192 on"].count(judgement) == 2
 
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.09, "met"), (1.11, "missed")])
-def test_a_late_token_may_take_a_tenth_longer_than_an_early_one(judged, ratio, verdict):
-    made = [row("linear elu+1", n, [2 * r], [2.0], key="linear") for n, r in ((1000, 1.0), (100_000, ratio))]
-    found = judged(made, "decode")
+def test_a_late_token_may_take_a_tenth_longer_than_an_early_one(judge, ratio, verdict):
+    rows_by_length = [row("linear elu+1", n, [2 * r], [2.0], key="linear") for n, r in ((1000, 1.0), (100_000, ratio))]
+    found = judge(rows_by_length, "decode")
     line = found["Decoders: time of a token after 100,000 over one after 1,000"]
     assert line.count(f"**{verdict}**") == 2
     assert f"linear elu+1 at 100000: {ratio}" in line
@@ -290,9 +292,9 @@ def test_a_late_token_may_take_a_tenth_longer_than_an_early_one(judged, ratio, v
 @pytest.mark.parametrize(
     ("preset", "what", "full"), [("bfloat16", " in bfloat16", ""), ("backward", ", backward", "'s")]
 )
-def test_a_preset_is_judged_beside_full_attention_in_it(judged, preset, what, full, ratio, pattern, kernel):
-    made = [row("local ±64", 2048, [ratio], [1.0]), row("linear elu+1", 2048, [ratio], [1.0], key="linear")]
-    found = judged(made, preset)
+def test_a_preset_is_compared_with_full_attention_in_the_same_preset(judge, preset, what, full, ratio, pattern, kernel):
+    measured_rows = [row("local ±64", 2048, [ratio], [1.0]), row("linear elu+1", 2048, [ratio], [1.0], key="linear")]
+    found = judge(measured_rows, preset)
     fixed = found[f"Fixed patterns{what}: at most half the time of full attention{full} at n = 2048"]
     cheap = found[f"Kernel and low-rank{what}: faster than full attention{full} at n = 2048"]
     assert fixed.count(f"**{pattern}**") == 2
@@ -300,9 +302,9 @@ def test_a_preset_is_judged_beside_full_attention_in_it(judged, preset, what, fu
 
 
 @pytest.mark.parametrize(("peak", "verdict"), [(300, "met"), (301, "missed")])
-def test_a_backward_may_hold_three_times_what_that_of_full_attention_does(judged, peak, verdict):
+def test_a_backward_pass_may_use_three_times_the_memory_of_full_attention(judge, peak, verdict):
     full = row("full attention", 512, [1.0], [1.0], role="full", key="")
-    found = judged([full, row("fox", 512, [1.0], [1.0], key="fox", peak=peak)], "backward")
+    found = judge([full, row("fox", 512, [1.0], [1.0], key="fox", peak=peak)], "backward")
     assert found["Each, forward and backward: at most 3 times full attention's memory"].count(f"**{verdict}**") == 2
 
 
@@ -323,7 +325,7 @@ def preset(tmp_path):
 
 
 @pytest.mark.parametrize("name", report.PRESETS)
-def test_a_preset_is_written_to_its_own_folder_and_a_full_run_beside_the_code(name, monkeypatch):
+def test_a_preset_is_written_to_its_own_folder(name, monkeypatch):
     """Check that a preset does not overwrite the published results of the full run."""
     read, written = [], []
     monkeypatch.setattr(Record, "load", staticmethod(read.append))
@@ -335,7 +337,7 @@ def test_a_preset_is_written_to_its_own_folder_and_a_full_run_beside_the_code(na
     assert read == [code / "results.json", code / name / "results.json"]
 
 
-def test_long_lengths_are_timed_beside_linear_growth_where_it_is_promised(preset):
+def test_long_lengths_of_linear_variants_are_compared_with_linear_growth(preset):
     found = preset("long", "linear", "softmax")
     assert found.keys() == {(label, n) for label in (READING, *CASES[:2]) for n in SIZES}
     assert "peak" not in found[READING, SIZES[0]]
@@ -345,21 +347,21 @@ def test_long_lengths_are_timed_beside_linear_growth_where_it_is_promised(preset
     assert far["peak"] > 64 * 128 * 4
 
 
-def test_decoders_are_timed_beside_their_own_earlier_token(preset):
+def test_the_baseline_of_a_decoder_is_its_own_earlier_token(preset):
     found = preset("decode", "linear", "softmax")
     assert found.keys() == {("linear elu+1", n) for n in SIZES}
     near, far = (found["linear elu+1", n] for n in SIZES)
     assert far["base"] == near["seconds"] == near["base"]
 
 
-def test_bfloat16_holds_half_the_bytes_and_stands_beside_full_attention(preset):
+def test_bfloat16_halves_the_memory_and_includes_full_attention(preset):
     found = preset("bfloat16", "local")
     assert {label for label, _ in found} == {"full attention", "local ±64", "local ±128"}
     # The kernel's output takes two bytes per number; its normaliser, one number per row, takes four.
     assert found["full attention", 128]["peak"] == 8 * 128 * (64 * 2 + 4)
 
 
-def test_backwards_are_timed_alone_and_counted_with_their_forward(preset):
+def test_the_memory_of_a_backward_pass_includes_the_forward_pass(preset):
     found = preset("backward", "linear")
     assert {label for label, _ in found} == {*FULL, *CASES[:2]}
     n, d = 128, 64
@@ -367,7 +369,7 @@ def test_backwards_are_timed_alone_and_counted_with_their_forward(preset):
     assert found["full attention", n]["peak"] >= 8 * n * (4 * d + 1) * 4
 
 
-def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):
+def test_missed_targets_are_profiled_by_operators_or_tensors(tmp_path):
     """Check that the longer of two sizes is profiled, unless its call takes too long; met targets are not profiled."""
     n, rows = 8192, []
     for label, key, seconds in (
@@ -375,22 +377,22 @@ def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):
         ("linear elu+1", "linear", 1.0),
         ("cosine", "cosine", 0.1),
     ):
-        for size, took in ((512, 0.1), (n, seconds if label == "taylor2" else 0.1)):
-            base = [took / (0.5 if label == "cosine" else 2.0)]
+        for size, duration in ((512, 0.1), (n, seconds if label == "taylor2" else 0.1)):
+            base = [duration / (0.5 if label == "cosine" else 2.0)]
             more = {"label": label, "name": label, "key": key, "role": "variant", "n": size, "mode": "one thread"}
-            rows.append(Row(**more, seconds=[took], base=base, peak=3 * 4 * 8 * 2048 * 64))
+            rows.append(Row(**more, seconds=[duration], base=base, peak=3 * 4 * 8 * 2048 * 64))
     rows.append(Row(**{**vars(rows[-1]), "n": 2048}))
     record = Record(stamp={}, checks={}, missing={}, rows=rows)
-    threads, asked = torch.get_num_threads(), []
+    threads, built = torch.get_num_threads(), []
 
     def build(case, size):
-        asked.append((case, size))
+        built.append((case, size))
         x = torch.ones(64, 64)
         return lambda: (x @ x).exp_()
 
     explain(record, build, lambda what: None)
     torch.set_num_threads(threads)
-    assert asked == [("taylor2", 512), ("linear elu+1", n), ("cosine", 2048)]
+    assert built == [("taylor2", 512), ("linear elu+1", n), ("cosine", 2048)]
     assert {"mm", "exp_"} <= record.profiles["taylor2 at 512"].keys()
     assert sum(record.profiles["taylor2 at 512"].values()) <= 1
     assert record.held == {"cosine at 2048": [(64 * 64 * 4, (64, 64))]}
@@ -400,7 +402,7 @@ def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):
     assert "| cosine at 2048 | 64 × 64 (0.0156 MiB) |" in text
 
 
-def test_one_slow_round_does_not_make_a_call_long():
+def test_one_slow_round_does_not_count_as_a_long_call():
     """Check that another process that delays one round does not count as a long call."""
     more = {"label": "linear elu+1", "name": "linear elu+1", "key": "linear", "role": "variant", "mode": "one thread"}
     missed = [
@@ -414,7 +416,7 @@ def test_one_slow_round_does_not_make_a_call_long():
     assert record.profiles.keys() == {"linear elu+1 at 8192"}
 
 
-def test_a_run_that_is_not_quick_takes_several_rounds_and_tells_their_spread(tmp_path):
+def test_a_full_run_has_several_rounds(tmp_path):
     done = run("--sizes", 64, "--only", "pyramid", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
@@ -423,7 +425,7 @@ def test_a_run_that_is_not_quick_takes_several_rounds_and_tells_their_spread(tmp
     assert len(set(found["base"])) > 1
 
 
-def test_a_later_run_of_some_cases_takes_their_rows_place_and_leaves_the_others(tmp_path):
+def test_a_later_run_of_some_cases_replaces_only_their_rows(tmp_path):
     def row(label, name, role, seconds):
         return Row(label=label, key="", name=name, role=role, n=512, mode="one thread", seconds=[seconds], base=[1.0])
 
@@ -445,14 +447,14 @@ def test_a_later_run_of_some_cases_takes_their_rows_place_and_leaves_the_others(
         row("topk", "absent", "peer", 3.0),
         missing={},
     )
-    found = earlier.joined(later)
-    assert {(r.label, r.name): r.seconds for r in found.rows} == {
+    joined = earlier.joined(later)
+    assert {(r.label, r.name): r.seconds for r in joined.rows} == {
         ("full attention", "full attention"): [1.0],
         ("local", "local"): [0.5],
         ("topk", "topk"): [2.0],
         ("topk", "absent"): [3.0],
     }
-    assert found.missing == {"other": "is not installed"}
-    assert found.profiles == {"local at 512": {"bmm": 0.9}}
-    assert found.stamp["date"] == "monday"
-    assert found.stamp["measured again, tuesday, load 0.1"] == "topk"
+    assert joined.missing == {"other": "is not installed"}
+    assert joined.profiles == {"local at 512": {"bmm": 0.9}}
+    assert joined.stamp["date"] == "monday"
+    assert joined.stamp["measured again, tuesday, load 0.1"] == "topk"

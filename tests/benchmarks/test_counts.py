@@ -11,26 +11,26 @@ RECORD = counts.load()
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.label)
-def test_nothing_counts_a_tenth_more_than_was_recorded(case):
+def test_no_count_exceeds_its_record_by_more_than_a_tenth(case):
     assert counts.regressions(case.label, counts.count_case(case), RECORD) == []
 
 
-def test_the_record_names_no_case_that_is_gone():
+def test_every_recorded_case_still_exists():
     assert RECORD.keys() <= {case.label for case in cases()}, "python -m benchmarks.counts --record"
 
 
 @pytest.mark.parametrize(("now", "expected"), [(110, []), (111, ["local: bytes grew from 100 to 111, by 11 %."])])
-def test_a_tenth_more_is_allowed_and_no_more(now, expected):
+def test_an_increase_by_more_than_a_tenth_is_reported(now, expected):
     assert counts.regressions("local", {"bytes": now}, {"local": {"bytes": 100}}) == expected
 
 
 @pytest.mark.parametrize("record", [{}, {"local": {"bytes": 1}}])
-def test_what_has_no_record_of_its_counts_asks_for_one(record):
+def test_a_case_without_a_record_asks_for_one(record):
     (text,) = counts.regressions("local", {"bytes": 1, "multiply-adds": 2}, record)
     assert text == "local has no record; write it with: python -m benchmarks.counts --record"
 
 
-def test_the_command_writes_the_record_and_names_what_grew(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_the_record_and_reports_increases(tmp_path, monkeypatch, capsys):
     (case,) = cases(["pyramid"])
     monkeypatch.setattr(counts, "cases", lambda: [case])
     out = tmp_path / "counts.json"

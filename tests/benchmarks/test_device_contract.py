@@ -19,11 +19,11 @@ def test_one_device_agrees_with_itself_in_every_setting_and_direction(capsys):
 @pytest.mark.parametrize(("off", "status"), [(1.0, 0), (1.01, 1), (math.nan, 1)])
 def test_an_error_above_its_tolerance_is_printed(kind, off, status, capsys):
     found = dict.fromkeys(TOLERANCE, 0.0) | {kind: off * TOLERANCE[kind]}
-    assert main("cpu", [ac.get("additive").variant], lambda *_given, **_named: found) == status
+    assert main("cpu", [ac.get("additive").variant], lambda *_args, **_kwargs: found) == status
     assert (f"additive: the {kind} differs by" in capsys.readouterr().out) == bool(status)
 
 
-def test_a_device_that_computes_something_else_is_found():
+def test_a_device_with_other_results_is_reported():
     class Wrong(Attention):
         calls = 0
 

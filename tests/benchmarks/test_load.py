@@ -33,9 +33,9 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
     """Yield a server of the small app."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     command = (
         f"streamlit run {HERE / 'load_toy.py'} --server.address 127.0.0.1 --server.port {{port}} "
         "--server.headless true --server.fileWatcherType none --browser.gatherUsageStats false"
@@ -47,7 +47,7 @@ def toy(tmp_path_factory):
             yield address, pid
 
 
-def drawn(screen, run, *messages, fragment=""):
+def process_run(screen, run, *messages, fragment=""):
     """Process a run with these messages and return the hashes that the next request names."""
     begin, end = ForwardMsg(), ForwardMsg()
     begin.new_session.config.max_cached_message_age = 2
@@ -61,21 +61,21 @@ def drawn(screen, run, *messages, fragment=""):
     return set(screen.rerun().rerun_script.cached_message_hashes)
 
 
-def test_a_browser_keeps_what_each_run_names_again_and_drops_it_two_runs_after_the_last():
+def test_a_browser_drops_a_message_two_runs_after_its_last_use():
     large, again, screen = ForwardMsg(hash="large"), ForwardMsg(ref_hash="large"), Screen("http://127.0.0.1/")
     large.delta.new_element.markdown.body = "much"
     large.metadata.cacheable = True
-    assert drawn(screen, 0, large) == {"large"}
+    assert process_run(screen, 0, large) == {"large"}
     for at in range(1, 6):
-        assert drawn(screen, at, again) == {"large"}
+        assert process_run(screen, at, again) == {"large"}
     for at in range(6, 12):  # A fragment's runs drop only messages that the fragment has drawn.
-        assert drawn(screen, at, fragment="another") == {"large"}
-    assert drawn(screen, 12, again) == {"large"}
-    assert drawn(screen, 13) == {"large"}
-    assert drawn(screen, 14) == set()
+        assert process_run(screen, at, fragment="another") == {"large"}
+    assert process_run(screen, 12, again) == {"large"}
+    assert process_run(screen, 13) == {"large"}
+    assert process_run(screen, 14) == set()
 
 
-def visit(toy, path, what, query=""):
+def visit(toy, path, action, query=""):
     """Open a page in a tab, run ``what`` on it, close the tab and return it."""
 
     async def go():
@@ -83,7 +83,7 @@ def visit(toy, path, what, query=""):
         async with asyncio.timeout(20):
             await tab.open()
             try:
-                await what(tab)
+                await action(tab)
             finally:
                 await tab.close()
         return tab
@@ -91,34 +91,34 @@ def visit(toy, path, what, query=""):
     return complete(go())
 
 
-async def nothing(_):
+async def do_nothing(_):
     """Do nothing on the page."""
 
 
-def known(tab):
+def address_values(tab):
     """Return the query that the app last wrote into the address."""
     return {name: value for name, [value] in parse_qs(tab.screen.query).items()}
 
 
-def key(id):
+def short_id(id):
     return id.rpartition("-")[2]
 
 
-def keys(tab):
-    return [key(widget.id) for widget, _ in tab.screen.knobs()]
+def knob_ids(tab):
+    return [short_id(widget.id) for widget, _ in tab.screen.knobs()]
 
 
 async def set_value(tab, name, value):
     """Set one widget to a value."""
-    [(widget, fragment)] = [each for each in tab.screen.knobs() if key(each[0].id) == name]
+    [(widget, fragment)] = [each for each in tab.screen.knobs() if short_id(each[0].id) == name]
     tab.screen.values[widget.id] = widget.field, value
     await tab.ask(tab.screen.rerun(fragment), fragment)
 
 
 def test_a_page_opens_by_its_address(toy):
-    tab = visit(toy, "entropy", nothing, "layer=4")
-    assert keys(tab) == ["there"]
-    assert known(tab) == {"layer": "4"}
+    tab = visit(toy, "entropy", do_nothing, "layer=4")
+    assert knob_ids(tab) == ["there"]
+    assert address_values(tab) == {"layer": "4"}
     assert tab.screen.page == tab.screen.pages["entropy"]
     assert tab.screen.errors == []
 
@@ -129,8 +129,8 @@ def test_a_moved_slider_reaches_the_app_and_stays(toy):
         await tab.ask(tab.screen.rerun())
 
     tab = visit(toy, "", move)
-    assert known(tab)["level"] == "7"
-    assert known(tab)["runs"] == "3"
+    assert address_values(tab)["level"] == "7"
+    assert address_values(tab)["runs"] == "3"
 
 
 def test_a_value_that_the_server_sets_is_taken_over_and_stays(toy):
@@ -139,25 +139,25 @@ def test_a_value_that_the_server_sets_is_taken_over_and_stays(toy):
         await set_value(tab, "unit", "long")
         await set_value(tab, "only", [0.25])
 
-    assert known(visit(toy, "", move))["level"] == "1"
+    assert address_values(visit(toy, "", move))["level"] == "1"
 
 
-def test_what_a_run_no_longer_draws_is_not_moved(toy):
+def test_widgets_that_a_run_no_longer_draws_are_not_moved(toy):
     async def move(tab):
         await set_value(tab, "unit", "long")
-        assert keys(tab) == ["level", "unit", "only", "first", "second", "on"]
+        assert knob_ids(tab) == ["level", "unit", "only", "first", "second", "on"]
         await set_value(tab, "unit", "short")
 
     tab = visit(toy, "", move)
-    assert keys(tab) == ["level", "unit", "first", "second", "on"]
+    assert knob_ids(tab) == ["level", "unit", "first", "second", "on"]
     assert len(tab.screen.values) == 5
 
 
-def sent(tab):
-    return sorted(key(state.id) for state in tab.screen.rerun().rerun_script.widget_states.widgets)
+def sent_ids(tab):
+    return sorted(short_id(state.id) for state in tab.screen.rerun().rerun_script.widget_states.widgets)
 
 
-def test_what_nobody_has_opened_is_not_sent(toy):
+def test_widgets_in_an_unopened_popover_are_not_sent(toy):
     class Inside(random.Random):
         """Random numbers that select the widgets inside the popover first."""
 
@@ -165,66 +165,66 @@ def test_what_nobody_has_opened_is_not_sent(toy):
             return sorted(population, key=len, reverse=True)[:k]
 
     async def move(tab):
-        assert sent(tab) == ["level", "on", "unit"]
+        assert sent_ids(tab) == ["level", "on", "unit"]
         assert await tab.move(Inside())
-        assert sent(tab) == ["first", "level", "on", "second", "unit"]
+        assert sent_ids(tab) == ["first", "level", "on", "second", "unit"]
 
     visit(toy, "", move)
 
 
 def test_a_form_is_opened_by_the_pages_script_and_settings_by_their_chip(toy):
     async def open_all(tab):
-        assert keys(tab) == ["toy.form", "variants.chip.local"]
-        for name in keys(tab):
+        assert knob_ids(tab) == ["toy.form", "variants.chip.local"]
+        for name in knob_ids(tab):
             [path] = [path for path, node in tab.screen.nodes.items() if node.widget and node.widget.key == name]
             await tab.ask(*tab.screen.change(path))
-        assert keys(tab) == ["inside", "variants.chip.local", "setting"]
+        assert knob_ids(tab) == ["inside", "variants.chip.local", "setting"]
         for _ in range(9):
             assert await tab.move(random.Random(_))
         assert tab.screen.errors == []
 
     tab = visit(toy, "forms", open_all)
-    assert sent(tab)[:2] == ["inside", "page_script.mount"]
+    assert sent_ids(tab)[:2] == ["inside", "page_script.mount"]
 
 
-def test_a_widget_in_a_fragment_runs_the_fragment_alone(toy):
+def test_a_widget_in_a_fragment_runs_only_the_fragment(toy):
     async def move(tab):
         await set_value(tab, "on", True)
         await set_value(tab, "on", False)
         await set_value(tab, "on", True)
 
     tab = visit(toy, "", move)
-    assert known(tab)["runs"] == "1"
-    assert known(tab)["parts"] == "4"
-    assert keys(tab) == ["level", "unit", "first", "second", "on"]
+    assert address_values(tab)["runs"] == "1"
+    assert address_values(tab)["parts"] == "4"
+    assert knob_ids(tab) == ["level", "unit", "first", "second", "on"]
 
 
-def test_another_page_is_where_the_next_move_happens(toy):
+def test_after_a_page_change_moves_happen_on_the_new_page(toy):
     async def move(tab):
         await tab.ask(tab.screen.change_page("causal", "layer=2"))
-        assert keys(tab) == ["there"]
+        assert knob_ids(tab) == ["there"]
         await set_value(tab, "there", True)
 
     tab = visit(toy, "", move)
-    assert keys(tab) == ["there"]
-    assert known(tab) == {"layer": "2"}
+    assert knob_ids(tab) == ["there"]
+    assert address_values(tab) == {"layer": "2"}
     assert tab.screen.url.endswith("/causal")
 
 
 def test_a_large_message_is_sent_once(toy):
-    sent = []
+    received = []
 
     async def move(tab):
-        sent.append(tab.bytes)
+        received.append(tab.bytes)
         await set_value(tab, "level", [7.0])
-        sent.append(tab.bytes)
+        received.append(tab.bytes)
         await set_value(tab, "level", [8.0])
-        sent.append(tab.bytes)
+        received.append(tab.bytes)
 
     tab = visit(toy, "", move)
-    assert sent[0] > 50_000
-    assert sent[1] - sent[0] < 10_000
-    assert sent[2] - sent[1] < 10_000
+    assert received[0] > 50_000
+    assert received[1] - received[0] < 10_000
+    assert received[2] - received[1] < 10_000
     assert tab.screen.errors == []
 
 
@@ -233,15 +233,15 @@ def test_a_page_that_runs_by_itself_is_followed_until_it_stops(toy):
         assert tab.screen.timers
         await tab.settle()
 
-    assert int(known(visit(toy, "ticking", settle))["ticks"]) >= 3
+    assert int(address_values(visit(toy, "ticking", settle))["ticks"]) >= 3
 
 
 def test_an_exception_on_a_page_is_an_error(toy):
-    [error] = visit(toy, "inside", nothing).screen.errors
+    [error] = visit(toy, "inside", do_nothing).screen.errors
     assert "this page is broken" in error
 
 
-def test_a_dropped_connection_finds_its_session_again(toy):
+def test_a_dropped_connection_resumes_its_session(toy):
     async def drop(tab):
         await set_value(tab, "level", [7.0])
         session = tab.screen.session
@@ -254,10 +254,10 @@ def test_a_dropped_connection_finds_its_session_again(toy):
 
     tab = visit(toy, "", drop)
     assert tab.lost == 0
-    assert known(tab)["level"] == "7"
+    assert address_values(tab)["level"] == "7"
 
 
-def test_a_session_that_is_gone_is_counted(toy):
+def test_a_lost_session_is_counted(toy):
     async def drop(tab):
         await set_value(tab, "level", [7.0])
         tab.drop()
@@ -267,15 +267,15 @@ def test_a_session_that_is_gone_is_counted(toy):
 
     tab = visit(toy, "", drop)
     assert tab.lost == 1
-    assert known(tab)["level"] == "7"  # The browser still has the value.
+    assert address_values(tab)["level"] == "7"  # The browser still has the value.
 
 
-def test_nobody_there_is_an_error_of_its_own():
+def test_a_server_that_does_not_answer_is_reported_as_an_error():
     with pytest.raises(LostError, match="does not load"):
         complete(Tab("http://127.0.0.1:9").open())
 
 
-def test_the_same_seed_moves_the_same(toy):
+def test_the_same_seed_makes_the_same_moves(toy):
     async def move(tab):
         rng = random.Random(3)
         for _ in range(6):
@@ -283,66 +283,70 @@ def test_the_same_seed_moves_the_same(toy):
 
     first, second = (visit(toy, "", move) for _ in range(2))
     assert first.screen.values == second.screen.values
-    assert known(first) == known(second)
+    assert address_values(first) == address_values(second)
 
 
-def live(toy, page, until, act=None, drop=None):
+def simulate_visitor(toy, page, until, act=None, drop=None):
     """Run a simulated visitor in a tab until a condition on the log is met; the connection may drop after an action."""
 
     async def go(drop=drop):
         log = Log()
         tab = Tab(toy[0], page)
         visitor = Visitor(tab, log, random.Random(4), (0.0, 0.01))
-        life = asyncio.create_task(act(visitor) if act else visitor.look(page))
+        task = asyncio.create_task(act(visitor) if act else visitor.browse(page))
         async with asyncio.timeout(60):
             while not until(log):
                 await asyncio.sleep(0.01)
-                if drop and "knob" in kinds(log):
+                if drop and "knob" in wait_kinds(log):
                     drop(tab)
                     drop = None
-        life.cancel()
-        await asyncio.gather(life, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         await tab.close()
         return log, tab
 
     return complete(go())
 
 
-def kinds(log):
+def wait_kinds(log):
     return [wait.kind for wait in log.waits]
 
 
-def test_a_visitor_moves_what_is_there_and_changes_the_page(toy):
-    log, _ = live(toy, "matrices", lambda log: kinds(log).count("knob") >= 3 and "change" in kinds(log))
-    assert kinds(log)[0] == "first"
-    assert kinds(log).count("knob") > kinds(log).count("change")
+def test_a_visitor_moves_existing_widgets_and_changes_the_page(toy):
+    log, _ = simulate_visitor(
+        toy, "matrices", lambda log: wait_kinds(log).count("knob") >= 3 and "change" in wait_kinds(log)
+    )
+    assert wait_kinds(log)[0] == "first"
+    assert wait_kinds(log).count("knob") > wait_kinds(log).count("change")
     assert all(wait.seconds > 0 for wait in log.waits)
 
 
-def test_a_sweeper_goes_round_and_checks_the_claims(toy):
-    log, tab = live(toy, "entropy", lambda log: log.finished[7] == 5, lambda visitor: visitor.sweep(7))
+def test_a_sweeper_runs_every_sweep_in_turn(toy):
+    log, tab = simulate_visitor(toy, "entropy", lambda log: log.finished[7] == 5, lambda visitor: visitor.sweep(7))
     done = [wait for wait in log.waits if wait.came]
     assert [wait.kind for wait in done] == ["arrival", *["sweep"] * 5]
-    assert 0 <= int(known(tab)["layer"]) < LAYERS
+    assert 0 <= int(address_values(tab)["layer"]) < LAYERS
     assert not log.errors
 
 
 def test_an_exception_is_counted_each_time_it_is_shown(toy):
-    log, _ = live(toy, "inside", lambda log: kinds(log).count("knob") >= 1)
+    log, _ = simulate_visitor(toy, "inside", lambda log: wait_kinds(log).count("knob") >= 1)
     [(error, count)] = log.errors.items()
     assert "broken" in error
     assert sum(wait.came for wait in log.waits) <= count <= len(log.waits)
 
 
-def test_a_connection_dropped_by_us_is_opened_again_and_no_error(toy):
-    log, tab = live(toy, "matrices", lambda log: log.reconnected, drop=Tab.drop)
+def test_a_connection_that_the_client_drops_is_reopened_without_an_error(toy):
+    log, tab = simulate_visitor(toy, "matrices", lambda log: log.reconnected, drop=Tab.drop)
     assert log.reconnected == 1
     assert tab.lost == 0
     assert not log.errors
 
 
-def test_a_connection_lost_otherwise_is_an_error(toy):
-    log, _ = live(toy, "matrices", lambda log: log.reconnected, drop=lambda tab: tab._socket.transport.abort())
+def test_a_connection_lost_for_another_reason_is_an_error(toy):
+    log, _ = simulate_visitor(
+        toy, "matrices", lambda log: log.reconnected, drop=lambda tab: tab._socket.transport.abort()
+    )
     assert log.reconnected == 1
     assert [error for error in log.errors if "lost" in error]
 
@@ -354,7 +358,7 @@ def crowd(toy):
     return complete(run("crowd", chosen, [toy[0]], [toy[1]], stamp={"system": "a test"}))
 
 
-def test_an_overdue_answer_counts_with_the_time_waited(crowd):
+def test_an_overdue_answer_counts_with_its_wait_so_far(crowd):
     assert crowd.first.count == 2
     assert crowd.first.overdue >= 1
     assert (
@@ -364,7 +368,7 @@ def test_an_overdue_answer_counts_with_the_time_waited(crowd):
     assert crowd.health.count >= 1
 
 
-def test_how_fast_the_machine_was_stands_beside_its_name(crowd):
+def test_the_stamp_has_the_speed_of_the_machine_before_and_under_load(crowd):
     assert crowd.stamp["system"] == "a test"
     before, under_load = (float(each.split()[0]) for each in crowd.stamp["a loop before, under load"].split(", "))
     assert before > 0
@@ -382,14 +386,14 @@ def test_the_server_is_measured_with_its_children(crowd):
     assert all(files > 3 for _, _, files in crowd.over_time)
 
 
-def test_every_process_of_a_tree_is_found_and_none_besides():
+def test_only_the_processes_of_a_tree_are_measured():
     child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
     with subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE) as parent:
         until = time.monotonic() + 10
         while len(found := server.descendants([parent.pid])) < 2 and time.monotonic() < until:
             time.sleep(0.05)
         watch = server.Watch([parent.pid])
-        watch.look()
+        watch.measure()
         parent.communicate(b"\n")
     assert len(found) == 2
     assert os.getpid() not in found
@@ -398,7 +402,7 @@ def test_every_process_of_a_tree_is_found_and_none_besides():
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:8501", "http://localhost:8501/page", "http://[::1]:8501"])
-def test_this_machine_may_be_visited(address):
+def test_addresses_on_this_machine_are_accepted(address):
     assert loopback(address) in address
 
 
@@ -425,12 +429,12 @@ def test_the_command_refuses_another_machine_before_it_starts(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("visitors", "sweepers", "long"), [(MOST_VISITORS, 1, 60), (0, 0, 60), (1, 0, MOST_SECONDS + 1), (1, 0, 0)]
 )
-def test_what_is_too_much_is_refused(visitors, sweepers, long):
+def test_loads_beyond_the_limits_are_refused(visitors, sweepers, long):
     with pytest.raises(RefusedError, match=f"the {MOST_VISITORS} visitors and {MOST_SECONDS} s that"):
         Scenario(visitors, sweepers, long)
 
 
-def test_scenarios_have_names():
+def test_a_scenario_is_chosen_by_its_name():
     assert scenario("200+10") == Scenario(200, 10)
     assert scenario("30+2", 5) == Scenario(30, 2, seconds=5)
     assert SCENARIOS["soak"].seconds == 1800
@@ -439,7 +443,7 @@ def test_scenarios_have_names():
 
 
 @pytest.mark.parametrize("count", [20, 40, 100, 200])
-def test_half_are_on_matrices_and_the_rest_spread(count):
+def test_half_of_the_visitors_start_on_matrices_and_the_rest_spread(count):
     pages = pages_of(count)
     assert pages.count("matrices") == count / 2
     others = [pages.count(page) for page in ("masks", "inside", "")]
@@ -455,7 +459,7 @@ def test_a_slider_of_two_ends_stays_in_order_and_on_its_stops():
         assert set(value) <= {0, 0.25, 0.5, 0.75, 1}
 
 
-def test_what_has_one_value_alone_is_not_moved():
+def test_a_widget_with_only_one_value_is_not_moved():
     widget = Widget("slider", "s", Slider(id="s", type=Slider.SELECT_SLIDER, options=["one"], default=[0]))
     assert widget.random_value(["one"], random.Random(0)) is None
 
@@ -475,18 +479,18 @@ def test_times_have_two_digits(value, shown):
 
 
 def result(name, visitors, sweepers=0, **changed):
-    none = {kind: Waits() for kind in ("knob", "opening", "first", "change", "sweep")}
-    given = {"seconds": 90.0, "stamp": {"system": "Linux"}, "finished": [0] * sweepers, "errors": {}, **none}
-    return Result(name=name, visitors=visitors, sweepers=sweepers, **given | changed)
+    no_waits = {kind: Waits() for kind in ("knob", "opening", "first", "change", "sweep")}
+    values = {"seconds": 90.0, "stamp": {"system": "Linux"}, "finished": [0] * sweepers, "errors": {}, **no_waits}
+    return Result(name=name, visitors=visitors, sweepers=sweepers, **values | changed)
 
 
-def test_the_report_holds_the_table_from_before_even_with_nothing_measured():
+def test_a_report_without_measurements_has_the_earlier_table():
     written = text(Record())
     assert all(" | ".join(row) in written for row in BEFORE)
     assert "Now:" not in written
 
 
-def test_the_report_says_what_was_measured_in_the_scenarios_order():
+def test_the_report_lists_measurements_in_the_order_of_the_scenarios():
     many = result(
         "100+5",
         100,
@@ -558,7 +562,7 @@ def test_a_share_of_the_cores_is_a_quota_of_the_process_and_its_children(cgroups
     assert not group.exists()
 
 
-def test_without_control_groups_the_cores_cannot_be_limited(cgroups):
+def test_the_cores_cannot_be_limited_without_control_groups(cgroups):
     (cgroups / "cgroup.procs").unlink()
     with pytest.raises(RefusedError, match="leave out --share"), server.limited_cores(0.5):
         pass
@@ -613,35 +617,35 @@ def test_costs_and_the_profile_are_reported():
     assert "`gelu (nn/functional.py)`" in written
 
 
-def test_a_record_survives_its_file(tmp_path):
+def test_a_saved_record_loads_unchanged(tmp_path):
     record = Record(results={"20": result("20", 20, knob=waits([0.1]))}, costs=[Cost("", 1, 0, 0, 0, 0, 0, 0, 0, 0)])
     record.save(tmp_path / "results.json")
     assert Record.load(tmp_path / "results.json").results["20"].knob == record.results["20"].knob
     assert Record.load(tmp_path / "none.json") == Record()
 
 
-def test_none_waited_is_said():
+def test_an_empty_summary_says_none():
     assert summary(Waits()) == "none"
 
 
-def test_the_written_report_is_that_of_the_record():
+def test_the_committed_report_matches_the_committed_record():
     load = HERE.parent.parent / "benchmarks" / "load"
     assert (load.parent / "LOAD.md").read_text(encoding="utf-8") == text(Record.load(load / "results.json"))
 
 
-def test_what_a_server_spends_is_not_guessed(capsys, tmp_path):
+def test_the_costs_of_an_external_server_need_its_process_ids(capsys, tmp_path):
     files = ["--out", str(tmp_path / "r.json"), "--report", str(tmp_path / "LOAD.md")]
     with pytest.raises(SystemExit):
         main(["cost", "--url", "http://127.0.0.1:9", *files])
     assert "name them with --pid" in capsys.readouterr().err
 
 
-def test_the_benchmark_of_a_drag_counts_what_server_and_browser_spend():
-    server, browser = drag.spent([os.getpid()])
+def test_the_drag_benchmark_counts_the_cpu_time_of_server_and_browser():
+    server, browser = drag.cpu_seconds([os.getpid()])
     assert 0 < server <= browser
 
 
-def test_workers_are_told_by_what_they_take_of_a_processor():
+def test_workers_are_recognised_by_their_idle_priority():
     steps_back = "import os, time; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)); print(); time.sleep(60)"
     worker = subprocess.Popen([sys.executable, "-u", "-c", steps_back], stdout=subprocess.PIPE)
     worker.stdout.readline()

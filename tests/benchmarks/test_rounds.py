@@ -12,8 +12,8 @@ class Timed:
         self.seconds, self.samples, self.base = iter(seconds), [], []
 
     def sample(self, clock, shortest):
-        found = next(self.seconds)
-        return found, found
+        seconds = next(self.seconds)
+        return seconds, seconds
 
 
 def test_the_base_of_a_sample_is_the_mean_of_full_attention_before_and_after_it():
