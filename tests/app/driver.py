@@ -154,8 +154,8 @@ def assert_says(at, text, *kinds):
 
 def spoken(at, *kinds):
     """Return the text of a page: Markdown and other kinds of elements, with spaces for non-breaking spaces."""
-    said = [*at.main.markdown, *(each for kind in kinds for each in at.main.get(kind))]
-    return PageText(" ".join(each.value for each in said).replace("\N{NO-BREAK SPACE}", " "))
+    texts = [*at.main.markdown, *(each for kind in kinds for each in at.main.get(kind))]
+    return PageText(" ".join(each.value for each in texts).replace("\N{NO-BREAK SPACE}", " "))
 
 
 def charts(at):

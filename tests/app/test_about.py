@@ -47,7 +47,7 @@ def test_sources_are_cited_with_further_references():
 
 
 @pytest.mark.parametrize(("key", "first"), [("deltanet", "def definition("), ("nystrom", "def weights(")])
-def test_the_definition_is_shown_alone(key, first):
+def test_the_definition_is_shown_without_the_rest_of_its_file(key, first):
     at = visit(
         "matrices",
         {"input": "synthetic", "n": "8", "variants": ["softmax", key], "more": "explain"} | {"explained": key},

@@ -79,7 +79,7 @@ def test_masked_cells_have_one_code_that_differs_from_zero():
     assert send([[0.0, 1.0]])[0]["masked"] is False
 
 
-def test_the_header_holds_the_facts_for_colours():
+def test_the_header_has_the_numbers_that_colours_need():
     panel, _ = send([[0.0, -0.5], [np.nan, 2e-6]])
     assert panel["signed"] is True
     assert (panel["lowest"], panel["highest"]) == (-0.5, pytest.approx(2e-6))
@@ -89,7 +89,7 @@ def test_the_header_holds_the_facts_for_colours():
 
 
 @pytest.mark.parametrize("values", [[[0.0, 0.0]], [[np.nan, np.nan]]])
-def test_an_empty_looking_matrix_is_still_a_panel(values):
+def test_a_matrix_without_visible_values_is_still_a_panel(values):
     panel, found = send(values)
     assert [panel[fact] for fact in ("highest", "lowest", "smallest", "exponent")] == [0, 0, 0, 0]
     np.testing.assert_array_equal(found, values)

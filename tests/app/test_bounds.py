@@ -116,20 +116,20 @@ def parameters(count):
 class FakeClock:
     """A clock that reports the same time and memory for every call."""
 
-    def __init__(self, seconds, held):
-        self.each, self.held = seconds, held
+    def __init__(self, seconds, peak_bytes):
+        self.each, self.peak_bytes = seconds, peak_bytes
 
     def seconds(self, call, repeats):
         return self.each
 
     def costs(self, call):
-        return Counts(multiply_adds=1, peak_elements=1, largest_elements=1), self.held
+        return Counts(multiply_adds=1, peak_elements=1, largest_elements=1), self.peak_bytes
 
 
-def timed(seconds, held=1):
+def timed(seconds, peak_bytes=1):
     """Return why softmax is skipped at 16 tokens, where it takes 4 times as long as at 8 and twice the memory."""
     spec = TimingSpec(variants=("softmax",), sizes=(8, 16), heads=1, head_size=64, rounds=1)
-    for row in measure(spec, clock=FakeClock(seconds, held)):
+    for row in measure(spec, clock=FakeClock(seconds, peak_bytes)):
         if isinstance(row, Skipped):
             return row.reason.format(most=row.most)
     return None
@@ -232,9 +232,9 @@ def test_a_value_at_the_limit_is_accepted_and_a_larger_one_is_refused(bound, mon
     most, ask, message = CASES[bound]
     monkeypatch.setattr(limits, "OWN_MACHINE", replace(limits.OWN_MACHINE, **{bound: most}))
 
-    def refusal_of(asked):
+    def refusal_of(value):
         try:
-            return ask(asked) or ""
+            return ask(value) or ""
         except LabError as error:
             return str(error)
 

@@ -33,10 +33,10 @@ def test_a_script_consists_of_its_modules(entry):
         r"^export default\b.*", found[entry], re.MULTILINE
     )
     assert joined.count("export default") == 1
-    said = names(joined)
-    assert sorted(said) == sorted(set(said)), "two modules use one name"
+    joined_names = names(joined)
+    assert sorted(joined_names) == sorted(set(joined_names)), "two modules use one name"
     own = [name for text in found.values() for name in names(text, "(?:export )?")]
-    assert said == own, "nothing a module says is lost"
+    assert joined_names == own, "nothing a module says is lost"
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)

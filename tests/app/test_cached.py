@@ -40,14 +40,14 @@ def test_each_analysis_has_its_own_cache():
 
 
 def test_different_arguments_are_computed_separately_and_equal_ones_once(monkeypatch):
-    def found(source=SOURCE, head=0, **settings):
+    def weights(source=SOURCE, head=0, **settings):
         return cached.causal_weights(source, ac.get("retention", **settings), head=head)
 
-    answers = [found(decay=0.5), found(decay=0.9), found(head=1, decay=0.5), found(head=None, decay=0.5)]
-    answers.append(found(SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=1)), decay=0.5))
+    answers = [weights(decay=0.5), weights(decay=0.9), weights(head=1, decay=0.5), weights(head=None, decay=0.5)]
+    answers.append(weights(SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=1)), decay=0.5))
     assert len({answer.tobytes() for answer in answers}) == len(answers)
     monkeypatch.setattr(cached.records(), "load", lambda source: pytest.fail("computed again"))
-    np.testing.assert_array_equal(found(decay=0.5), answers[0])
+    np.testing.assert_array_equal(weights(decay=0.5), answers[0])
 
 
 @pytest.mark.parametrize("places", [1, 2])
@@ -55,14 +55,14 @@ def test_reading_a_record_under_the_lock_does_not_deadlock(places, monkeypatch):
     gate, log = FairLock(places), []
     monkeypatch.setattr(cached, "compute_lock", lambda: gate)
 
-    def alone(seed):
+    def compute(seed):
         with gate.exclusive():
             source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
             cached.record(source)
             cached.causal_weights(source, ac.get("softmax"), head=0)
             log.append(seed)
 
-    join(*(started(alone, 20_260_401 + i % 2) for i in range(4)))
+    join(*(started(compute, 20_260_401 + i % 2) for i in range(4)))
     assert len(log) == 4
     with gate.exclusive(), gate.acquired():
         pass
@@ -317,13 +317,13 @@ def test_a_record_is_read_once_for_all_threads_and_again_after_an_error(monkeypa
 
 
 def test_a_spinner_is_shown_only_if_a_result_is_not_cached(monkeypatch):
-    said = []
+    texts = []
 
     @contextmanager
     def spinner(words, *, show_time):
-        said.append(words)
+        texts.append(words)
         yield
-        said.append("over")
+        texts.append("over")
 
     monkeypatch.setattr(cached.st, "spinner", spinner)
     source = SyntheticSource(SyntheticSpec(n=9, d=4, heads=1, seed=20_261_123))
@@ -331,17 +331,17 @@ def test_a_spinner_is_shown_only_if_a_result_is_not_cached(monkeypatch):
         with cached.spinner("first"):
             for variant in ("softmax", "linear"):
                 cached.causal_weights(source, ac.get(variant), head=0)
-            said.append("there")
-    assert said == ["first", "there", "over", "there"]
-    said.clear()
+            texts.append("there")
+    assert texts == ["first", "there", "over", "there"]
+    texts.clear()
     with cached.spinner("around"), suppress(ac.LabError):
         with cached.spinner("within"):
             cached.causal_weights(source, ac.get("cosine"), head=0)
         cached.causal_weights(source, ac.get("efficient"), head=0)
         raise ac.LabError("over")
-    assert said == ["within", "over", "around", "over"]
+    assert texts == ["within", "over", "around", "over"]
     cached.causal_weights(source, ac.get("performer"), head=0)  # calls without messages wait silently
-    assert len(said) == 4
+    assert len(texts) == 4
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_a_spinner_is_shown_only_if_a_result_is_not_cached(monkeypatch):
     ],
 )
 def test_equivalent_views_are_computed_once(model, positions, special, same):
-    def found(positions, special):
+    def results_of(positions, special):
         source = TextSource("the cat saw the dog", model, 1, positions=positions)
         view = cached.View(source=source, head=1, causal=True, special=special)
         softmax = ac.get("softmax")
@@ -369,8 +369,8 @@ def test_equivalent_views_are_computed_once(model, positions, special, same):
             cached.head_scores(first, True, special),
         )
 
-    asked, other = found("own", False), found(positions, special)
-    assert [a is b for a, b in zip(asked, other, strict=True)] == [same] * 4
+    own, other = results_of("own", False), results_of(positions, special)
+    assert [a is b for a, b in zip(own, other, strict=True)] == [same] * 4
     if same:
         qkv = TextSource("the cat saw the dog", model, 1, positions=positions).load()
         fresh = compare(qkv, ac.get("softmax"), head=1, causal=True, special=special)

@@ -89,7 +89,7 @@ def test_a_scheduler_that_does_not_answer_gives_a_sentence():
         ClusterExecutor("tcp://127.0.0.1:1").slot_count()
 
 
-def test_without_dask_the_error_says_how_to_install_it(monkeypatch):
+def test_the_error_without_dask_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingError, match=r"pip install attention-lab\[cluster\]"):
         ClusterExecutor("tcp://127.0.0.1:1").slot_count()

@@ -38,8 +38,8 @@ def test_the_version_is_printed(started, capsys):
 
 
 def test_several_replicas_run_behind_the_proxy(started):
-    asked = ["--replicas", "3", "--port", "80", "--theme.base=dark"]
-    assert started(*asked) == (3, "", 80, ["--theme.base=dark"])
+    options = ["--replicas", "3", "--port", "80", "--theme.base=dark"]
+    assert started(*options) == (3, "", 80, ["--theme.base=dark"])
 
 
 def test_zero_replicas_are_refused(started, capsys):
@@ -55,8 +55,8 @@ def test_a_missing_proxy_is_reported(monkeypatch):
 
 
 def test_a_port_in_use_is_reported():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(SystemExit, match=f"port {port} .*--port"):
             replicas.serve(2, "127.0.0.1", port, [])
 

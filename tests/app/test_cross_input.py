@@ -60,8 +60,8 @@ def test_variants_of_one_sequence_are_left_out_with_their_reasons():
     at = upload("matrices", variants=("softmax", "local", "atrous", "reformer", "linear"))
     local, reformer = (ac.variant(key).cross_reason.rstrip(".") for key in ("local", "reformer"))
     assert left_out(at) == [f"{LEFT_OUT}: Local and Atrous ({local}); Reformer ({reformer})."]
-    alone = upload("matrices", variants=("softmax", "local", "linear"))
-    assert left_out(alone) == [f"{ONE_LEFT_OUT}: Local ({local})."]
+    single = upload("matrices", variants=("softmax", "local", "linear"))
+    assert left_out(single) == [f"{ONE_LEFT_OUT}: Local ({local})."]
     reason = ac.variant("local").cross_reason
     text = "This variant is left out because the queries and the keys come from different sequences: "
     assert text + reason in [each.value for each in at.info]
@@ -83,12 +83,12 @@ def test_the_strip_of_a_query_shows_the_keys():
     assert board_settings(at, "matrices.board")["pinned"] == 2
     weights = softmax(Q[1] @ K[1].T / 8**0.5)[2]
     at = upload("matrices", row=2, head=1, variants=("softmax",))
-    [said] = [line["note"] for line in board_settings(at, "matrices.strips")["strips"]]
+    [text] = [line["note"] for line in board_settings(at, "matrices.strips")["strips"]]
     first = int(np.argmax(weights))
     names = ["one", "two", "one (2)", *WORDS[3:]]
-    assert said.startswith("attends most to")
-    assert names[first] in said.split(",")[0]
-    assert f"{weights[first]:.2f}" in said
+    assert text.startswith("attends most to")
+    assert names[first] in text.split(",")[0]
+    assert f"{weights[first]:.2f}" in text
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "entropy", "error"])
@@ -102,7 +102,7 @@ def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
 
 @pytest.mark.parametrize("page", ["causal", "claims", "inside"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_pages_about_one_sequence_say_so(page, causal):
+def test_pages_about_one_sequence_ask_for_another_input(page, causal):
     at = upload(page, causal=causal)
     [error] = [error.value for error in at.error]
     assert error.startswith("The keys of this file belong to another sequence than the queries. ")
@@ -120,11 +120,11 @@ def test_masks_draws_patterns_without_a_stack(part):
     at = upload("masks", masks_part=part)
     assert not at.error
     assert board(at, "masks.board")[0]["col_labels"][-1] == "nine"
-    said = [each.value for each in [*at.markdown, *at.info, *at.caption]]
-    assert not any("never connect" in each or "stack is empty" in each for each in said)
-    assert any("layers cannot be stacked" in each for each in said) == (part == "reach")
+    texts = [each.value for each in [*at.markdown, *at.info, *at.caption]]
+    assert not any("never connect" in each or "stack is empty" in each for each in texts)
+    assert any("layers cannot be stacked" in each for each in texts) == (part == "reach")
     if part == "numbers":
-        assert "5 queries, 9 keys." in said
+        assert "5 queries, 9 keys." in texts
         table = at.dataframe[0].value
         top = table[table["variant"].str.startswith("Top-k")].iloc[0]
         assert (top["pairs per head"], top["of n m"]) == (15, pytest.approx(15 / 45))
@@ -137,7 +137,7 @@ def test_entropy_grows_with_the_number_of_keys(view):
     assert any("5 queries · " in caption.value for caption in at.caption)
 
 
-def test_distance_needs_one_sequence():
+def test_the_distance_view_needs_one_sequence():
     at = upload("entropy", h_view="distance")
     [error] = [error.value for error in at.error]
     assert "distance between a query and a key is defined only within one sequence" in error

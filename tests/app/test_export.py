@@ -82,7 +82,7 @@ def arrays(found):
 
 
 @pytest.mark.parametrize("view", FILES)
-def test_a_button_holds_no_result_that_the_caches_evicted(offered, view):
+def test_a_download_button_keeps_no_evicted_result_in_memory(offered, view):
     """Check the button's memory: Streamlit keeps a button's arguments until each visitor's page is redrawn."""
     caches = [*cached._caches, cached.records().cache]
     for cache in caches:
@@ -106,7 +106,7 @@ def test_a_button_holds_no_result_that_the_caches_evicted(offered, view):
 
 
 @pytest.mark.parametrize("difference", [False, True])
-def test_the_file_of_matrices(offered, record, difference):
+def test_the_files_of_matrices_have_the_shown_numbers(offered, record, difference):
     chosen = (ac.get("softmax"), ac.get("local", window=3))
     files = offered("matrices", variants=chosen, view="difference" if difference else "weights")
     expected = {a.key: a.weights(record.q[1:2], record.k[1:2], causal=False)[0].numpy() for a in chosen}
@@ -126,7 +126,7 @@ def test_the_file_of_matrices(offered, record, difference):
     assert np.array_equal(read(files["qkv.npz"]())["q"], record.q.numpy())
 
 
-def test_the_file_of_masks(offered, record):
+def test_the_file_of_masks_has_the_masks_and_their_parts(offered, record):
     attention = ac.get("bigbird")
     expected = pattern(record, attention, head=1, causal=True)
     found = read(offered("masks", variants=(attention,), causal=True)["masks.npz"]())
@@ -135,7 +135,7 @@ def test_the_file_of_masks(offered, record):
         assert np.array_equal(found[f"bigbird.{name}"], part)
 
 
-def test_the_file_of_parts(offered, record):
+def test_the_file_of_inside_has_every_part(offered, record):
     expected = look(record, ac.get("nystrom"), 1, False)
     found = read(offered("inside")["nystrom-inside.npz"]())
     assert set(found) >= {*expected.parts, "weights", "reference"}
@@ -145,7 +145,7 @@ def test_the_file_of_parts(offered, record):
 
 
 @pytest.mark.parametrize("key", ["linear", "deltanet"])
-def test_the_file_of_states(offered, record, key):
+def test_the_files_of_states_have_the_state_and_its_norms(offered, record, key):
     attention = ac.get(key)
     expected = grow(record, attention, head=1)
     files = offered("state", c_state=attention)

@@ -94,9 +94,9 @@ def test_heavy_work_runs_between_two_samples(monkeypatch):
     waits, others = [], []
 
     def work():
-        begun = time.monotonic()
+        start = time.monotonic()
         with cached.compute_lock().acquired():
-            waits.append(time.monotonic() - begun)
+            waits.append(time.monotonic() - start)
 
     def sample(task, *, load):
         if task.round == 1:
@@ -138,7 +138,7 @@ def test_a_thread_that_released_its_place_returns_before_new_requests():
     assert log == ["came back", "began", "began"]
 
 
-def served(asked):
+def order_of_service(requests):
     """Return the order of visitors who request the only place, half a second apart, while it is taken.
 
     Args:
@@ -155,15 +155,15 @@ def served(asked):
         with one.acquired(visitor):
             order.append(visitor)
 
-    for visitor, seconds in asked:
+    for visitor, seconds in requests:
         with one.acquired(visitor):
             now[0] += seconds
     threads = [started(hold)]
-    for waiting, (visitor, _) in enumerate(asked):
+    for waiting, (visitor, _) in enumerate(requests):
         until(lambda: one._semaphore._free == 0 and len(one._semaphore._waiting) == waiting)  # noqa: B023
         now[0] += 0.5
         threads.append(started(ask, visitor))
-    until(lambda: len(one._semaphore._waiting) == len(asked))
+    until(lambda: len(one._semaphore._waiting) == len(requests))
     go.set()
     join(*threads)
     return order
@@ -180,7 +180,7 @@ def served(asked):
     ],
 )
 def test_a_visitor_with_high_use_waits_for_others_but_not_long(asked, order):
-    assert served(asked) == list(order)
+    assert order_of_service(asked) == list(order)
 
 
 def test_used_seconds_recover_with_time_and_the_account_is_then_deleted():
@@ -228,7 +228,7 @@ def test_a_long_run_lets_others_go_first_at_every_request(monkeypatch):
     assert order == ["student", "sweep"]
 
 
-def drawn(first, then, seconds):
+def order_of_drawings(first, then, seconds):
     """Return the order of drawings when one visitor draws three things and another arrives after the first.
 
     Args:
@@ -236,7 +236,7 @@ def drawn(first, then, seconds):
         then: the visitor who arrives, and the seconds they have just used.
         seconds: duration of each drawing.
     """
-    now, order, came = [1000.0], [], threading.Event()
+    now, order, arrival = [1000.0], [], threading.Event()
     one = FairLock(1, lambda: now[0])
 
     def draw(visitor, count):
@@ -245,7 +245,7 @@ def drawn(first, then, seconds):
                 now[0] += seconds
                 order.append(visitor)
                 if count > 1 and i == 0:
-                    came.set()
+                    arrival.set()
                     until(lambda: one._semaphore._waiting)
                 one.yield_turn()
 
@@ -254,7 +254,7 @@ def drawn(first, then, seconds):
             now[0] += spent
     now[0] += 0.5
     drawing = started(draw, first[0], 3)
-    assert came.wait(5)
+    assert arrival.wait(5)
     now[0] += 0.01
     join(drawing, started(draw, then[0], 1))
     return order
@@ -271,7 +271,7 @@ def drawn(first, then, seconds):
     ],
 )
 def test_only_a_visitor_with_high_use_gives_way_between_drawings(first, then, seconds, order):
-    assert drawn(first, then, seconds) == list(order)
+    assert order_of_drawings(first, then, seconds) == list(order)
 
 
 def test_a_thread_without_a_place_does_not_yield():

@@ -256,7 +256,7 @@ def test_a_spread_has_the_quartiles_of_numpy(points):
         np.testing.assert_allclose(own, expected, rtol=1e-12, atol=1e-9)
 
 
-def test_a_spread_keeps_infinite_values_and_has_none_without_a_value():
+def test_a_spread_keeps_infinite_values_and_is_nan_without_a_value():
     found = spread([(1, math.inf), (1, math.inf), (1, 2.0), (2, math.nan)])
     assert (found.low[0], found.middle[0], found.high[0]) == (math.inf, math.inf, math.inf)
     assert spread([(1, math.inf), (1, 1.0), (1, 2.0)]).middle == (2.0,)

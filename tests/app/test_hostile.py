@@ -107,7 +107,7 @@ def test_the_values_in_homes_links_are_never_markup_in_its_gallery(link):
 
 
 @pytest.mark.parametrize("words", [MARKUP, '">x', "'", "\n\n# x", "&quot;>", ")\n\n**zq**"])
-def test_any_text_in_a_rows_query_stays_in_the_addresses(words):
+def test_any_text_in_a_rows_query_appears_only_in_addresses(words):
     def row(query):
         return in_the_gallery(gallery.row(ac.variant("linear"), query, dark=False))
 

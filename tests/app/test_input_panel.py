@@ -141,10 +141,10 @@ def test_positions_that_a_model_does_not_allow_are_refused_on_the_page(monkeypat
     ],
 )
 def test_the_page_says_for_which_variants_two_coordinates_are_alibi(alone, others, expected):
-    said = describe_alibi(alone, others)
-    assert said.startswith("**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d")
-    assert all(words in said for words in expected)
-    assert (("ALiBi is exact for" in said), ("ALiBi is not exact for" in said)) == (bool(alone), bool(others))
+    text = describe_alibi(alone, others)
+    assert text.startswith("**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d")
+    assert all(words in text for words in expected)
+    assert (("ALiBi is exact for" in text), ("ALiBi is not exact for" in text)) == (bool(alone), bool(others))
 
 
 def test_choosing_alibi_turns_causal_on_and_names_its_variants():
@@ -175,7 +175,7 @@ def captions(at):
     return [caption.value for caption in at.main.caption]
 
 
-def test_without_an_input_nothing_is_said_about_it():
+def test_a_missing_input_has_no_caption():
     at = visit("matrices", {"input": ["upload"]})
     assert not any(" · head " in caption.value for caption in at.caption)
 

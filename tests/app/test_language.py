@@ -258,6 +258,6 @@ def test_an_unknown_language_is_reported_and_english_is_shown(chinese):
     assert at.markdown[0].value == "# What does each variant attend to?"
 
 
-def test_without_catalogues_there_is_no_choice():
+def test_only_english_is_offered_without_catalogues():
     with installed():
         assert script(visit("matrices", parse_qs(SCREEN)))["language"]["names"] == {"en": "English"}

@@ -71,8 +71,8 @@ def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():
 
 def test_each_chip_and_panel_describes_its_variant_before_it_is_opened():
     at = opened("error", variants=chosen(*EIGHT))
-    said = [each.help for each in at.button]
-    assert all(ac.variant(key).summary in said for key in EIGHT)
+    texts = [each.help for each in at.button]
+    assert all(ac.variant(key).summary in texts for key in EIGHT)
     for page in ("matrices", "masks"):
         panels = board(opened(page, variants=chosen(*EIGHT)), f"{page}.board")[1].items()
         variants = {key: panel for key, (panel, _values) in panels if key != "reach"}
@@ -86,11 +86,11 @@ def test_each_chip_and_panel_describes_its_variant_before_it_is_opened():
 def test_the_settings_of_a_panel_are_on_the_page_while_they_are_open(page, panel):
     at = opened(page, variants=chosen("softmax", "local"))
     form = "knob.local.window" if panel == "local" else "reach.close"
-    for wanted in (True, False):
-        at.session_state[OPEN_SETTINGS] = (panel,) if wanted else ()
+    for expected in (True, False):
+        at.session_state[OPEN_SETTINGS] = (panel,) if expected else ()
         at.run()
         keys = {each.key for kind in ("select_slider", "button") for each in at.get(kind)}
-        assert (form in keys) == wanted
+        assert (form in keys) == expected
 
 
 def test_a_link_carries_the_knobs_of_closed_forms():

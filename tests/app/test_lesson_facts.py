@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from driver import curves, message, table
-from test_lessons import NUMBERS, STEPS, begun, press, step_of
+from test_lessons import NUMBERS, STEPS, open_lesson, press, step_of
 
 import attention_core as ac
 from app.jobs import dispatch
@@ -26,12 +26,12 @@ from pages.model import forecast
 from pages.model.measures import _question, _rows
 
 
-def asked(key, place):
+def screen_of_step(key, place):
     step = step_of(key, place)
     return Screen.from_link(step.at)
 
 
-def revealed(key, place):
+def screen_of_answer(key, place):
     step = step_of(key, place)
     return Screen.from_link(step.at, step.reveal)
 
@@ -71,7 +71,7 @@ def denoised(screen, key):
 
 
 def flat_1():
-    before, after = asked("flat", 1), revealed("flat", 1)
+    before, after = screen_of_step("flat", 1), screen_of_answer("flat", 1)
     row = before.compare(before.variant("softmax")).weights.max(-1)
     assert row.max() > 0.5, "there is a row with one dark cell"
     most = math.log(before.chosen.qkv.n - 2)
@@ -82,21 +82,21 @@ def flat_1():
 
 
 def flat_2():
-    screen = revealed("flat", 2)
+    screen = screen_of_answer("flat", 2)
     assert screen.chosen.qkv.q.shape[-1] == 32
     assert number(screen, "effective_rank", "linear") < 32 / 4, "far fewer features matter"
     assert number(screen, "effective_rank", "softmax") > 32, "softmax has no such bound"
 
 
 def flat_3():
-    screen = revealed("flat", 3)
+    screen = screen_of_answer("flat", 3)
     others = ("linear", "efficient", "taylor2")
     assert passport(screen, "performer").entropy < min(passport(screen, key).entropy for key in others)
     assert number(screen, "output_error", "performer") > max(number(screen, "output_error", key) for key in others)
 
 
 def flat_4():
-    sharp, spread = asked("flat", 4), revealed("flat", 4)
+    sharp, spread = screen_of_step("flat", 4), screen_of_answer("flat", 4)
     n = sharp.chosen.qkv.n - 2
     assert passport(spread, "softmax").entropy > 0.9 * math.log(n) > passport(sharp, "softmax").entropy
     assert number(spread, "output_error", "linear") < number(sharp, "output_error", "linear")
@@ -105,7 +105,7 @@ def flat_4():
 
 
 def window_and_sink_1():
-    before, after = asked("window_and_sink", 1), revealed("window_and_sink", 1)
+    before, after = screen_of_step("window_and_sink", 1), screen_of_answer("window_and_sink", 1)
     narrow, wide = number(before, "output_error", "local"), number(after, "output_error", "local")
     assert 25 < wide < 0.7 * narrow, "much is recovered, but by no means all"
     assert not after.shared.special
@@ -114,7 +114,7 @@ def window_and_sink_1():
 
 
 def window_and_sink_2():
-    hidden, shown = revealed("window_and_sink", 1), asked("window_and_sink", 2)
+    hidden, shown = screen_of_answer("window_and_sink", 1), screen_of_step("window_and_sink", 2)
     assert shown.chosen.qkv.tokens[0] == "[CLS]"
     assert number(shown, "matrix_error", "local") > 4 * number(hidden, "matrix_error", "local")
     weights = shown.compare(shown.variant("softmax")).weights
@@ -123,7 +123,7 @@ def window_and_sink_2():
 
 
 def window_and_sink_3():
-    screen = revealed("window_and_sink", 3)
+    screen = screen_of_answer("window_and_sink", 3)
     local, sink = screen.variant("local"), screen.variant("sink")
     assert sink.params.sinks == 4
     assert local.params.window == sink.params.window == 16
@@ -131,14 +131,14 @@ def window_and_sink_3():
 
 
 def window_and_sink_4():
-    screen = revealed("window_and_sink", 4)
+    screen = screen_of_answer("window_and_sink", 4)
     local, sink = (number(screen, "output_error", key) for key in ("local", "sink"))
     assert 0.85 * local < sink < local, "the sinks recover little"
     assert number(screen, "sink") < 2, "this head has no sink"
 
 
 def local_then_atrous_1():
-    before, after = asked("local_then_atrous", 1), revealed("local_then_atrous", 1)
+    before, after = screen_of_step("local_then_atrous", 1), screen_of_answer("local_then_atrous", 1)
     n = after.chosen.qkv.n
     for screen, w in ((before, 16), (after, 4)):
         allowed = sum(min(i, w) + 1 + min(n - 1 - i, w) for i in range(n))
@@ -146,7 +146,7 @@ def local_then_atrous_1():
 
 
 def local_then_atrous_2():
-    before, after = asked("local_then_atrous", 2), revealed("local_then_atrous", 2)
+    before, after = screen_of_step("local_then_atrous", 2), screen_of_answer("local_then_atrous", 2)
     n = after.chosen.qkv.n
     assert n - 1 == 105, "the distance from the first token to the last"
     assert number(before, "depth", "local") == math.ceil((n - 1) / 16)
@@ -161,7 +161,7 @@ def connected(n, window, stride):
 
 
 def local_then_atrous_3():
-    before, after = asked("local_then_atrous", 3), revealed("local_then_atrous", 3)
+    before, after = screen_of_step("local_then_atrous", 3), screen_of_answer("local_then_atrous", 3)
     assert number(before, "complete") is None, "atrous alone never reaches the tokens in between"
     found = connected(after.chosen.qkv.n, 4, 8)
     assert number(after, "connected") == pytest.approx(100 * found.mean())
@@ -171,7 +171,7 @@ def local_then_atrous_3():
 
 
 def local_then_atrous_4():
-    wide, narrow = asked("local_then_atrous", 4), revealed("local_then_atrous", 4)
+    wide, narrow = screen_of_step("local_then_atrous", 4), screen_of_answer("local_then_atrous", 4)
     n = narrow.chosen.qkv.n
     assert number(narrow, "connected") == pytest.approx(100 * connected(n, 2, 8).mean())
     i, j = np.nonzero(~connected(n, 2, 8)[16 : n - 16, 16 : n - 16])
@@ -180,19 +180,19 @@ def local_then_atrous_4():
 
 
 def nystrom_performer_1():
-    screen = revealed("nystrom_performer", 1)
+    screen = screen_of_answer("nystrom_performer", 1)
     assert screen.chosen.qkv.n == 106
     assert 0.85 * uniform(screen) < number(screen, "output_error", "nystrom") < uniform(screen), "a little better"
 
 
 def nystrom_performer_2():
-    screen = revealed("nystrom_performer", 2)
+    screen = screen_of_answer("nystrom_performer", 2)
     assert screen.variant("performer").params.features == 4 * screen.variant("nystrom").params.landmarks
     assert number(screen, "output_error", "performer") > number(screen, "output_error", "nystrom")
 
 
 def nystrom_performer_3():
-    screen = revealed("nystrom_performer", 3)
+    screen = screen_of_answer("nystrom_performer", 3)
     errors = [median_error(screen, ac.get("nystrom", landmarks=m)) for m in (4, 8, 16, 32, 64)]
     assert errors[-1] < 0.5 * errors[0], "it falls overall"
     assert screen.variant("performer").params.features == 256
@@ -201,7 +201,7 @@ def nystrom_performer_3():
 
 
 def nystrom_performer_4():
-    screen, before = revealed("nystrom_performer", 4), asked("nystrom_performer", 3)
+    screen, before = screen_of_answer("nystrom_performer", 4), screen_of_step("nystrom_performer", 3)
     rank = number(Screen("matrices", screen.values | {"variants": screen.shared.variants}), "effective_rank", "softmax")
     assert rank < 0.25 * number(Screen("matrices", before.values), "effective_rank", "softmax")
     for key in ("nystrom", "performer"):
@@ -209,7 +209,7 @@ def nystrom_performer_4():
 
 
 def pooling_1():
-    screen = revealed("pooling", 1)
+    screen = screen_of_answer("pooling", 1)
     n, m = screen.chosen.qkv.n, screen.variant("nystrom").params.landmarks
     assert {math.floor(n / m), math.ceil(n / m)} == {3, 4}
     for key in ("softmax", "local"):
@@ -218,7 +218,7 @@ def pooling_1():
 
 
 def pooling_2():
-    screen = revealed("pooling", 2)
+    screen = screen_of_answer("pooling", 2)
     assert len(screen.shared.variants) == 7
     leaking = {each.key for each in screen.shared.variants if moved(screen, each, 20)[1] > 0}
     assert leaking == {"nystrom", "linformer", "funnel"}
@@ -228,7 +228,7 @@ def pooling_2():
 
 
 def pooling_3():
-    screen = revealed("pooling", 3)
+    screen = screen_of_answer("pooling", 3)
     assert moved(screen, screen.variant("linformer"), 20) == (20, 1)
     assert 0 < moved(screen, screen.variant("power_bert"), 20)[0] < 20
     assert screen.variant("power_bert").params.keep == 0.5
@@ -239,14 +239,14 @@ def pooling_3():
 
 
 def pooling_4():
-    screen = revealed("pooling", 4)
+    screen = screen_of_answer("pooling", 4)
     assert moved(screen, screen.variant("pooled"), 20)[1] == 0
     assert screen.variant("pooled").variant.causal_reason is None
 
 
 def entropies(place):
     """Return the page with the answer shown, and softmax's entropy by length from its chart."""
-    at = press(begun("log_n", place), ".show")
+    at = press(open_lesson("log_n", place), ".show")
     [(xs, ys)] = [xy for name, xy in curves(at).items() if name == "Softmax"]
     return at, dict(zip(xs, ys, strict=True))
 
@@ -273,7 +273,7 @@ def log_n_3():
 
 def lines(place):
     """Return the perplexity factor and the copying loss of each table row once the answer is shown."""
-    components = press(begun("stand_in", place), ".show").get("bidi_component")
+    components = press(open_lesson("stand_in", place), ".show").get("bidi_component")
     [sent] = [each for each in components if "reading" in each.proto.component_name]
     numbers = [row["numbers"] for row in message(sent)[0]["rows"]]
     return [(float(each[1].removeprefix("× ") or 1), float(each[2])) for each in numbers]
@@ -301,7 +301,7 @@ def stand_in_4():
 
 
 def stand_in_5():
-    found = error_points(_rows(forecast.tasks(_question(revealed("stand_in", 5)))))
+    found = error_points(_rows(forecast.tasks(_question(screen_of_answer("stand_in", 5)))))
     for key in ("local", "sink"):
         curve = [point for point in found if point.word.startswith(key)]
         assert len(curve) == 9
@@ -321,7 +321,7 @@ def shares(screen, word, *, longest=False):
 
 
 def convolution_and_gate_1():
-    before, after = asked("convolution_and_gate", 1), revealed("convolution_and_gate", 1)
+    before, after = screen_of_step("convolution_and_gate", 1), screen_of_answer("convolution_and_gate", 1)
     assert min(shares(before, "linear") + shares(before, "softmax")) > 0.95, "both learn the task with the convolution"
     assert sorted(f"{share:.0%}" for share in shares(after, "linear")) == ["30%", "55%", "88%"]
     assert {f"{share:.0%}" for share in shares(after, "softmax")} == {"74%", "93%"}
@@ -329,13 +329,13 @@ def convolution_and_gate_1():
 
 
 def convolution_and_gate_2():
-    screen = revealed("convolution_and_gate", 2)
+    screen = screen_of_answer("convolution_and_gate", 2)
     assert screen.options(LearnOptions).layers == 1
     assert min(shares(screen, "linear")) > 0.95
 
 
 def convolution_and_gate_3():
-    screen = revealed("convolution_and_gate", 3)
+    screen = screen_of_answer("convolution_and_gate", 3)
     gate = ac.get("gated_deltanet").params
     assert (gate.gate, gate.decay) == ("constant", 0.9)
     assert pytest.approx(0.1, abs=0.003) == 0.9**22
@@ -345,12 +345,12 @@ def convolution_and_gate_3():
 
 
 def convolution_and_gate_4():
-    assert max(shares(asked("convolution_and_gate", 4), "gated_deltanet", longest=True)) < 0.3
-    assert min(shares(revealed("convolution_and_gate", 4), "gated_deltanet", longest=True)) > 0.95
+    assert max(shares(screen_of_step("convolution_and_gate", 4), "gated_deltanet", longest=True)) < 0.3
+    assert min(shares(screen_of_answer("convolution_and_gate", 4), "gated_deltanet", longest=True)) > 0.95
 
 
 def grey_1():
-    screen = revealed("grey", 1)
+    screen = screen_of_answer("grey", 1)
     source = screen.chosen.source
     assert f"{psnr(source.noisy(), source.clean()):.1f}" == "20.0"
     softmax, linear = (number(screen, "psnr", key) for key in ("softmax", "linear"))
@@ -359,11 +359,11 @@ def grey_1():
 
 
 def grey_2():
-    assert denoised(revealed("grey", 2), "softmax").distance_from_mean < 0.05
+    assert denoised(screen_of_answer("grey", 2), "softmax").distance_from_mean < 0.05
 
 
 def grey_3():
-    screen = revealed("grey", 3)
+    screen = screen_of_answer("grey", 3)
     assert all(number(screen, "psnr", key) > 20 for key in ("softmax", "local", "atrous", "topk"))
     assert screen.variant("atrous").params.stride == screen.variant("topk").params.k == 8
 
@@ -388,7 +388,7 @@ def test_no_step_shows_its_answer_too_early(key, place):
     step = step_of(key, place)
     assert not draft.shows_answer(step)
     found, after = answer.find(step), Screen.from_link(step.at, step.reveal)
-    at, name = begun(key, place), label(after.variant(found.key)) if found.key else ""
+    at, name = open_lesson(key, place), label(after.variant(found.key)) if found.key else ""
     shown = " ".join(str(each.value) for each in (*at.markdown, *at.caption))
     try:
         text = found.measure.format(found.number(after)) if not found.rank else None

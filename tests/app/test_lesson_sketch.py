@@ -9,7 +9,7 @@ import pytest
 from driver import curves, message
 from hypothesis import given
 from hypothesis import strategies as st
-from test_lessons import STEPS, begun, card, press, step_of
+from test_lessons import STEPS, card, open_lesson, press, step_of
 
 from app.lessons import answer, draft, sketch
 from app.lessons.card import GUESSES
@@ -60,7 +60,7 @@ def test_a_shipped_lesson_asks_for_a_curve():
 @pytest.mark.parametrize(("key", "place"), CURVES)
 def test_no_measurement_is_sent_before_the_answer(key, place):
     step = step_of(key, place)
-    at = begun(key, place)
+    at = open_lesson(key, place)
     header = canvas(at)
     assert header["measured"] == []
     assert header["drawn"] is None
@@ -68,7 +68,7 @@ def test_no_measurement_is_sent_before_the_answer(key, place):
     curve, _variant = answer.find_curve(step)
     screen = Screen.from_link(step.at, step.reveal)
     assert header["high"] == pytest.approx(curve.high(screen))
-    shown = press(begun(key, place), ".show")
+    shown = press(open_lesson(key, place), ".show")
     numbers = [str(height)[:7] for _, height in canvas(shown)["measured"]]
     known = {str(y)[:7] for _xs, ys in curves(at).values() for y in ys}  # other curves may cross this one
     hidden = [number for number in numbers if number not in known]
@@ -80,7 +80,7 @@ def test_no_measurement_is_sent_before_the_answer(key, place):
 
 @pytest.mark.parametrize(("key", "place"), CURVES)
 def test_the_measured_curve_and_the_score_are_those_of_the_page(key, place):
-    at = begun(key, place)
+    at = open_lesson(key, place)
     header = canvas(at)
     heights = [header["high"] * share for share in np.linspace(0.2, 0.9, len(header["x"]))]
     at = press(guessed(at, heights), ".check")
@@ -97,14 +97,14 @@ def test_the_measured_curve_and_the_score_are_those_of_the_page(key, place):
 
 @pytest.mark.parametrize(("key", "place"), CURVES)
 def test_a_visitor_who_draws_nothing_sees_the_measured_curve(key, place):
-    at = press(begun(key, place), ".show")
+    at = press(open_lesson(key, place), ".show")
     assert canvas(at)["drawn"] is None
     assert canvas(at)["measured"]
     assert "The line shows the measured curve." in card(at)
 
 
 def test_the_canvas_has_texts():
-    words = canvas(begun("log_n", 2))["settings"]["texts"]
+    words = canvas(open_lesson("log_n", 2))["settings"]["texts"]
     assert words["title"] == "Entropy of the attention rows of Softmax, log n scale against the number of tokens"
     assert words["y"] == "entropy H (nats)"
 
@@ -119,7 +119,7 @@ def test_the_canvas_has_texts():
         ([0.0, 1.0, 2.0], "On average, your curve is 0.5 nats from the measured curve, partly above and partly below."),
     ],
 )
-def test_a_score_in_words(drawn, words):
+def test_the_text_on_a_score(drawn, words):
     assert sketch.describe(CURVE, drawn, [1.0, 2.0, 4.0], FLAT).replace("\N{NO-BREAK SPACE}", " ") == words
 
 

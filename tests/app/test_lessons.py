@@ -39,7 +39,7 @@ def step_of(key, place):
     return all_lessons()[key].steps[place - 1]
 
 
-def begun(key, place=1, **state):
+def open_lesson(key, place=1, **state):
     """Return the page that the link of a lesson's step opens."""
     page, _mark, words = address(all_lessons()[key], place, present=False).partition("?")
     return visit(page, parse_qs(words))
@@ -51,8 +51,8 @@ def guess(at, value):
 
 def card(at):
     """Return the text of the lesson card without markup."""
-    said = " ".join(each.proto.body for each in at.get("html") if not each.proto.body.startswith("<style"))
-    return re.sub(r"<[^>]+>", " ", said).replace("\N{NO-BREAK SPACE}", " ")
+    text = " ".join(each.proto.body for each in at.get("html") if not each.proto.body.startswith("<style"))
+    return re.sub(r"<[^>]+>", " ", text).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def press(at, ending):
@@ -177,7 +177,7 @@ def agree(measure, found, shown):
 def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
     step = step_of(key, place)
     found, name = answer.find(step), step.answer.split()[1 if "most" in step.answer or "least" in step.answer else 0]
-    at = begun(key, place)
+    at = open_lesson(key, place)
     assert 'class="answer"' not in "".join(each.proto.body for each in at.get("html"))
     at = press(at, ".show")
     screen = Screen.from_link(step.at, step.reveal)
@@ -226,13 +226,13 @@ def test_the_included_lessons_compute_every_answer():
 
 
 def test_a_guess_is_compared_with_the_number():
-    at = press(guess(begun("flat"), 4.5), ".check")
+    at = press(guess(open_lesson("flat"), 4.5), ".check")
     assert "Your guess: 4.50 nats. Answer: 4.62 nats. Your guess is close." in card(at)
-    assert "The answer is 2.62 nats higher." in card(press(guess(begun("flat"), 2.0), ".check"))
+    assert "The answer is 2.62 nats higher." in card(press(guess(open_lesson("flat"), 2.0), ".check"))
 
 
 def test_an_unmoved_slider_is_no_guess():
-    at = begun("flat")
+    at = open_lesson("flat")
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert check.disabled
     at = guess(at, 0.0)
@@ -257,15 +257,15 @@ def test_the_slider_includes_the_answer_and_no_impossible_number(key, place):
 
 
 def test_a_knob_changed_after_the_answer_gives_the_new_number():
-    at = press(begun("window_and_sink"), ".show")
+    at = press(open_lesson("window_and_sink"), ".show")
     at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=3))
-    said = card(at.run())
-    assert "Answer: 49%" in said
-    assert re.search(r"With your current settings, the answer would be \d+%", said)
+    text = card(at.run())
+    assert "Answer: 49%" in text
+    assert re.search(r"With your current settings, the answer would be \d+%", text)
 
 
 def test_a_choice_is_required_before_the_check():
-    at = begun("flat", 3)
+    at = open_lesson("flat", 3)
     assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
     choice = next(p for p in at.pills if p.key.startswith("lesson."))
     at = press(choice.set_value(3).run(), ".check")
@@ -286,8 +286,8 @@ def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     assert len(set(shown)) == len(all_lessons()), "every lesson has its own pictures"
     assert before.index("way next") < before.index("Start here") < before.index("1. Linear attention")
     assert "pips" not in before
-    answered = press(begun("window_and_sink"), ".show").session_state[ANSWERS]
-    answered = {**answered, **press(begun("flat"), ".show").session_state[ANSWERS]}
+    answered = press(open_lesson("window_and_sink"), ".show").session_state[ANSWERS]
+    answered = {**answered, **press(open_lesson("flat"), ".show").session_state[ANSWERS]}
     answered |= {key.removesuffix(".1") + f".{place}": None for key in list(answered) for place in (2, 4)}
     at = open_page("lessons", **{ANSWERS: answered})
     [after] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
@@ -368,7 +368,7 @@ def test_a_page_without_a_lesson_shows_no_card():
 def test_the_last_step_and_steps_beyond_it():
     at = open_page("matrices", lesson=all_lessons()["flat"], lesson_step=30)
     assert "Step 1 of 4" in card(at)
-    last = begun("flat", 4)
+    last = open_lesson("flat", 4)
     assert "Next" not in card(last)
     assert "Back" in card(last)
 
@@ -387,7 +387,7 @@ MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_me
         (-40.0, None, "Answer: −40%."),
     ],
 )
-def test_a_guess_in_words(truth, guess, words):
+def test_the_text_on_a_guess(truth, guess, words):
     assert verdict(MEASURE, truth, guess) == words
 
 
@@ -398,17 +398,17 @@ def test_percentages_differ_by_points_and_other_numbers_in_their_unit():
 
 
 @pytest.mark.parametrize(("number", "place"), [(-1.0, 0), (0.0, 1), (0.5, 1), (1.0, 2), (7.0, 2)])
-def test_a_number_between_bounds(number, place):
+def test_a_number_is_assigned_to_its_interval(number, place):
     assert answer_text.interval_index((0.0, 1.0), number) == place
 
 
-def test_a_choice_in_words():
+def test_the_text_on_a_choice():
     assert answer_text.choice_verdict("A", None) == "Answer: A."
     assert answer_text.choice_verdict("A", "A") == "Correct: A."
     assert answer_text.choice_verdict("A", "B") == "Your choice: B. Answer: A."
 
 
-def test_the_length_of_a_lesson_in_words():
+def test_the_text_on_the_length_of_a_lesson():
     step = Step(at="matrices")
     assert length(Lesson(title="t", steps=(step,))) == "1 step"
     assert length(Lesson(title="t", steps=(step, step), minutes=1)) == "2 steps · 1 min"
@@ -505,9 +505,9 @@ REFUSED = {
 def test_an_invalid_lesson_gives_one_sentence(data):
     with pytest.raises(LessonError) as refused:
         read(data)
-    said = str(refused.value)
-    assert said.endswith((".", "”."))
-    assert len(said) < 300
+    text = str(refused.value)
+    assert text.endswith((".", "”."))
+    assert len(text) < 300
 
 
 @settings(deadline=None)

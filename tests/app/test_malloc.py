@@ -100,12 +100,12 @@ def test_free_memory_is_also_returned_after_other_collections_in_intervals():
     assert mib_returned(f"{begin}; gc_tuning.TRIM_INTERVAL = 600", "gc.collect(1)") < 1
 
 
-def kept(first):
+def remaining_mib(first):
     """Return the MiB that a process still holds after it has freed 100 blocks of 100 kB."""
     done = subprocess.run([sys.executable, "-c", TOP.format(first=first)], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
 def test_free_memory_at_the_end_of_the_heap_is_reused():
-    assert kept("") < 1
-    assert kept("from app.server import malloc; malloc.share_heap()") > 9
+    assert remaining_mib("") < 1
+    assert remaining_mib("from app.server import malloc; malloc.share_heap()") > 9

@@ -47,39 +47,43 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
     return message
 
 
-def sent(held, message):
-    """Return the result of ``named`` for a message that is written immediately."""
-    found = held.shorten(message)
-    held.record(found)
+def sent(cache, message):
+    """Return a message as it is sent: shortened to its hash if the browser has it cached."""
+    found = cache.shorten(message)
+    cache.record(found)
     return found
 
 
-def kinds(held, *messages):
-    return [sent(held, message).WhichOneof("type") for message in messages]
+def kinds(cache, *messages):
+    return [sent(cache, message).WhichOneof("type") for message in messages]
 
 
 def test_a_cached_message_is_sent_as_a_hash_and_an_evicted_one_in_full():
-    held = BrowserMessageCache(OLDEST)
-    assert kinds(held, large("a"), ended(), ended()) == ["delta", "script_finished", "script_finished"]
-    named = sent(held, large("a", place=7))
-    assert (named.ref_hash, [*named.metadata.delta_path]) == ("a", [0, 7])
-    assert kinds(held, ended(), ended(), large("a")) == [*["script_finished"] * 2, "ref_hash"]
-    assert kinds(held, ended(), ended(), ended(), large("a"))[-1] == "delta"
+    cache = BrowserMessageCache(OLDEST)
+    assert kinds(cache, large("a"), ended(), ended()) == ["delta", "script_finished", "script_finished"]
+    shortened = sent(cache, large("a", place=7))
+    assert (shortened.ref_hash, [*shortened.metadata.delta_path]) == ("a", [0, 7])
+    assert kinds(cache, ended(), ended(), large("a")) == [*["script_finished"] * 2, "ref_hash"]
+    assert kinds(cache, ended(), ended(), ended(), large("a"))[-1] == "delta"
 
 
-def test_a_fragment_run_evicts_only_its_own_messages_and_a_stopped_run_none():
-    held = BrowserMessageCache(OLDEST)
-    kinds(held, large("page"), large("one", "one"), large("other", "other"))
-    kinds(held, *[ended(["one"], ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)] * 5)
-    assert kinds(held, large("page"), large("one", "one"), large("other", "other")) == ["ref_hash", "delta", "ref_hash"]
-    kinds(held, *[ended(status=ForwardMsg.FINISHED_EARLY_FOR_RERUN)] * 5)
-    assert kinds(held, large("page")) == ["ref_hash"]
+def test_a_fragment_run_evicts_only_its_own_messages_and_a_stopped_run_nothing():
+    cache = BrowserMessageCache(OLDEST)
+    kinds(cache, large("page"), large("one", "one"), large("other", "other"))
+    kinds(cache, *[ended(["one"], ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)] * 5)
+    assert kinds(cache, large("page"), large("one", "one"), large("other", "other")) == [
+        "ref_hash",
+        "delta",
+        "ref_hash",
+    ]
+    kinds(cache, *[ended(status=ForwardMsg.FINISHED_EARLY_FOR_RERUN)] * 5)
+    assert kinds(cache, large("page")) == ["ref_hash"]
 
 
 def test_small_messages_are_sent_unchanged():
-    held, small = BrowserMessageCache(OLDEST), large("a")
+    cache, small = BrowserMessageCache(OLDEST), large("a")
     small.metadata.cacheable = False
-    assert kinds(held, small, small) == ["delta", "delta"]
+    assert kinds(cache, small, small) == ["delta", "delta"]
 
 
 def test_a_message_that_is_too_large_is_not_cached(monkeypatch):
@@ -109,19 +113,19 @@ RUNS = st.lists(
 @given(RUNS)
 @settings(max_examples=300)
 def test_a_browser_has_every_hashed_message_and_gets_no_cached_one_again(runs):
-    held, screen = BrowserMessageCache(OLDEST), Screen("http://127.0.0.1/")
+    cache, screen = BrowserMessageCache(OLDEST), Screen("http://127.0.0.1/")
     for number, (parts, names, whole) in enumerate(runs):
         run = str(number)
         screen.read(run_started(parts, run).SerializeToString())
         for place, name in enumerate(names):
             holds = name in screen._cached
             message = large(name, "one" if name in "abc" else "other" if name in "de" else "", place)
-            found = sent(held, message)
+            found = sent(cache, message)
             assert (found.WhichOneof("type") == "ref_hash") == holds
             screen.read(found.SerializeToString())
         usual = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY if parts else ForwardMsg.FINISHED_SUCCESSFULLY
         status = usual if whole else ForwardMsg.FINISHED_EARLY_FOR_RERUN
-        screen.read(sent(held, ended(parts, status, run)).SerializeToString())
+        screen.read(sent(cache, ended(parts, status, run)).SerializeToString())
     assert not screen.errors
 
 

@@ -59,7 +59,7 @@ def messages(at):
     return " ".join(each.value for each in (*at.info, *at.error, *at.warning, *at.markdown))
 
 
-def test_with_weights_an_empty_address_opens_a_text():
+def test_an_empty_address_opens_a_text_if_weights_are_installed():
     assert visit("matrices").session_state["input"] == "text"
 
 

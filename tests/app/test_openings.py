@@ -26,7 +26,7 @@ def test_each_page_opens_with_its_own_defaults_until_a_choice_is_made():
     assert opened(go(at, "error")) == (*FIRST[:2], "cost")
 
 
-def test_a_choice_replaces_the_own_defaults_of_the_next_page():
+def test_a_choice_overrides_the_defaults_of_the_next_page():
     at = visit("masks")
     set_state(at, variants=chosen("softmax", "topk"))
     assert opened(go(at, "entropy"))[:2] == ("long", ["softmax", "topk"])

@@ -73,7 +73,7 @@ def test_a_folder_is_a_page_in_the_menu_and_on_home(toy):
     assert "# How warm is it?" in spoken(visit("toy"))
 
 
-def test_its_options_are_in_links_and_choose_the_view(toy):
+def test_the_options_of_a_page_are_in_links_and_choose_the_view(toy):
     at = visit("toy", {"toy_view": "dressed", "toy_warmth": "30"})
     assert_says(at, "It feels like 27.")
     at.number_input(key="toy_warmth").set_value(-5).run()

@@ -105,7 +105,7 @@ def test_an_upload_is_read_or_gives_a_sentence(data, word):
         assert word in at.error[0].value
 
 
-def test_no_upload_yet_says_what_to_do():
+def test_a_missing_upload_shows_instructions():
     at = open_app(input="upload")
     assert not at.error
     assert any("Upload an .npz" in i.value for i in at.info)

@@ -215,7 +215,7 @@ def test_drawing_takes_an_eighth_of_the_time_and_the_end_is_drawn_immediately(mo
     clock, drawings = [0.0], []
     monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
 
-    def found():
+    def results():
         while clock[0] < 60:
             clock[0] += 0.1
             yield Square("clock", 0), (0,)
@@ -226,7 +226,7 @@ def test_drawing_takes_an_eighth_of_the_time_and_the_end_is_drawn_immediately(mo
 
     monkeypatch.setattr(runs, "_runs", {runs.Run(other) for other in range(others)})
     runs._collect_results(
-        runs.Run("clock"), [], found(), report=lambda done: None, draw=draw, first_draw=runs.FIRST_DRAW
+        runs.Run("clock"), [], results(), report=lambda done: None, draw=draw, first_draw=runs.FIRST_DRAW
     )
     assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
     assert drawings[0] == pytest.approx(0.3)
@@ -472,7 +472,7 @@ def test_the_position_in_the_queue_is_shown_while_a_task_waits(calls, monkeypatc
         ((5, 20), 0.3125, "1 of 4 results · step 5 of 20 · about 7 s left"),
     ],
 )
-def test_the_progress_of_a_run(steps, share, words):
+def test_the_progress_text_has_the_share_and_the_time_left(steps, share, words):
     assert runs._progress_text(1, 4, steps, "about 7 s left") == (share, words)
 
 

@@ -264,7 +264,7 @@ def test_a_task_requested_while_it_stops_runs_again():
     assert (executor.ran, executor.stopped) == (["a", "a"], 1)
 
 
-def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
+def test_a_task_in_this_process_stops_at_its_next_step(monkeypatch):
     taken, ended = [], threading.Event()
     module = ModuleType("attention_core.experiments.endless")
 

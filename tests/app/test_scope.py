@@ -250,5 +250,5 @@ def test_model_names_its_own_variants_text_and_model(files):
         (Scope(heads=4, n=9, tokens=2000, shortest=4), "average of 4 heads", "average of 4 heads", "4 to 2,000 tokens"),
     ],
 )
-def test_a_scope_in_words(scope, heads, in_file, tokens):
+def test_the_text_of_a_scope(scope, heads, in_file, tokens):
     assert (scope.describe_heads(), scope.describe_file_heads(), scope.describe_tokens()) == (heads, in_file, tokens)

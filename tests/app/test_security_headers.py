@@ -52,9 +52,9 @@ def test_hosted_lab_may_be_framed_over_https_only(monkeypatch):
 
 
 @pytest.mark.parametrize("profile", ["own", "hosted"])
-@pytest.mark.parametrize("given", ["'self'", "https://moodle.example.edu http://course.example.edu"])
-def test_frame_ancestors_setting_replaces_the_default(monkeypatch, profile, given):
-    assert framing(monkeypatch, profile, given) == set(given.split())
+@pytest.mark.parametrize("setting", ["'self'", "https://moodle.example.edu http://course.example.edu"])
+def test_frame_ancestors_setting_replaces_the_default(monkeypatch, profile, setting):
+    assert framing(monkeypatch, profile, setting) == set(setting.split())
 
 
 @pytest.mark.parametrize(

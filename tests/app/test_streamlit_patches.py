@@ -78,7 +78,7 @@ def test_only_a_patch_whose_methods_are_missing_is_reported(monkeypatch, caplog)
 
 
 def test_the_package_requires_the_patched_version():
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["app"]
-    assert f"streamlit[performance]=={patches.STREAMLIT_VERSION}" in asked
+    requirements = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["app"]
+    assert f"streamlit[performance]=={patches.STREAMLIT_VERSION}" in requirements
     pinned = (ROOT / "requirements.txt").read_text()
     assert re.search(rf"^streamlit\[performance\]=={re.escape(patches.STREAMLIT_VERSION)}$", pinned, re.MULTILINE)

@@ -170,7 +170,7 @@ def test_a_name_is_shown_unchanged():
     assert r"a\*b from 32 tokens" in summary_text([line])
 
 
-def test_without_softmax_there_is_no_crossover():
+def test_a_run_without_softmax_has_no_crossover():
     [line] = series({"local": LINES["at"]})
     assert crossing_text(line) == ""
     assert summary_text([line]).startswith("Add a variant")
@@ -198,7 +198,7 @@ def test_a_sentence_names_what_is_missing_from_a_run(count, expected):
 @pytest.mark.parametrize(
     ("mode", "name"), [("forward", "forward"), ("backward", "forward + backward"), ("decode", "decode step")]
 )
-def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
+def test_a_stamp_names_the_device_the_settings_and_the_date(mode, name, causal, live):
     run = group_samples(dataclasses.replace(SPEC, mode=mode, causal=causal, dtype="bfloat16"), STAMP, [])
     assert stamp_lines(run, live=live) == [
         f"{'solid lines: live' if live else 'dashed lines: recorded'} run on A *GPU*",
@@ -217,8 +217,8 @@ def test_the_host_is_named_if_it_differs_from_the_device():
 
 def test_progress_is_shown_before_the_first_sample():
     assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · estimating the time left")
-    begun = Run(SPEC, [sample("softmax", 16, 1.0)], seconds=3.0)
-    assert progress(SPEC, begun) == (pytest.approx(0.1), "1 of 4 samples · about 27 s left")
+    started_run = Run(SPEC, [sample("softmax", 16, 1.0)], seconds=3.0)
+    assert progress(SPEC, started_run) == (pytest.approx(0.1), "1 of 4 samples · about 27 s left")
 
 
 def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twice():

@@ -156,7 +156,7 @@ def test_a_text_that_unpacks_beyond_the_bound_is_refused():
 
 @given(st.dictionaries(st.sampled_from(list(KNOWN)), st.lists(st.text(max_size=40), min_size=1, max_size=3)))
 @settings(deadline=None)
-def test_no_link_whatever_it_holds_raises(given_link):
+def test_no_link_raises_an_error(given_link):
     values, rejected = url.read_link(given_link, KNOWN)
     assert set(values) == set(KNOWN)
     assert set(rejected) <= set(given_link)
@@ -204,7 +204,7 @@ def test_a_value_out_of_bounds_gives_a_sentence_with_the_bounds(kind, word, expe
     assert refusals.notice_text({"a": 3}, {"a": kind}, {"a": [word]}).endswith(expected)
 
 
-def test_only_too_many_variants_are_told_the_limit():
+def test_the_limit_of_variants_is_named_only_if_it_is_exceeded():
     kind = SharedOptions.variants.field()
     for words, text in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),

@@ -14,17 +14,17 @@ def test_a_left_out_variant_has_a_message_with_the_reason():
     assert refusal_text("A *b* cannot.") == rf":material/block: A \*b\* cannot. {until}"
 
 
-def said(**state):
+def messages(**state):
     at = open_page("matrices", input="synthetic", n=8, **state)
     return [i.value for i in at.info], [c.value for c in at.caption]
 
 
 def test_a_chip_gives_the_reason_while_its_variant_is_left_out():
     reason = ac.variant("linformer").causal_reason
-    assert said(variants=chosen("softmax", "linformer", "local"), causal=True)[0] == [
+    assert messages(variants=chosen("softmax", "linformer", "local"), causal=True)[0] == [
         f"This variant is left out while **Causal** is on: {reason}"
     ]
-    assert said(variants=chosen("softmax", "linformer", "local"))[0] == []
+    assert messages(variants=chosen("softmax", "linformer", "local"))[0] == []
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks"])
@@ -42,5 +42,5 @@ def test_the_limit_of_variants_is_shown_when_it_is_reached():
     most = current().compared_variants
     keys = [v.key for v in ac.all_variants()][:most]
     full = f"At most {most} variants can be compared. Remove one to add another."
-    assert full in said(variants=chosen(*keys))[1]
-    assert full not in said(variants=chosen(*keys[:-1]))[1]
+    assert full in messages(variants=chosen(*keys))[1]
+    assert full not in messages(variants=chosen(*keys[:-1]))[1]

@@ -14,10 +14,10 @@ def test_the_first_views_of_a_class_are_computed_in_advance(monkeypatch):
     monkeypatch.setattr(presets, "texts", lambda: {"short": "A dog barks at a dog.", "other": "It rained."})
     warmup.read_presets()
 
-    def again(*given, **named):
-        pytest.fail("computed anew")
+    def fail(*args, **kwargs):
+        pytest.fail("computed again")
 
-    monkeypatch.setattr(cached.ByteLRUCache, "get", again)
+    monkeypatch.setattr(cached.ByteLRUCache, "get", fail)
     for model in ac.inputs.models.DEFAULT_MODELS:
         for text in presets.texts().values():
             source = ac.inputs.TextSource(text, model.key, presets.LAYER)

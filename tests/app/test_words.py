@@ -86,9 +86,9 @@ def test_the_catalogue_has_the_messages_of_the_pages():
 
 
 def test_plurals_and_marked_words_are_extracted():
-    said = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\nf"{_(\'b\' if x else \'c\')}"\n'
-    said += b'_(C_("d", "e"))\n'
-    found = [(function, message) for _, function, message, _ in extraction.screen(io.BytesIO(said), {}, (), {})]
+    text = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\nf"{_(\'b\' if x else \'c\')}"\n'
+    text += b'_(C_("d", "e"))\n'
+    found = [(function, message) for _, function, message, _ in extraction.screen(io.BytesIO(text), {}, (), {})]
     assert found == [
         ("gettext", "a"),
         ("ngettext", ("{n} token", "{n} tokens")),
@@ -141,14 +141,14 @@ def test_a_typed_entity_is_unchanged():
 
 
 def test_no_message_is_a_fragment_of_a_sentence():
-    said = [
+    texts = [
         (path.name, line, each)
         for folder in ("app", "pages")
         for path in sorted((ROOT / folder).rglob("*.py"))
         for line, _, messages, _ in extraction.screen(path.open("rb"), (), (), {})
         for each in ([messages] if isinstance(messages, str) else messages)
     ]
-    assert len(said) > 800
+    assert len(texts) > 800
     icon = re.compile(r":material/\w+: ")
-    assert [text for text in said if re.match(r"[\s,;:.)]", icon.sub("", text[2]))] == []
-    assert [text for text in said if re.search(r"[\s,;(]$", text[2])] == []
+    assert [text for text in texts if re.match(r"[\s,;:.)]", icon.sub("", text[2]))] == []
+    assert [text for text in texts if re.search(r"[\s,;(]$", text[2])] == []

@@ -41,10 +41,10 @@ def workers():
             executors.MALLOC_ENVIRONMENT
         ):  # Dask leaves its own values in the environment of a process that had a cluster
             patch.delenv(name, raising=False)
-        found = WorkerExecutor(2)
-        found.start()
-    yield found
-    found._process.kill()
+        executor = WorkerExecutor(2)
+        executor.start()
+    yield executor
+    executor._process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def ask(line, what, who="one", **given):
     return line.submit(who, "trial", Trial(what=what, **given), object())
 
 
-def found(ticket):
+def rows_of(ticket):
     assert ticket.wait(60)
     try:
         return ticket.rows()
@@ -94,7 +94,7 @@ def found(ticket):
         ticket.withdraw()
 
 
-def gone(pid):
+def has_ended(pid):
     return not Path(f"/proc/{pid}").exists()
 
 
@@ -102,7 +102,7 @@ def gone(pid):
 def test_rows_equal_those_of_this_process_exactly(line, source):
     tasks = entropy_length.tasks(source, ("softmax", "performer"), longest=24 if source is SOURCE else 10)
     tickets = [line.submit("one", "entropy_length", task, repr(task)) for task in tasks]
-    assert [found(ticket) for ticket in tickets] == [
+    assert [rows_of(ticket) for ticket in tickets] == [
         execution.execute("entropy_length", task, execution.Records().load) for task in tasks
     ]
 
@@ -121,7 +121,7 @@ def test_an_upload_is_sent_with_its_task_and_its_record_is_cached(line, tmp_path
     q, k, v = np.random.default_rng(1).standard_normal((3, 2, 6, 4), dtype=np.float32)
     np.savez(tmp_path / "one.npz", q=q, k=k, v=v)
     source = UploadSource.of("one.npz", (tmp_path / "one.npz").read_bytes())
-    assert found(ask(line, "read", source=source)) == (q.tobytes(), True)
+    assert rows_of(ask(line, "read", source=source)) == (q.tobytes(), True)
 
 
 def test_a_worker_caches_records_up_to_a_limit_of_bytes():
@@ -138,32 +138,32 @@ def test_a_worker_caches_records_up_to_a_limit_of_bytes():
 
 
 def test_a_worker_has_low_priority_and_is_killed_first(line):
-    _pid, policy, threads, score = found(ask(line, "describe"))
+    _pid, policy, threads, score = rows_of(ask(line, "describe"))
     assert (policy, threads, score) == (os.SCHED_IDLE, 1, "1000")
 
 
 def test_a_dead_worker_loses_only_its_task_and_is_replaced(line, workers):
     other = ask(line, "sleep", "other", seconds=1.0)
     with pytest.raises(WorkerError, match="ended unexpectedly"):
-        found(ask(line, "die"))
-    assert found(ask(line, "square", i=7)) == (49,)
-    assert len(found(other)) == 3
+        rows_of(ask(line, "die"))
+    assert rows_of(ask(line, "square", i=7)) == (49,)
+    assert len(rows_of(other)) == 3
 
 
 @pytest.mark.parametrize("torch", [False, True])
 def test_a_task_that_needs_too_much_memory_is_refused_and_its_worker_survives(line, torch):
-    [(pid, *_)] = [found(ask(line, "describe"))]
+    [(pid, *_)] = [rows_of(ask(line, "describe"))]
     with pytest.raises(InputError, match=r"more than 8 GiB of memory\. Choose fewer tokens"):
-        found(ask(line, "fill", i=int(torch)))
-    assert found(ask(line, "describe"))[0] == pid
+        rows_of(ask(line, "fill", i=int(torch)))
+    assert rows_of(ask(line, "describe"))[0] == pid
 
 
 def test_errors_are_raised_unchanged(line):
     with pytest.raises(InputError) as refused:
-        found(ask(line, "refuse"))
+        rows_of(ask(line, "refuse"))
     assert (str(refused.value), refused.value.fields) == ("There is no {such}.", {"what": "{such}"})
     with pytest.raises(ZeroDivisionError) as bug:
-        found(ask(line, "fail"))
+        rows_of(ask(line, "fail"))
     assert 'in fail\n    raise ZeroDivisionError("a bug")' in bug.value.__notes__[0]
 
 
@@ -173,13 +173,13 @@ class Unreadable:
 
 
 def test_unreadable_tasks_and_rows_report_their_cause(line, workers):
-    found(ask(line, "describe"))
+    rows_of(ask(line, "describe"))
     before = children(workers)
     with pytest.raises(ZeroDivisionError):
-        found(line.submit("one", "trial", Unreadable(), object()))
+        rows_of(line.submit("one", "trial", Unreadable(), object()))
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
-        found(ask(line, "unsendable"))
-    assert found(ask(line, "square", i=6)) == (36,)
+        rows_of(ask(line, "unsendable"))
+    assert rows_of(ask(line, "square", i=6)) == (36,)
     assert before <= children(workers), "no worker died of it"
 
 
@@ -218,7 +218,7 @@ def test_a_process_that_fails_while_it_warms_up_accepts_no_connection(tmp_path, 
 
 def test_a_memory_limit_of_the_host_does_not_end_a_worker(line):
     ticket = ask(line, "hard_limit")
-    assert found(ticket) == (True, True)
+    assert rows_of(ticket) == (True, True)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in vars(errors).values() if isinstance(kind, type)])
@@ -244,13 +244,13 @@ def test_a_script_that_ends_while_waiting_ends_only_its_own_task(in_workers, lin
     monkeypatch.setattr(dispatch, "visitor", visitor)
     with pytest.raises(StopException):
         next(dispatch.run_ready("trial", lambda: [Trial(what=what, seconds=60.0, mark=marks[0])]))
-    until(lambda: gone(marks[0].read_text()))
-    assert len(found(other)) == 3
-    assert found(ask(line, "square", i=5)) == (25,)
+    until(lambda: has_ended(marks[0].read_text()))
+    assert len(rows_of(other)) == 3
+    assert rows_of(ask(line, "square", i=5)) == (25,)
 
 
 def test_a_worker_keeps_freed_memory_for_the_next_array(line):
-    [faults] = found(ask(line, "page_faults"))
+    [faults] = rows_of(ask(line, "page_faults"))
     # Arrays that are mapped again each time would take twenty times 16 MiB.
     assert faults < 3 * 2**24 / resource.getpagesize()
 
@@ -261,10 +261,10 @@ def test_an_idle_worker_ends_with_its_connection(workers):
     until(lambda: children(workers) - before)
     [pid] = children(workers) - before
     connection.close()
-    until(lambda: gone(pid))
+    until(lambda: has_ended(pid))
 
 
-def test_timed_tasks_run_alone_and_report_that_they_wait(line, workers, tmp_path):
+def test_timed_tasks_run_exclusively_and_report_that_they_wait(line, workers, tmp_path):
     # Long enough to observe on a busy machine that both others wait.
     running = ask(line, "sleep", "other", seconds=4.0, mark=tmp_path / "running")
     until((tmp_path / "running").exists)
@@ -275,7 +275,7 @@ def test_timed_tasks_run_alone_and_report_that_they_wait(line, workers, tmp_path
     until(lambda: late.status().is_blocked)
     assert timed.status().timed
     assert not late.status().timed
-    ends = [found(ticket)[1:] for ticket in (running, timed, late)]
+    ends = [rows_of(ticket)[1:] for ticket in (running, timed, late)]
     assert ends[0][1] <= ends[1][0]
     assert ends[1][1] <= ends[2][0]
 
@@ -285,7 +285,7 @@ def test_an_ended_timed_task_releases_the_machine(line, tmp_path):
     until((tmp_path / "timed").exists)
     other = ask(line, "square", "other", i=3)
     timed.withdraw()
-    assert found(other) == (9,)
+    assert rows_of(other) == (9,)
 
 
 @pytest.mark.parametrize(("words", "count"), [("", 2), ("0", 0), ("3", 3)])
@@ -312,7 +312,7 @@ def test_tasks_run_in_this_process_if_no_process_can_be_forked(monkeypatch):
 
 def test_the_parent_of_workers_ends_with_its_server_and_is_restarted_if_needed(line, workers):
     # This is the last test here, because the restarted process takes seconds to warm up.
-    found(ask(line, "square"))
+    rows_of(ask(line, "square"))
     first, folder = workers._process, workers.start().parent
     first.stdin.close()  # as the system does when a server is killed
     assert first.wait(10) == 0

@@ -9,11 +9,11 @@ LIMIT = 30
 
 def until(true, most=LIMIT):
     """Wait until a condition is true, and return the seconds that this has taken."""
-    begun = time.monotonic()
+    start = time.monotonic()
     while not true():
-        assert time.monotonic() < begun + most
+        assert time.monotonic() < start + most
         time.sleep(0.005)
-    return time.monotonic() - begun
+    return time.monotonic() - start
 
 
 def started(act, *given):

@@ -33,9 +33,9 @@ def square(task, load):
 
 
 def sleep(task, load):
-    begun = time.monotonic()
+    start = time.monotonic()
     time.sleep(task.seconds)
-    return os.getpid(), begun, time.monotonic()
+    return os.getpid(), start, time.monotonic()
 
 
 def compute(task, load):
