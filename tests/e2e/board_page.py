@@ -10,8 +10,8 @@ from app.matrix_board import Knob, Panel, matrix_board, shades, thumbnail_board
 from app.page_script import mounting
 
 st.set_page_config(layout="wide")
-asked, state = st.query_params, st.session_state
-n, count, case = int(asked.get("n", 12)), int(asked.get("count", 2)), asked.get("case", "")
+query, state = st.query_params, st.session_state
+n, count, case = int(query.get("n", 12)), int(query.get("count", 2)), query.get("case", "")
 state.setdefault("pin", None)
 state.setdefault("chosen", (1, 2))
 if st.button("other values"):
@@ -40,7 +40,7 @@ if case == "knob":
     panels[1] = replace(panels[1], knob=Knob("window", list(range(21)), state.get("turned", 5)))
 
 
-def turn(key, value, held):
+def turn(key, value, others):
     time.sleep(0.5)
     state.update(turned=value, turns=state.get("turns", 0) + 1)
 
@@ -53,10 +53,10 @@ if st.checkbox("shown", value=True):
         pinned=state.pin,
         on_pin=lambda row: state.update(pin=row),
         on_turn=turn,
-        ceiling=float(asked.get("ceiling", 0)),
+        ceiling=float(query.get("ceiling", 0)),
         above_ceiling="above 0.05 (up to {most})",
-        scale=asked.get("scale", "shared"),
-        transform=asked.get("transform", "linear"),
+        scale=query.get("scale", "shared"),
+        transform=query.get("transform", "linear"),
         file_name="two panels",
     )
 st.text(f"pinned {state.pin}")

@@ -88,10 +88,10 @@ FIRST = [f"{key}.{next(iter(page.views))}" for key, page in discover().items()]
 
 def opened(page, server, view):
     visit(page, server + VIEWS[view])
-    drawn(page)
+    wait_until_drawn(page)
 
 
-def drawn(page):
+def wait_until_drawn(page):
     page.wait_for_function(DRAWN)
     settle(page)
 
@@ -134,7 +134,7 @@ def test_every_view_is_accessible_on_every_screen(page, server, view):
     if view in FIRST:
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(DARK)
-        drawn(page)
+        wait_until_drawn(page)
         assert flaws(page) == [], "in the dark"
     for width, height in SCREENS:
         page.set_viewport_size({"width": width, "height": height})
@@ -165,14 +165,14 @@ def reached(page, most=120):
     pytest.fail("the keys never leave the page")
 
 
-def test_every_control_works_with_the_keyboard_alone(page, server):
+def test_every_control_works_with_only_the_keyboard(page, server):
     opened(page, server, "masks.reach")
     open_input(page)
     order = list(reached(page))
-    wanted = ["Tokens n", "Causal", "Variants", "Share", "Zoom in", "Attention matrices", "Play"]
-    wanted += ["Save the chart as a picture", "Reach of token", "Pause", "How reach is computed"]
-    assert not [name for name in wanted if not any(name in text for text in order)], order
-    places = [next(i for i, text in enumerate(order) if name in text) for name in wanted]
+    expected = ["Tokens n", "Causal", "Variants", "Share", "Zoom in", "Attention matrices", "Play"]
+    expected += ["Save the chart as a picture", "Reach of token", "Pause", "How reach is computed"]
+    assert not [name for name in expected if not any(name in text for text in order)], order
+    places = [next(i for i, text in enumerate(order) if name in text) for name in expected]
     assert places == sorted(places), "in the order they stand in"
 
     rows = "(plot) => plot.calcdata[0][0].z.filter((row) => Array.from(row).some(Number.isFinite)).length"

@@ -280,7 +280,7 @@ def test_the_theme_is_followed(page, boards):
     spot = (round(0.9 * light.width), round(0.2 * light.height))  # A masked cell.
     assert sum(light.getpixel(spot)) > 600
     assert sum(dark.getpixel(spot)) < 250
-    assert sum(dark.getpixel((2, dark.height - 3))) < 150, "the page's own ground beside the axes"
+    assert sum(dark.getpixel((2, dark.height - 3))) < 150, "the page's background next to the axes"
 
 
 def test_a_pin_sends_kilobytes_and_new_values_are_painted_immediately(page, boards, record_property):

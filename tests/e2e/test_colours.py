@@ -39,9 +39,9 @@ def colour(evaluate):
 
 
 def test_a_weight_has_one_colour_with_and_without_negative_weights(colour):
-    alone, beside = colour(0.5), colour(0.5, lowest=-0.75, signed=True)
-    assert alone["colour"] == beside["colour"]
-    assert colour(-0.5, lowest=-0.75, signed=True)["colour"] != alone["colour"]
+    without_negative, with_negative = colour(0.5), colour(0.5, lowest=-0.75, signed=True)
+    assert without_negative["colour"] == with_negative["colour"]
+    assert colour(-0.5, lowest=-0.75, signed=True)["colour"] != without_negative["colour"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_weight_has_one_colour_with_and_without_negative_weights(colour):
         ({"highest": 0.0}, 1.0, 0, 0),
     ],
 )
-def test_a_scale_ends_at_a_reached_ceiling_and_knows_the_values_beyond(scale, facts, top, over, under):
+def test_a_scale_ends_at_its_ceiling_if_values_reach_it(scale, facts, top, over, under):
     found = scale(**facts)
     assert (found["top"], found["over"], found["under"]) == (top, over, under)
 

@@ -13,7 +13,7 @@ import attention_core as ac
 LINK = "?input=synthetic&heads=2&variants=softmax&variants=local&h_longest=256&h_seeds=1"
 
 
-def taken(page, name):
+def downloaded(page, name):
     """Return the last chart as an image file, downloaded with the chart's button."""
     with page.expect_download() as waiting:
         chart(page).hover()
@@ -62,7 +62,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     expected = ac.metrics.entropy(ac.get("local").weights(qkv.q, qkv.k)).mean(-1)
     [row] = [r for r in found if (r["variant"], r["n"], r["head"]) == ("local", "128", "1")]
     assert float(row["entropy (nats)"]) == pytest.approx(float(expected[1]), abs=1e-5)
-    assert taken(page, "entropy.png").startswith(b"\x89PNG")
+    assert downloaded(page, "entropy.png").startswith(b"\x89PNG")
 
     page.get_by_text("Sum before division", exact=True).click()
     expect(page.get_by_text("this sum grows approximately as")).to_be_visible()
@@ -80,14 +80,14 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
 
 def test_a_saved_chart_states_its_origin(page, server):
     visit(page, f"{server}/entropy{LINK}&picture=svg")
-    drawn = ElementTree.fromstring(taken(page, "entropy.svg"))
-    said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    drawn = ElementTree.fromstring(downloaded(page, "entropy.svg"))
+    texts = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert (
         "Attention Lab · Does attention spread over more keys as the text grows? · Locally correlated · median of 2 "
-        "heads" in said[-2]
+        "heads" in texts[-2]
     )
-    assert said[-1] == page.url
-    assert any("equal weights on" in each for each in said), "the lines' names are in it"
+    assert texts[-1] == page.url
+    assert any("equal weights on" in each for each in texts), "the lines' names are in it"
 
 
 def test_a_long_sweep_shows_points_immediately_and_keeps_them_if_stopped(page, server):

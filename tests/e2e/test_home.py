@@ -53,16 +53,16 @@ def numbers(page, variant):
     return page.locator(f'[data-variant="{variant}"] .number').all_inner_texts()
 
 
-def written(row):
+def percentages(row):
     """Return a row of weights, formatted as the page shows it."""
     return ["" if not abs(x) >= 0.03 else f"{round(100 * x)}%".replace("-", "\N{MINUS SIGN}") for x in row.tolist()]
 
 
 def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page, server):
-    asked = []
+    requests = []
     # The front end loads its own scripts when it needs them.
-    page.on("request", lambda request: "/static/" in request.url or asked.append(request.url))
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(frame)))
+    page.on("request", lambda request: "/static/" in request.url or requests.append(request.url))
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: requests.append(frame)))
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
     summary, finding = page.locator(".summary"), page.locator(".finding")
@@ -77,27 +77,27 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         "10% with Linear, 8% with equal weights and 0% with Local."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
-    assert written(matrix("local~window~4")[8]) == numbers(page, "local")
+    assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
     assert arc.evaluate("(arc) => arc.style.opacity") == "0"
 
     window = page.get_by_role("slider", name="Local: window")
     page.mouse.move(*on(window, 3.5 / 14, 0.5))
-    before = len(asked)
+    before = len(requests)
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
     expect(finding).to_contain_text("For comparison, this share is 77% with Local,")
     expect(summary).not_to_contain_text("Local")
     page.wait_for_timeout(600)  # This is longer than the pause in a drag after which the browser reports to the server.
-    assert len(asked) == before, "arcs follow the hand without a request"
+    assert len(requests) == before, "arcs follow the hand without a request"
     page.mouse.up()
     at = int(window.input_value()) + 1
-    assert written(matrix(f"local~window~{at}")[8]) == numbers(page, "local")
+    assert percentages(matrix(f"local~window~{at}")[8]) == numbers(page, "local")
     assert float(arc.evaluate("(arc) => arc.style.opacity")) > 0.8
     for word in (f"local~window~{at}", "linear", "nystrom~landmarks~8"):
-        beside = page.locator(f'[data-variant="{word.partition("~")[0]}"] .counts')
+        counts = page.locator(f'[data-variant="{word.partition("~")[0]}"] .counts')
         for counter in counters(word):
-            expect(beside).to_contain_text(counter)
+            expect(counts).to_contain_text(counter)
     page.wait_for_url("**window=*")
     settle(page)
 
@@ -106,7 +106,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     assert page.locator(".word.looking").count() == 4
     for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
-        assert written(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
+        assert percentages(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
     assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
     page.mouse.move(5, 715)
     expect(finding).to_contain_text("“it” gives")
@@ -205,11 +205,11 @@ def test_a_family_is_drawn_when_opened_and_is_in_the_link(page, server):
     for family in ("Sparse", "Mixed"):
         page.get_by_text(re.compile(rf"^{family}.*\(\d+\)")).first.click()
         settle(page)
-    wanted = sum(each.family in ("sparse", "mixed") for each in ac.all_variants())
-    expect(page.locator(".variant")).to_have_count(wanted)
+    expected = sum(each.family in ("sparse", "mixed") for each in ac.all_variants())
+    expect(page.locator(".variant")).to_have_count(expected)
     assert words(page) == {"variants=softmax", "family=sparse", "family=mixed"}
     page.reload()
-    expect(page.locator(".variant")).to_have_count(wanted)
+    expect(page.locator(".variant")).to_have_count(expected)
 
 
 def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server):
@@ -253,16 +253,16 @@ def text_of(window):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ([0.1, 0.5, 0.3, 0.1], "“it” gives 50% of its attention to “animal”."),
         ([0.1, 0.49, 0.31, 0.1], "“it” gives the largest share of its attention (49%) to “animal”."),
         ([0.1, 0.3, 0.5, 0.1], "“it” gives the largest share of its attention (50%) to itself."),
     ],
 )
-def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, said):
+def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, expected):
     shares = "For comparison, this share is 25% with equal weights and 0% with X."
-    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {said} {shares}"
+    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} {shares}"
 
 
 def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(text_of):
@@ -273,7 +273,7 @@ def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(text_of)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ([0, 0.76, 0, 0], "All variants give “animal” about the same weight."),
         ([0, 0.84, 0, 0], "All variants give “animal” about the same weight."),
@@ -287,19 +287,19 @@ def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(text_of)
         ([0, -0.5, 0, 0], "X: “animal” is 1 away, 4. X: −50% for “animal”."),
     ],
 )
-def test_the_text_gives_the_reasons_for_another_weight_than_softmax(text_of, row, said):
+def test_the_text_gives_the_reasons_for_another_weight_than_softmax(text_of, row, expected):
     why = ("{row}: “{target}” is {away} away, {setting}.", "{row}: more.", "{row}: {least} for “{other}”.")
-    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), ("X", row, *why))[1] == said
+    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), ("X", row, *why))[1] == expected
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ([0.5, 0.3, 0.1, 0.1], "X: 10% to 50%."),
         ([0.51, 0.29, 0.1, 0.1], "X: less."),
         ([0.1, 0.78, 0.1, 0.02], "All variants give “animal” about the same weight."),
     ],
 )
-def test_weights_up_to_twice_equal_weights_are_reported_as_similar(text_of, row, said):
+def test_weights_up_to_twice_equal_weights_are_reported_as_similar(text_of, row, expected):
     why = ("{row}: less.", "", "", "{row}: {low} to {high}.")
-    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), ("X", row, *why))[1] == said
+    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), ("X", row, *why))[1] == expected

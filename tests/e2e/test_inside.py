@@ -116,7 +116,7 @@ def test_a_token_pointed_at_is_highlighted_everywhere(page, server):
     assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == texts
 
 
-def test_there_is_nothing_to_pin(page, server):
+def test_a_click_pins_nothing(page, server):
     inside(page, server, SMALL + "&inside=efficient")
     page.locator(f"{BOARD} figure .plot").first.click()
     settle(page)

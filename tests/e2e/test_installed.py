@@ -41,10 +41,10 @@ def tracked(*folders):
 
 def test_the_package_holds_every_file_that_runs_under_two_names(installed):
     screen = tracked("app", "pages")
-    wanted = {f"attention_lab/{name}" for name in screen} | set(tracked("attention_core", "attention_lab"))
-    wanted = {name for name in wanted if not name.endswith((".d.ts", ".po", ".pot"))}
-    assert len(wanted) > 200
-    assert {name for name in wanted if not (installed / name).exists()} == set()
+    expected = {f"attention_lab/{name}" for name in screen} | set(tracked("attention_core", "attention_lab"))
+    expected = {name for name in expected if not name.endswith((".d.ts", ".po", ".pot"))}
+    assert len(expected) > 200
+    assert {name for name in expected if not (installed / name).exists()} == set()
     names = {folder.name for folder in installed.iterdir() if folder.suffix != ".dist-info"}
     assert names - {"bin"} == {"attention_core", "attention_lab"}
 
@@ -75,7 +75,7 @@ def test_five_readme_lines_print_a_table_in_an_empty_folder(installed, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_compares_variants_and_shows_them_from_an_empty_folder(installed, tmp_path):
+def test_the_library_compares_and_shows_variants_from_an_empty_folder(installed, tmp_path):
     code = """
 import torch
 import attention_core as ac
@@ -90,7 +90,7 @@ print(type(widget).__name__, ac.plot.matrix(ac.get("softmax").weights(q, k)[0]).
     assert ended.stdout == "MatrixWidget heatmap\n", ended.stderr
 
 
-def test_without_streamlit_the_command_names_the_extra_to_install(installed, tmp_path):
+def test_the_command_without_streamlit_names_the_extra_to_install(installed, tmp_path):
     command = [sys._base_executable, "-S", str(installed / "bin" / "attention-lab")]
     settings = {**os.environ, "PYTHONPATH": str(installed)}
     ended = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
@@ -131,7 +131,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("module", [False, True], ids=["command", "module"])
-def test_it_starts_next_to_a_users_own_app_and_pages(installed, folder, tmp_path, page, module):
+def test_the_lab_starts_next_to_a_users_own_app_and_pages(installed, folder, tmp_path, page, module):
     before = files(folder)
     command = ["-m", "attention_lab"] if module else [str(installed / "bin" / "attention-lab")]
     with running(command, folder, tmp_path, environment(folder, installed)) as address:
@@ -155,7 +155,7 @@ def test_a_user_can_import_their_own_app_and_pages(installed, folder, tmp_path):
     assert b"No module named 'app'" in elsewhere.stderr
 
 
-def test_without_weights_its_workers_compute_synthetic_input(installed, folder, tmp_path, page):
+def test_workers_without_weights_compute_synthetic_input(installed, folder, tmp_path, page):
     hidden = tmp_path / "no_weights"
     for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
         (hidden / weights.package).mkdir(parents=True)

@@ -38,8 +38,8 @@ def masks(page, server, link=SMALL):
 def test_every_part_of_the_page_works(page, server):
     masks(page, server)
     legend = page.locator('[data-board="masks.board"] .legend')
-    wanted = "Allowed by: window, global token, random key, not allowed; First connected by: layer 1, .*not connected"
-    expect(legend).to_have_attribute("aria-label", re.compile(f"^{wanted}$"))
+    expected = "Allowed by: window, global token, random key, not allowed; First connected by: layer 1, .*not connected"
+    expect(legend).to_have_attribute("aria-label", re.compile(f"^{expected}$"))
     board(page, MASKS).locator(".grid").focus()
     page.keyboard.press("ArrowDown")
     expect(board(page, MASKS)).to_have_attribute("data-cell", "0,0")

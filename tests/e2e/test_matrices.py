@@ -62,7 +62,7 @@ def test_home_leads_to_a_comparison(page, server):
     assert "nystrom" in query(page)
 
 
-def test_it_opens_on_a_real_story_with_four_variants(newly_opened, server):
+def test_the_page_opens_with_a_story_and_four_variants(newly_opened, server):
     page = newly_opened
     page.add_init_script(FORGET)
     matrices(page, server)
@@ -111,7 +111,7 @@ def test_typing_another_text_changes_tokens_and_link(page, server):
     assert "text=" in query(page)
 
 
-def test_picking_a_head_by_its_picture(page, server):
+def test_a_head_is_selected_by_its_picture(page, server):
     matrices(page, server)
     open_input(page)
     board = page.locator(".board.thumbnails canvas").first
@@ -330,10 +330,10 @@ def test_the_numbers_can_be_downloaded(page, server):
 
 
 def test_no_other_host_is_requested(page, server):
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
     matrices(page, server, "?row=3&more=explain")
-    assert not [url for url in asked if not url.startswith((server, "data:", "blob:"))]
+    assert not [url for url in requests if not url.startswith((server, "data:", "blob:"))]
 
 
 def test_names_in_a_notice_become_neither_links_nor_entities(page, server):

@@ -92,15 +92,15 @@ def test_a_click_pins_a_row_and_python_can_pin_another(notebook):
     assert notebook.evaluate("window.saved") == [["first", 3]]
 
 
-def test_its_styles_are_isolated_and_it_follows_the_notebooks_theme(notebook):
-    look = """id => {
+def test_the_styles_of_a_widget_are_isolated_and_follow_the_notebooks_theme(notebook):
+    script = """id => {
         const { minWidth, height, display, margin } = getComputedStyle(document.getElementById(id));
         return [minWidth, height, display, margin];
     }"""
     plain = notebook.context.new_page()
     plain.set_content(HOST)
     for name in ("own", "figure"):
-        assert notebook.evaluate(look, name) == plain.evaluate(look, name)
+        assert notebook.evaluate(script, name) == plain.evaluate(script, name)
     plain.close()
     assert notebook.evaluate("document.querySelectorAll('style').length") == 0
 
@@ -121,7 +121,7 @@ def test_its_styles_are_isolated_and_it_follows_the_notebooks_theme(notebook):
     notebook.wait_for_function(f"String(({corner})()) !== '{','.join(map(str, light))}'")
 
 
-def test_it_saves_pictures_without_the_notebooks_address(notebook, tmp_path):
+def test_saved_pictures_do_not_contain_the_notebooks_address(notebook, tmp_path):
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         with notebook.expect_download() as saved:
             notebook.locator(f"#first [data-act={kind}]").click()

@@ -105,7 +105,7 @@ def test_the_button_on_an_image_opens_the_settings_of_its_variant(pictures):
     expect(pictures.locator(".st-key-variants-settings")).to_have_count(0)
 
 
-def test_an_own_photograph_is_shown_and_a_bad_file_is_refused(other_page, server):
+def test_an_uploaded_photograph_is_shown_and_a_bad_file_is_refused(other_page, server):
     visit(other_page, f"{server}/{LINK}&photo=own")
     expect(other_page.get_by_text("Upload a PNG or JPEG")).to_be_visible()
     open_input(other_page)

@@ -45,7 +45,7 @@ def exported():
     return {name: words for name, _quote, words in found if "[" in words}
 
 
-def named(*sources):
+def ids_and_classes(*sources):
     """Return Streamlit's test ids and classes in the sources."""
     return {name for source in sources for pair in re.findall(STREAMLIT, source) for name in pair if name}
 
@@ -61,12 +61,14 @@ def test_every_selector_of_streamlits_elements_matches_something(newly_opened, s
         seen |= set(page.evaluate("[...seen]"))
         missing = {name: each for name, each in missing.items() if not page.locator(each).count()}
     assert not missing
-    unseen = named(STYLES, SCRIPT) - seen
+    unseen = ids_and_classes(STYLES, SCRIPT) - seen
     assert not unseen, sorted(unseen)
     assert page.locator("[data-test-connection-state=CONNECTED]").count()
 
 
 def test_only_one_script_and_one_style_sheet_name_streamlits_elements():
     app = FOLDER.parent
-    files = {path for pattern in ("*.js", "*.css") for path in app.rglob(pattern) if named(path.read_text("utf-8"))}
+    files = {
+        path for pattern in ("*.js", "*.css") for path in app.rglob(pattern) if ids_and_classes(path.read_text("utf-8"))
+    }
     assert files == {FOLDER / "selectors.js", FOLDER / "style.css"}

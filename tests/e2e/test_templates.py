@@ -19,8 +19,8 @@ def fill(window):
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_a_token_is_unchanged_in_its_sentence(fill, token):
-    said = fill("“{word}” looks at “{other}” ({word}, {unknown})", {"word": token, "other": "cat"})
-    assert said == f"“{token}” looks at “cat” ({token}, {{unknown}})"
+    text = fill("“{word}” looks at “{other}” ({word}, {unknown})", {"word": token, "other": "cat"})
+    assert text == f"“{token}” looks at “cat” ({token}, {{unknown}})"
 
 
 def test_a_right_to_left_token_is_isolated_once(fill):
