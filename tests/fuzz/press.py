@@ -105,18 +105,18 @@ class Visitor:
         key = self.random.choice(sorted(known))
         widget, path, state = known[key]
         label = getattr(widget.proto, "label", "") or key
-        pressed, said = None, f"open or press {label}"
+        pressed, description = None, f"open or press {label}"
         if widget.kind in MOVES and widget.kind != "button":
             pressed = MOVES[widget.kind](widget.proto, self.random)
             if pressed is None:
                 return False
             pressed = widget.field, pressed[1]
-            said = f"{label} = {str(pressed[1])[:60]!r}"
+            description = f"{label} = {str(pressed[1])[:60]!r}"
         elif widget.kind in OPENED:
             if state is None:
                 return False
             pressed = widget.field, not state[1]
-        self.moves.append(said)
+        self.moves.append(description)
         node = self.screen.nodes.get(path)
         if node and node.widget and node.widget.id == key:
             request, _ = self.screen.change(path, pressed)

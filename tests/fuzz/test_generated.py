@@ -80,7 +80,7 @@ TEXTS = st.text(CHARACTERS, max_size=200) | st.builds(
 
 @settings(generated, max_examples=600 if FUZZ else 12)
 @given(TEXTS)
-def test_texts(text):
+def test_any_text_is_read_or_refused(text):
     def read():
         qkv = ac.inputs.from_text(text, model="minilm", layer=0)
         assert 0 < qkv.n <= current().matrix_tokens
@@ -129,7 +129,7 @@ def variants(draw):
 
 @generated
 @given(variants())
-def test_settings(word):
+def test_any_variant_in_link_form_is_read_or_refused(word):
     def read():
         attention = ac.from_word(word)
         assert ac.from_word(attention.word) == attention
@@ -167,20 +167,20 @@ LINKS = st.dictionaries(
 
 @generated
 @given(LINKS)
-def test_links(link):
+def test_any_link_is_read_and_written_again(link):
     values, rejected = url.read_link(link, FIELDS)
     assert all(kind.is_allowed(values[name]) for name, kind in FIELDS.items())
     unknown = {name: words for name, words in link.items() if name not in FIELDS}
     message = refusals.notice_text(values, FIELDS, {name: link[name] for name in rejected} | unknown)
     assert len(message) < 10_000
     written = url.to_query(values, FIELDS)
-    again = url.read_link({name: words for name, words in written.items() if words}, FIELDS)
-    assert again[1] == ()
+    reread = url.read_link({name: words for name, words in written.items() if words}, FIELDS)
+    assert reread[1] == ()
 
 
 @generated
 @given(st.text("%0123456789abcdefGtexnvarisml&=+;~@-._", max_size=300))
-def test_query_strings(query):
+def test_any_query_string_is_read(query):
     url.read_link(parse_qs(query, keep_blank_values=True, max_num_fields=1000), FIELDS)
 
 
@@ -235,7 +235,7 @@ def archives(draw):
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @generated
 @given(archives() | st.binary(max_size=300), st.text(CHARACTERS, max_size=300))
-def test_files_with_arrays(data, name):
+def test_any_file_with_arrays_is_read_or_refused(data, name):
     def read():
         qkv = ac.inputs.UploadSource.of(name, data).load()
         assert qkv.n <= current().matrix_tokens
@@ -272,7 +272,7 @@ def runs(draw):
 
 @generated
 @given(runs() | JUNK.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=99) | st.just(b"[" * 10**5))
-def test_files_of_runs(data):
+def test_any_file_of_a_run_is_read_or_refused(data):
     def read():
         run = from_json(data)
         assert from_json(to_json(run)).spec == run.spec
@@ -288,7 +288,7 @@ SEEDS = range(40 if FUZZ else 1)
 
 
 @pytest.mark.parametrize("page", discover())
-def test_moves(page, monkeypatch):
+def test_random_values_of_widgets_cause_no_exception(page, monkeypatch):
     """Set random widgets to random values, sometimes before the page has shown all new widgets."""
     without_a_model(monkeypatch)
     for seed in SEEDS:
