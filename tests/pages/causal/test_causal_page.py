@@ -57,7 +57,7 @@ def test_every_view_on_cost_opens_on_every_input(open_view, view, state):
 
 @pytest.mark.parametrize("view", [*SLIDERS, *COSTS])
 @pytest.mark.parametrize(("shapes", "factor"), [((4, 4, 4), 1e3), ((6, 6, 9), 1.0)], ids=["large", "wider values"])
-def test_an_upload_and_an_empty_text(open_view, view, shapes, factor):
+def test_an_upload_is_drawn_and_an_empty_text_is_reported(open_view, view, shapes, factor):
     out, drawn = io.BytesIO(), np.random.default_rng(0)
     arrays = {x: factor * drawn.normal(size=(2, 20, d)).astype(np.float32) for x, d in zip("qkv", shapes, strict=True)}
     np.savez(out, **arrays)

@@ -55,7 +55,7 @@ def test_one_token_keeps_all_the_weight():
     )
 
 
-def test_fitted_laws():
+def test_the_fitted_laws_name_the_decay_of_each_line():
     unfitted = line("Late", "factor", decay=0.5, token=38)
     assert fitted_laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted]) == f"{LAW}."
@@ -111,7 +111,7 @@ def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
     assert code.index("decay~0.5'") < code.index("decay~0.95'")
 
 
-def test_fading_without_a_decay_and_with_all_of_them(open_view):
+def test_charts_have_a_line_for_each_chosen_decay(open_view):
     bare = open_view("fading", c_decays=[], c_gate="none")
     assert len(charts(bare)[0]["data"]) == 3
     assert len(charts(bare)) == 2

@@ -74,7 +74,7 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
 @pytest.mark.parametrize(
     ("live", "words"), [(True, "Times measured on this machine"), (False, "Times of the recorded run")]
 )
-def test_timing_origin(live, words):
+def test_the_origin_of_times_has_the_heads_and_their_size(live, words):
     spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
     assert timing_origin(spec, live=live) == f"**{words}, 3 heads of size 16.**"
 

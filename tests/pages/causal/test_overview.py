@@ -35,12 +35,12 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
     assert found.index[0] == "Softmax"
     assert found.index[1] == "Linear", "selected variants are first of their kind"
     assert found.index[len(able) :].str.contains("Nyström · landmarks 32").sum() == 1
-    said = spoken(at)
-    assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in said
-    assert said.count("- **") == len(ac.all_variants()) - len(able)
+    text = spoken(at)
+    assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
+    assert text.count("- **") == len(ac.all_variants()) - len(able)
     constant = found["Memory"].str.endswith("constant").sum()
-    assert f"{constant} of the {len(able)} variants that can generate text keep their memory constant, as" in said
-    assert " 10 variants, such as Nyström, cannot generate text, because their" in said
+    assert f"{constant} of the {len(able)} variants that can generate text keep their memory constant, as" in text
+    assert " 10 variants, such as Nyström, cannot generate text, because their" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
@@ -93,7 +93,7 @@ def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
     ("word", "found"),
     [("softmax", "all"), ("gqa", "all"), ("local", "some"), ("heavy_hitters", "some"), ("linear", "state")],
 )
-def test_memory_kind(word, found):
+def test_each_variant_has_its_kind_of_memory(word, found):
     [measured] = run(MemoryTask(word=word, heads=2, d=8, d_v=8))
     assert memory_kind(measured) == found
 
@@ -112,7 +112,7 @@ def test_a_memory_is_constant_or_grows(state, grown, words):
 
 
 @pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "at any length"), (1024, "from 1,024 tokens")])
-def test_cheaper_from(n, words):
+def test_the_length_from_which_a_variant_is_cheaper_is_named(n, words):
     assert cheaper_from(replace(row(), cheaper=n)) == words
 
 

@@ -17,7 +17,7 @@ MEMORY, WORK, GRADIENT = -3, -2, -1
 PAYS_FROM = re.compile(r"from (n ≈ \S+) on, cumsum costs less than the explicit matrix")
 
 
-def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
+def test_all_algorithms_give_the_same_output_and_memory_crosses_at_d_squared(open_view):
     at = open_view("algorithms")
     memory, work = points(at, MEMORY), points(at, WORK)
     assert "All algorithms give the **same output** on these 24 tokens, repeated to a length of 160." in spoken(at)
@@ -127,7 +127,7 @@ def test_the_notes_name_the_cut_and_variants_without_cumsum(n, cut):
     assert "**Retention** and **Performer** have no cumsum form here." in shown
 
 
-def test_the_gradients_bytes_and_differences(open_view):
+def test_the_chart_of_the_gradient_has_the_counted_bytes(open_view):
     at = open_view("gradient")
     counted = points(at, GRADIENT)
     [row] = causal_gradient.run(BytesTask(word="linear", algorithm="chunked", n=256, d=8, d_v=8))

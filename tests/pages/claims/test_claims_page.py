@@ -32,7 +32,7 @@ SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
 EVERY = claims.all_claims()
 
 
-def said(at):
+def shown_text(at):
     """Return the text of the page without its panel; Markdown escapes and non-breaking spaces are removed."""
     return plain("\n".join(each.value for each in (*at.markdown, *at.caption, *at.info)))
 
@@ -52,7 +52,7 @@ def plain(words):
 
 def chips(at):
     """Return the shown verdicts."""
-    text = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", said(at))
+    text = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", shown_text(at))
     return [Verdict(each) for each in text]
 
 
@@ -88,14 +88,16 @@ def test_claims_that_measure_time_run_on_request():
     dispatch.drop_rows("claims", timed)
     at = open_claims(n=43)
     assert len(chips(at)) == len(EVERY) - 1
-    assert " 1 claim is not checked yet" in said(at)
-    assert said(at).count("This claim is checked only on request, because the check measures computing times.") == 1
+    assert " 1 claim is not checked yet" in shown_text(at)
+    assert (
+        shown_text(at).count("This claim is checked only on request, because the check measures computing times.") == 1
+    )
     assert dispatch.cached_rows("claims", timed) is None
     assert at.button(key="claims.check").label == "Check 1 more claim"
     at.button(key="claims.check").click().run()
     assert at.session_state["check"] is True
     assert len(chips(at)) == len(EVERY)
-    assert "checked only on request" not in said(at)
+    assert "checked only on request" not in shown_text(at)
     assert not any(button.key == "claims.check" for button in at.button)
     assert dispatch.cached_rows("claims", timed) is not None
     assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
@@ -104,20 +106,20 @@ def test_claims_that_measure_time_run_on_request():
 def test_claims_that_run_a_model_run_on_request():
     text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
     at = open_claims(input="text", layer=0, text=text)
-    assert said(at).count("SmolLM2 must process the text a dozen times") == len(slow) == 5
-    assert " 6 claims are not checked yet" in said(at)  # and the claim that measures time
+    assert shown_text(at).count("SmolLM2 must process the text a dozen times") == len(slow) == 5
+    assert " 6 claims are not checked yet" in shown_text(at)  # and the claim that measures time
     assert at.button(key="claims.check").label == "Check 6 more claims"
     at.button(key="claims.check").click().run()
     assert at.session_state["reads"] is at.session_state["check"] is True
-    assert "checked only on request" not in said(at)
+    assert "checked only on request" not in shown_text(at)
     tokens = len(swap.text_tokens(text).ids)
-    assert said(at).count(f"This claim needs at least 64 tokens, but this input has {tokens}.") == len(slow)
-    assert "not checked yet" not in said(at)
+    assert shown_text(at).count(f"This claim needs at least 64 tokens, but this input has {tokens}.") == len(slow)
+    assert "not checked yet" not in shown_text(at)
 
 
 def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
     at = open_claims(check=True)
-    shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
+    shown, timed = shown_text(at), {claim.key for claim in EVERY if claim.timed}
     assert {words.title(claim) for claim in EVERY} <= {button.label for button in at.button}
     for key, outcome in expected.items():
         if key not in timed:
@@ -135,13 +137,13 @@ def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
 
 def test_the_checks_follow_the_input():
     at = open_claims()
-    first = said(at)
+    first = shown_text(at)
     at.session_state["n"] = 48
     at.run()
     other = outcomes(SyntheticSource(SyntheticSpec(n=48, d=8, heads=2)), keys=["nystrom_all_landmarks"])[
         "nystrom_all_landmarks"
     ]
-    assert on_card(other) in said(at)
+    assert on_card(other) in shown_text(at)
     assert on_card(other) not in first
 
 
@@ -149,8 +151,8 @@ def test_the_filter_shows_one_verdict(expected):
     for word, verdict in VERDICTS_BY_NAME.items():
         at = open_claims(verdict=word)
         assert set(chips(at)) <= {verdict}
-        wanted = {o.key for o in expected.values() if o.verdict is verdict and not o.claim.timed}
-        assert cards(at) - {claim.key for claim in EVERY if claim.timed} == wanted
+        expected_keys = {o.key for o in expected.values() if o.verdict is verdict and not o.claim.timed}
+        assert cards(at) - {claim.key for claim in EVERY if claim.timed} == expected_keys
 
 
 def test_claims_that_do_not_hold_come_first_and_each_card_names_its_article(expected):
@@ -162,7 +164,7 @@ def test_claims_that_do_not_hold_come_first_and_each_card_names_its_article(expe
     assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == first + others
     assert all(claim.source.authors for claim in claims.discover().values())
     for claim in EVERY:
-        assert plain(words.article(claim.source)) in said(at)
+        assert plain(words.article(claim.source)) in shown_text(at)
         assert f"[{claim.source.authors}, {claim.source.year}, " in words.article(claim.source)
     subjects = [claim.subject for claim in EVERY]
     assert [each.value for each in at.markdown if each.value.startswith("## ")] == [
@@ -188,7 +190,7 @@ def test_a_filter_shows_the_claims_that_are_not_checked_yet():
     assert cards(at) == {timed.key}
     at.button(key="claims.check").click().run()
     assert cards(at) == set()
-    assert "No claim matches this filter." in said(at)
+    assert "No claim matches this filter." in shown_text(at)
 
 
 def test_a_method_has_the_same_colour_on_every_card():
@@ -227,13 +229,13 @@ def test_a_link_to_one_claim_opens_its_panel_in_its_place():
     at = open_page("claims", link)
     assert at.session_state["claim"] == "two_layers"
     found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["two_layers"])["two_layers"]
-    assert finding(found) in said(at)
+    assert finding(found) in shown_text(at)
     assert cards(at) == {claim.key for claim in EVERY} - {"two_layers"}
     assert len(charts(at)) == 1
     at.button(key="claims.back").click().run()
     assert at.session_state["claim"] == ""
-    assert on_card(found) in said(at)
-    assert finding(found) not in said(at)
+    assert on_card(found) in shown_text(at)
+    assert finding(found) not in shown_text(at)
     assert cards(at) == {claim.key for claim in EVERY}
     assert not charts(at)
     at.button(key="claims.open.two_layers").click().run()
@@ -245,7 +247,7 @@ def test_a_link_to_one_claim_opens_its_panel_in_its_place():
 def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expected):
     at = open_claims(claim=claim.key)
     assert not at.warning
-    shown = said(at)
+    shown = shown_text(at)
     for sentence in (
         claim.statement,
         claim.experiment,
@@ -271,13 +273,13 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
 
 def test_a_claim_about_trained_models_takes_no_synthetic_input():
     at = open_claims(claim="near_diagonal")
-    assert "This claim is about the attention of trained models. Choose a text" in said(at)
+    assert "This claim is about the attention of trained models. Choose a text" in shown_text(at)
     assert not charts(at)
     text = "The old bridge was closed, so we took the ferry."
     read = open_claims(claim="near_diagonal", input="text", layer=0, text=text)
     [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
     [outcome] = claims.run(task)
-    assert finding(outcome) in said(read)
+    assert finding(outcome) in shown_text(read)
     assert len(charts(read)) == (outcome.untestable_reason is None)
 
 
@@ -285,26 +287,26 @@ def test_all_heads_are_checked_unless_one_is_selected():
     all_heads, one = (outcomes(head=head, keys=["cosine_closest"])["cosine_closest"] for head in (None, 1))
     assert finding(all_heads) != finding(one)
     at = open_claims(head=1, claim="cosine_closest")
-    assert finding(all_heads) in said(at)
-    assert "The check uses all 2 heads and 40 tokens." in said(at)
+    assert finding(all_heads) in shown_text(at)
+    assert "The check uses all 2 heads and 40 tokens." in shown_text(at)
     at.button_group(key="claim_heads").set_value("one").run()
-    assert finding(one) in said(at)
-    assert "The check uses head 1 of 2 and 40 tokens." in said(at)
+    assert finding(one) in shown_text(at)
+    assert "The check uses head 1 of 2 and 40 tokens." in shown_text(at)
     at.button(key="claims.back").click().run()
     assert at.session_state["claim_heads"] == "one"
-    assert on_card(one) in said(at)
-    assert "head 1 of 2" in said(at)
+    assert on_card(one) in shown_text(at)
+    assert "head 1 of 2" in shown_text(at)
     at.button_group(key="claim_heads").set_value("all").run()
-    assert on_card(one) not in said(at)
-    assert on_card(all_heads) in said(at)
+    assert on_card(one) not in shown_text(at)
+    assert on_card(all_heads) in shown_text(at)
 
 
 def test_links_carry_the_head_and_the_average_means_all_heads():
     small = {"input": "synthetic", "n": "40", "d": "8", "claim": "cosine_closest", "claim_heads": "one"}
-    assert "uses head 1 of 2 and" in said(open_page("claims", small | {"heads": "2", "head": "1"}))
-    assert "uses all 2 heads and" in said(open_page("claims", small | {"heads": "2", "head": "-1"}))
+    assert "uses head 1 of 2 and" in shown_text(open_page("claims", small | {"heads": "2", "head": "1"}))
+    assert "uses all 2 heads and" in shown_text(open_page("claims", small | {"heads": "2", "head": "-1"}))
     alone = open_page("claims", small | {"heads": "1", "head": "0"})
-    assert "The check uses one head and 40 tokens." in said(alone)
+    assert "The check uses one head and 40 tokens." in shown_text(alone)
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
 
 
@@ -336,7 +338,7 @@ def test_the_command_reports_the_same_verdicts(capsys):
     assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
     printed = plain(capsys.readouterr().out).split("\n\n")
     at = open_claims(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one")
-    shown = said(at)
+    shown = shown_text(at)
     spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
     found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
     drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST_KEYS)
@@ -357,17 +359,17 @@ def test_an_input_that_is_too_short_is_reported():
     short = [claim for claim in EVERY if claim.needs > 3 and not claim.measures_lengths and claim not in texts]
     assert len(short) > 5
     for claim in short:
-        assert f"This claim needs at least {claim.needs} tokens, but this input has 3." in said(at)
+        assert f"This claim needs at least {claim.needs} tokens, but this input has 3." in shown_text(at)
     assert chips(at).count(Verdict.UNTESTABLE) == len(short) + len(texts)
-    assert said(at).count("This claim is about a model that reads a text. Choose a text.") == len(texts)
+    assert shown_text(at).count("This claim is about a model that reads a text. Choose a text.") == len(texts)
     alone = open_claims(n=3, claim=short[0].key)
-    assert f"This claim needs at least {short[0].needs} tokens, but this input has 3." in said(alone)
+    assert f"This claim needs at least {short[0].needs} tokens, but this input has 3." in shown_text(alone)
     assert not charts(alone)
 
 
 def test_a_button_makes_a_synthetic_input_longer():
     at = open_claims(n=40, sharpness=2.0, seed=3, claim="six_iterations")
-    assert "This claim needs at least 128 tokens, but this input has 40." in said(at)
+    assert "This claim needs at least 128 tokens, but this input has 40." in shown_text(at)
     assert not charts(at)
     button = at.button(key="claims.longer.six_iterations")
     assert button.label == "Use n = 128"
@@ -376,9 +378,9 @@ def test_a_button_makes_a_synthetic_input_longer():
     assert {name: at.session_state[name] for name in kept} == kept
     spec = SyntheticSpec(n=128, d=8, heads=2, sharpness=2.0, seed=3)
     found = outcomes(SyntheticSource(spec), keys=["six_iterations"])["six_iterations"]
-    assert finding(found) in said(at)
+    assert finding(found) in shown_text(at)
     assert len(charts(at)) == 1
-    assert "The check uses all 2 heads and 128 tokens." in said(at)
+    assert "The check uses all 2 heads and 128 tokens." in shown_text(at)
 
 
 def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
@@ -404,7 +406,7 @@ def test_a_button_replaces_a_short_text_by_the_long_preset(model):
     button.click().run()
     kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
     assert {name: at.session_state[name] for name in kept} == kept
-    assert f" and {tokens} tokens." in said(at)
+    assert f" and {tokens} tokens." in shown_text(at)
     assert len(charts(at)) == 1
 
 
@@ -412,19 +414,19 @@ def test_a_text_is_requested_if_the_long_preset_is_too_short(monkeypatch):
     known = claims.claim("two_layers")
     monkeypatch.setitem(claims.discover(), "two_layers", replace(known, needs=400))
     at = open_claims(input="text", text="a short text", layer=0, claim="two_layers")
-    assert "Write or paste a text of at least 400 tokens." in said(at)
+    assert "Write or paste a text of at least 400 tokens." in shown_text(at)
     assert not any(button.key == "claims.longer.two_layers" for button in at.button)
 
 
 def test_an_upload_that_is_too_short_is_reported():
     file = UploadSource.of("a.npz", to_npz(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1)).load()))
     at = open_claims(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
-    assert "This claim needs at least 16 tokens, but this input has 12." in said(at)
-    assert "Upload a sequence of at least 16 tokens." in said(at)
+    assert "This claim needs at least 16 tokens, but this input has 12." in shown_text(at)
+    assert "Upload a sequence of at least 16 tokens." in shown_text(at)
     assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
 
 
-def test_no_longer_input_is_offered_if_none_would_help():
+def test_no_longer_input_is_offered_if_it_would_not_help():
     at = open_claims(claim="near_diagonal")
     assert not charts(at)
     assert not any(button.key == "claims.longer.near_diagonal" for button in at.button)
@@ -437,19 +439,21 @@ def test_a_theorem_is_named_on_its_card_and_panel():
     for claim in theorems:
         [card] = [each.value for each in at.markdown if on_card(judged[claim.key]) in plain(each.value)]
         assert "gray-badge[a theorem]" in card
-    assert said(at).count("gray-badge[a theorem]") == len(theorems)
-    assert f"**A theorem.** {theorems[0].theorem}" in said(open_claims(claim=theorems[0].key))
-    assert "**A theorem.**" not in said(open_claims(claim="drowning"))
+    assert shown_text(at).count("gray-badge[a theorem]") == len(theorems)
+    assert f"**A theorem.** {theorems[0].theorem}" in shown_text(open_claims(claim=theorems[0].key))
+    assert "**A theorem.**" not in shown_text(open_claims(claim="drowning"))
 
 
 def test_claims_measured_beyond_the_input_name_the_length():
-    assert "The check uses all 2 heads and lengths up to 512 tokens." in said(open_claims(claim="memory_quadruples"))
+    assert "The check uses all 2 heads and lengths up to 512 tokens." in shown_text(
+        open_claims(claim="memory_quadruples")
+    )
     assert (
         "The check uses all 2 heads and 40 tokens. Claims about growth are checked at lengths up to 512 tokens."
-        in said(open_claims())
+        in shown_text(open_claims())
     )
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
-    read = said(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
+    read = shown_text(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
     assert f"The check uses all 12 heads and {TextSource(text).load().n} tokens." in read
 
 
@@ -458,7 +462,7 @@ def test_untestable_claims_are_explained_and_the_others_judged():
     untestable = [outcome for outcome in found.values() if outcome.untestable_reason]
     assert any("have the same weight" in finding(outcome) for outcome in untestable)
     at = open_claims(sharpness=0.0)
-    assert all(finding(outcome) in said(at) for outcome in untestable)
+    assert all(finding(outcome) in shown_text(at) for outcome in untestable)
     assert chips(at).count(Verdict.UNTESTABLE) == len(untestable)
 
 
@@ -499,10 +503,10 @@ def test_every_claim_links_to_a_page_that_accepts_the_link():
         assert link.page == each.place.page
         assert {name: [word] for name, word in each.place.options.items()}.items() <= query.items()
         assert query["variants"] == list(each.place.variants or ("softmax", "topk"))
-        there = visit(link.page, query)
-        assert not there.exception, each.key
-        assert not there.warning, (each.key, [text.value for text in there.warning])
-        assert there.session_state["n"] == 40
+        linked_page = visit(link.page, query)
+        assert not linked_page.exception, each.key
+        assert not linked_page.warning, (each.key, [text.value for text in linked_page.warning])
+        assert linked_page.session_state["n"] == 40
 
 
 def test_a_claim_without_a_page_has_no_link(monkeypatch):
@@ -555,19 +559,19 @@ def test_the_claims_about_trained_models_have_their_own_view():
     judged = {key: each for key, each in found.items() if not each.untestable_reason}
     assert judged
     assert cards(at) == set(judged)
-    assert all(on_card(each) in said(at) for each in judged.values())
+    assert all(on_card(each) in shown_text(at) for each in judged.values())
     assert sorted(chips(at)) == sorted(each.verdict for each in judged.values())
     assert any("Do published claims hold for trained models?" in each.value for each in at.markdown)
-    assert "judged on recorded training runs of small models, not on your input" in said(at)
+    assert "judged on recorded training runs of small models, not on your input" in shown_text(at)
     assert cards(open_claims()) == {claim.key for claim in EVERY}
 
 
 @pytest.mark.parametrize("key", [claim.key for claim in claims.trained_claims()])
-def test_a_claim_about_trained_models_opens_in_its_view_alone(key):
+def test_a_claim_about_trained_models_opens_only_in_its_own_view(key):
     claim = claims.claim(key)
     [outcome] = outcomes(keys=[key]).values()
     at = open_claims(claims_view="trained", claim=key)
-    shown = said(at)
+    shown = shown_text(at)
     if outcome.untestable_reason:
         assert not charts(at)
         return

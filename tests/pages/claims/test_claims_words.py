@@ -49,22 +49,22 @@ def chosen(n=40, heads=2, head=None):
     return ChosenInput(source, source.load(), head)
 
 
-def read(data):
+def csv_rows(data):
     return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
 
 
-def named(*numbers):
+def claim_links(*numbers):
     """Return the links to the claims with these numbers."""
     return [f'[{n}](#?claim={(known := EVERY[n - 1]).key} "{n}: {known.short}")' for n in numbers]
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "said"),
+    ("verdicts", "expected"),
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
             f"**3 of {ALL} tested claims hold.** 2 claims hold partly. **{ALL - 5} claims do not hold here:** numbers "
-            f"{', '.join(named(*range(6, ALL)))} and {named(ALL)[0]}.",
+            f"{', '.join(claim_links(*range(6, ALL)))} and {claim_links(ALL)[0]}.",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
@@ -74,19 +74,19 @@ def named(*numbers):
         (
             [FAILS] * (ALL - 1),
             f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} claims do not hold here:** numbers "
-            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 claim is not checked yet.",
+            f"{', '.join(claim_links(*range(1, ALL - 1)))} and {claim_links(ALL - 1)[0]}. 1 claim is not checked yet.",
         ),
         ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} claims are not checked yet."),
         ([], f"No claim is tested yet. {ALL} claims are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**1 of 2 tested claims hold.** **1 claim does not hold here:** number {named(2)[0]}. 1 claim "
+            f"**1 of 2 tested claims hold.** **1 claim does not hold here:** number {claim_links(2)[0]}. 1 claim "
             f"is not testable on this input. {ALL - 3} claims are not checked yet.",
         ),
     ],
 )
-def test_summary_of_verdicts(verdicts, said):
-    assert words.summary(outcomes(*verdicts)) == said
+def test_the_summary_counts_the_verdicts(verdicts, expected):
+    assert words.summary(outcomes(*verdicts)) == expected
 
 
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
@@ -157,7 +157,7 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         ),
     ],
 )
-def test_margin_text(key, changed, expected):
+def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
@@ -324,7 +324,7 @@ def test_a_claim_that_was_not_judged_has_no_margin():
     assert words.margin_text(UNJUDGED) == ""
 
 
-def test_badge():
+def test_a_badge_has_the_icon_and_the_colour_of_its_verdict():
     assert words.badge(FAILS) == ":red-badge[:material/cancel: does not hold here]"
 
 
@@ -348,13 +348,13 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
 
 
 def test_claims_on_request_have_a_reason():
-    read, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
+    model_task, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
     assert (
         words.on_request_reason(timed)
         == "This claim is checked only on request, because the check measures computing times."
     )
     assert (
-        words.on_request_reason(read)
+        words.on_request_reason(model_task)
         == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."
     )
     assert (words.request_label(1), words.request_label(2)) == ("Check 1 more claim", "Check 2 more claims")
@@ -372,11 +372,11 @@ def test_findings_have_numbers_or_a_reason():
 
 
 def test_notes_follow_the_finding():
-    def said(causal):
+    def finding_of(causal):
         numbers = {"performer": 30.0, "nystrom": 0.0, "runs": 5, "causal": causal}
         return words.plain_finding(Outcome(key="nystrom_deterministic", verdict=HOLDS, numbers=numbers))
 
-    assert said(causal=1) == f"{said(causal=0)} {claims.claim('nystrom_deterministic').notes[0].finding}"
+    assert finding_of(causal=1) == f"{finding_of(causal=0)} {claims.claim('nystrom_deterministic').notes[0].finding}"
 
 
 def test_texts_of_claims_are_no_markup():
@@ -402,7 +402,7 @@ def test_the_table_has_numbers_with_units():
 
 
 @pytest.mark.parametrize(
-    ("given", "longest", "key", "said"),
+    ("options", "longest", "key", "expected"),
     [
         ({}, 40, "two_layers", "The check uses all 2 heads and 40 tokens."),
         ({"head": 1}, 40, "two_layers", "The check uses head 1 of 2 and 40 tokens."),
@@ -429,19 +429,19 @@ def test_the_table_has_numbers_with_units():
         ),
     ],
 )
-def test_scope_of_the_checks(given, longest, key, said):
-    assert words.scope(chosen(**given), longest, claims.claim(key) if key else None) == said
+def test_the_scope_names_the_input_and_the_heads_of_the_checks(options, longest, key, expected):
+    assert words.scope(chosen(**options), longest, claims.claim(key) if key else None) == expected
 
 
-def test_scope_of_a_claim_about_smollm2():
-    said = words.scope(chosen(), 40, claims.claim("four_sinks"))
-    assert said == (
+def test_the_scope_of_a_claim_about_smollm2_names_the_model():
+    text = words.scope(chosen(), 40, claims.claim("four_sinks"))
+    assert text == (
         "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, layer "
         "and heads."
     )
 
 
-def test_failed_note():
+def test_failed_claims_are_explained_as_results():
     assert words.failed_note(outcomes(HOLDS, FAILS)).startswith(
         "“Does not hold here” is a result on this input, not an error"
     )
@@ -451,7 +451,8 @@ def test_failed_note():
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
     counted = (
-        f"**2 of 4 tested claims hold.** 1 claim holds partly. **1 claim does not hold here:** number {named(4)[0]}."
+        "**2 of 4 tested claims hold.** 1 claim holds partly. "
+        f"**1 claim does not hold here:** number {claim_links(4)[0]}."
     )
     where = "The claims are judged on recorded training runs of small models, not on your input."
     assert words.trained_summary(found, 4) == f"{counted} {where}"
@@ -470,7 +471,7 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
     assert words.scope(chosen(), 40, first) == words.scope(chosen(heads=1), 512, first) == text
 
 
-def test_headline_and_source_of_a_claim():
+def test_a_claim_has_a_headline_and_a_source():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
     assert words.article(odd.source) == r""":small[[Su, 2020, example.org](https://example.org/a_b "On \[x\]")]"""
@@ -489,7 +490,7 @@ def test_the_longer_input_depends_on_the_source():
 
 
 def test_the_table_of_all_claims_has_numbers_with_units():
-    [header, found, unjudged] = read(board.table([FOUND, UNJUDGED]))
+    [header, found, unjudged] = csv_rows(board.table([FOUND, UNJUDGED]))
     assert header == ["number", "claim", "verdict", "finding", "numbers", "rule", "source"]
     known = claims.claim("two_layers")
     assert found[:3] == [str(known.number), known.statement, "holds"]
@@ -508,12 +509,15 @@ def test_the_table_of_all_claims_has_numbers_with_units():
         "",
     ]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}
-    [_, row] = read(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
+    [_, row] = csv_rows(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
     assert row[4].endswith(f"at the longest length: 2; longest measured length: 2{NBSP}tokens")
 
 
 def test_the_rows_of_a_claim_are_a_table_with_its_name():
     names = [field.name for field in fields(FOUND.rows[0])]
-    assert read(claim.table(FOUND)) == [["claim", *names], ["two_layers", "two local layers", "1", "0", "12.5", "30.0"]]
+    assert csv_rows(claim.table(FOUND)) == [
+        ["claim", *names],
+        ["two_layers", "two local layers", "1", "0", "12.5", "30.0"],
+    ]
     missing = replace(FOUND, rows=(replace(FOUND.rows[0], keys=None),))
-    assert read(claim.table(missing))[1][-1] == ""
+    assert csv_rows(claim.table(missing))[1][-1] == ""

@@ -71,7 +71,7 @@ def test_each_measure_has_its_curves(word, names):
 
 
 def test_the_sentence_has_the_numbers_of_the_library():
-    said, found = spoken(open_entropy()), rows()
+    text, found = spoken(open_entropy()), rows()
 
     def both(form, name):
         return near_and_far_values(found, form, name, 40)
@@ -82,7 +82,7 @@ def test_the_sentence_has_the_numbers_of_the_library():
     away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
     plain = both(PLAIN, "weight")
-    assert said.count(weights_by_form({ROTATED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
+    assert text.count(weights_by_form({ROTATED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
     logits = logits_by_form({form: both(form, "logit") for form in (ROTATED, PLAIN)}, 40)
     assert logits.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="logit"))
     sizes = size_and_bound(both(ROTATED, "size"), both(ROTATED, "bound"), 40)
@@ -124,15 +124,15 @@ def test_alibi_is_a_third_form_if_chosen():
         assert weight == pytest.approx(float(matrix.diagonal(-17).mean()), rel=1e-4)
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
-    said = spoken(at, "caption")
-    assert "With ALiBi, a distant key gets" in said
+    text = spoken(at, "caption")
+    assert "With ALiBi, a distant key gets" in text
     assert list(at.dataframe[0].value["position encoding"]) == ["with RoPE", "without RoPE", "with ALiBi"]
-    assert "The option “ALiBi” is selected, so this input uses ALiBi instead of RoPE." in said
+    assert "The option “ALiBi” is selected, so this input uses ALiBi instead of RoPE." in text
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 
 
-def test_one_head_alone():
+def test_only_the_selected_head_is_drawn():
     drawn = points(open_entropy(h_heads="one", head=2))
     [weight] = [row.weight for row in rows() if (row.form, row.head, row.distance) == (ROTATED, 2, 9)]
     assert drawn["with RoPE"][9] == pytest.approx(weight)

@@ -135,12 +135,12 @@ def test_bands_include_seeds():
     assert points(two)["Softmax"][128] == pytest.approx(both.mean(), abs=1e-5)
 
 
-def test_one_head_alone():
+def test_only_the_selected_head_is_drawn():
     at = open_entropy(variants=chosen("softmax"), h_heads="one", head=2)
     assert points(at)["Softmax"][128] == pytest.approx(head_entropies("softmax", 128)[2], abs=1e-5)
 
 
-def test_bits_and_shares_of_log_n():
+def test_entropies_are_shown_in_bits_or_as_shares_of_log_n():
     nats = points(open_entropy(variants=chosen("softmax")))["Softmax"]
     bits = points(open_entropy(variants=chosen("softmax"), h_unit="bits"))["Softmax"]
     shares = points(open_entropy(variants=chosen("softmax"), h_unit="bits", h_measure="normalised"))
@@ -346,12 +346,12 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
         values = [r.entropy for r in rows if (r.variant, r.n) == ("local", 128)]
         assert points(at)["Local · window 16"][128] == pytest.approx(np.mean(values))
     else:
-        wanted = {
+        expected = {
             "normalizer": ("normalizer", {"softmax", "relu2"}),
             "drift": ("normalizer", set(drift.normalizer_names())),
             "factor": ("factor", set(FACTORS)),
         }
-        name, values = wanted[view]
+        name, values = expected[view]
         assert {getattr(row, name) for row in rows} == values
 
 

@@ -45,7 +45,7 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
     )
 
 
-def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
+def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = growth.headline(line(n16=4.0, n256=31.0), None, causal=True)
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert f"a smaller share of all keys up to the query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
@@ -154,7 +154,7 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
         ),
     ],
 )
-def test_with_a_causal_mask_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
+def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
     text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True)
     assert text.endswith(f" {effect} at 16 tokens and 9.5 at 256.")
 
@@ -184,7 +184,7 @@ def test_a_single_length_does_not_grow():
     assert "og n scaling" not in growth.headline(line(n16=4.0, n256=31.0), line(n16=1.0))
 
 
-def test_during_a_run_log_n_scaling_is_described_up_to_its_longest_measured_text():
+def test_log_n_scaling_is_described_up_to_the_longest_measured_text_during_a_run():
     text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64)
     assert text.endswith(
         "Log n scaling flattens the weights in texts of fewer than 64 tokens. With it, a query has 6 effective keys at "
@@ -346,15 +346,15 @@ def question_up_to(longest, *, causal):
     )
 
 
-def test_quartiles_are_a_range_of_some():
+def test_quartiles_are_a_range_and_missing_without_values():
     assert quartiles([0.0, 1.0, 2.0, 3.0, 4.0]) == "1.00 … 3.00"
     assert quartiles([]) is None
 
 
 def test_causal_rows_of_every_length_are_explained():
-    asked = question_up_to(128, causal=True)
-    assert length_note(asked).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
-    assert "few keys" not in length_note(replace(asked, causal=False))
+    request = question_up_to(128, causal=True)
+    assert length_note(request).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
+    assert "few keys" not in length_note(replace(request, causal=False))
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
@@ -406,7 +406,7 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     assert "The bound for distant keys is 125% of the bound for adjacent keys." in rises
 
 
-def test_rope_alone_is_described_at_the_largest_distance():
+def test_the_bound_of_rope_is_described_at_the_largest_distance():
     limited = (
         "RoPE sets an upper bound for |logit|. At a distance of 30 tokens, the bound is {bound} of the bound at "
         "distance 0. Take a query and a key that are equal before the rotation, with all their coordinates of the same "
@@ -437,7 +437,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
     )
     monkeypatch.setattr(growth, "by_length", lambda rows, word, question, measure: line(n16=1.0))
     source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
-    asked = Question(
+    request = Question(
         source=source,
         record=source.load(),
         head=None,
@@ -447,7 +447,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         seeds=1,
         options=EntropyOptions(),
     )
-    assert (growth.describe([], asked) == "So far, fewer than 3 text lengths have been measured.") == expected
+    assert (growth.describe([], request) == "So far, fewer than 3 text lengths have been measured.") == expected
 
 
 @pytest.mark.parametrize(
@@ -486,5 +486,5 @@ def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, 
         )
         for key, value in keys.items()
     ]
-    asked = question_up_to(256, causal=False)
-    assert growth.uniform_note(rows, asked) == expected
+    request = question_up_to(256, causal=False)
+    assert growth.uniform_note(rows, request) == expected

@@ -27,7 +27,7 @@ def open_error(**state):
     return open_page("error", **{**SMALL, "against": "budget", "fidelity": "matrix", **state})
 
 
-def test_it_opens_on_the_default_text_with_a_line_per_variant():
+def test_the_page_opens_with_a_line_per_variant():
     at = open_error(input="text")
     curves = traces(at)
     names = {"Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"}
@@ -51,18 +51,18 @@ def test_every_variant_is_drawn_in_every_view(variant, against):
 def test_points_link_to_matrices_next_to_softmax_on_the_same_input():
     at = open_error(variants=chosen("softmax", "local", "nystrom"), head=1, against="cost")
     word = traces(at)["Nyström"]["meta"]["links"][1]
-    way = charts(at)[0]["layout"]["meta"]["link_prefix"] + word
-    page, _, query = way.partition("?")
+    address = charts(at)[0]["layout"]["meta"]["link_prefix"] + word
+    page, _, query = address.partition("?")
     [best] = [link for link in links(at) if link.page == "matrices" and link.label.startswith("Matrix of")]
-    there = visit(page, parse_qs(query))
-    state = there.session_state
-    assert not there.warning
+    matrices = visit(page, parse_qs(query))
+    state = matrices.session_state
+    assert not matrices.warning
     assert word.startswith("nystrom~landmarks~")
     assert [attention.word for attention in state["variants"]] == ["softmax", word]
     assert (state["input"], state["n"], state["heads"], state["head"]) == ("synthetic", 24, 2, 1)
-    named = parse_qs(best.query_string)["variants"]
-    assert named[0] == "softmax"
-    assert ac.from_word(named[1]).variant.title in spoken(at)
+    variants = parse_qs(best.query_string)["variants"]
+    assert variants[0] == "softmax"
+    assert ac.from_word(variants[1]).variant.title in spoken(at)
 
 
 @pytest.mark.parametrize("measure", AXES)

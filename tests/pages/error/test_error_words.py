@@ -180,7 +180,7 @@ SCALE = "A matrix error of 100% is as large as softmax's matrix itself."
 BUDGET = "A budget, such as a window, limits how much a variant computes."
 
 
-def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
+def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     question = make_question("local", "linear", "topk")
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
@@ -230,7 +230,7 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
         (0.5001, "From 8 to 64 tokens, the error of Local · window 4 stays at 50%."),
     ],
 )
-def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
+def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
     question = make_question("local", "linear")
     points = [
         point(first, n=8),
@@ -534,7 +534,7 @@ def test_a_fractional_budget_is_labelled_as_a_share_of_n():
     assert (line.name, line.x) == ("PoWER-BERT · keep × n", [32])
 
 
-def test_over_length_each_variant_is_one_line_with_its_settings():
+def test_each_variant_is_one_line_over_length_with_its_settings():
     zero, line = length.lines(
         make_question("local"), [uniform_point(0.9, n=8), point(0.1, n=8), uniform_point(0.8), point(0.2)]
     )

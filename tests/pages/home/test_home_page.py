@@ -73,7 +73,7 @@ def questions(at):
     return dict(re.findall(r"<div><b>(.*?)</b><ul>(.*?)</ul></div>", found))
 
 
-def way(link):
+def page_and_query(link):
     """Return the page and the query parameters of a link in HTML."""
     address = urlsplit(html.unescape(link))
     return address.path, parse_qs(address.query)
@@ -85,7 +85,7 @@ def test_home_links_to_every_page_by_question_and_section():
     for section, links in shown.items():
         pages = {key: page for key, page in discover().items() if page.section == section}
         found = re.findall(r'href="(.*?)"><b>(.*?)</b> (.*?)</a>', links)
-        assert [way(link)[0] for link, _, _ in found] == list(pages)
+        assert [page_and_query(link)[0] for link, _, _ in found] == list(pages)
         assert [words for _, *words in found] == [[page.title, html.escape(page.question)] for page in pages.values()]
 
 
@@ -93,8 +93,8 @@ def test_home_offers_beginners_the_first_lesson():
     [top] = [each.proto.body for each in open_page("home").get("html") if "New here?" in each.proto.body]
     [link] = re.findall(r'href="(.*?)">New here\? Start lesson 1 →</a>', top)
     first = next(iter(all_lessons().values()))
-    assert way(link)[0] == first.steps[0].page
-    assert way(link)[1]["lesson"] == [first.key]
+    assert page_and_query(link)[0] == first.steps[0].page
+    assert page_and_query(link)[1]["lesson"] == [first.key]
 
 
 def test_links_on_home_keep_the_input():
@@ -102,7 +102,7 @@ def test_links_on_home_keep_the_input():
     carried = {"input": ["synthetic"], "n": ["20"], "variants": ["softmax", "local"]}
     for links in questions(at).values():
         for link in re.findall(r'href="(.*?)"', links):
-            page, query = way(link)
+            page, query = page_and_query(link)
             assert query == carried | OPENING.get(page, {})
     for page, query, _ in ways(*rows(at)["BigBird"]):
         own = {"variants": ["softmax", "bigbird"]} if page == "matrices" else {"inside": ["bigbird"], "step": ["0"]}

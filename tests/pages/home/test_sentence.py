@@ -37,7 +37,7 @@ def sent(at):
     return header, found, board_settings(at, "home.sentence")
 
 
-def way(settings):
+def page_and_query(settings):
     """Return the page and the query of the button's link, without the browser's additions."""
     address = urlsplit(settings["link"])
     return address.path, parse_qs(address.query)
@@ -138,7 +138,7 @@ def test_a_link_sets_sentence_word_and_budgets_for_the_button():
     assert (settings["word"], settings["row_parameter"]) == (3, "row")
     steps = {row["key"]: row["variant_keys"][settings["steps"][row["key"]]] for row in header["rows"]}
     assert list(steps.values()) == ["softmax", "local~window~2", "linear", "nystrom~landmarks~5"]
-    page, query = way(settings)
+    page, query = page_and_query(settings)
     assert page == "matrices"
     assert read_text(query.pop("text")) == SHORT
     place = {"layer": [str(presets.SENTENCE_LAYER)], "head": [str(presets.SENTENCE_HEAD)], "special": ["0"]}
@@ -168,12 +168,12 @@ def test_changes_in_the_browser_update_the_state(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [("", "The text is empty"), (" \t ", "The text is empty"), ("cat", "at least two words")]
+    ("typed", "expected"), [("", "The text is empty"), (" \t ", "The text is empty"), ("cat", "at least two words")]
 )
-def test_invalid_sentences_are_reported_and_keep_the_text(typed, said):
+def test_invalid_sentences_are_reported_and_keep_the_text(typed, expected):
     at = open_page("home", sentence=typed)
     [error] = at.error
-    assert said in error.value
+    assert expected in error.value
     assert at.text_input(key="sentence").value == typed
     assert "All variants" in spoken(at)
 
@@ -183,7 +183,7 @@ def test_long_texts_are_cut_but_keep_the_typed_text():
     header, _matrices, settings = sent(at)
     assert at.text_input(key="sentence").value == LONG
     assert "Only the beginning of the text" in spoken(at, "caption")
-    shown = read_text(way(settings)[1]["text"])
+    shown = read_text(page_and_query(settings)[1]["text"])
     assert LONG.startswith(shown)
     assert list(ac.inputs.from_text(shown).tokens[1:-1]) == header["tokens"], "the matrices are of the very same text"
     assert presets.SENTENCE_TOKENS - 5 <= len(header["tokens"]) <= presets.SENTENCE_TOKENS - 2

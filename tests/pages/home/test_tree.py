@@ -17,22 +17,22 @@ EDGES = tuple(edge for variant in ac.all_variants() for edge in family_tree.edge
 
 
 @pytest.fixture(scope="module")
-def drawn():
+def tree_html():
     [found] = [each.value for each in open_page("home", shown="tree").markdown if "<p><strong>" in each.value]
     return found
 
 
-def test_every_edge_has_its_settings_and_a_link_to_both(drawn):
-    links = re.findall(r'href="matrices\?([^"]*)"', drawn)
+def test_every_edge_has_its_settings_and_a_link_to_both(tree_html):
+    links = re.findall(r'href="matrices\?([^"]*)"', tree_html)
     shown = [parse_qs(link.replace("&amp;", "&"))["variants"] for link in links]
     both = [[special.word, general.word] for general, special in (edge.attentions(32) for edge in EDGES)]
     assert sorted(shown) == sorted(words if "softmax" in words else ["softmax", *words] for words in both)
     for edge in EDGES:
-        assert tree.conditions(edge).replace("&", "&amp;") in drawn
+        assert tree.conditions(edge).replace("&", "&amp;") in tree_html
 
 
-def test_the_html_is_nested_like_the_tree(drawn):
-    under_local = drawn[drawn.index("<strong>Local</strong>") :]
+def test_the_html_is_nested_like_the_tree(tree_html):
+    under_local = tree_html[tree_html.index("<strong>Local</strong>") :]
     assert under_local.index("<ul>") < under_local.index("<strong>Longformer</strong>") < under_local.index("</ul>")
 
 
@@ -41,22 +41,22 @@ def test_the_difference_uses_the_tokens_of_the_gallery():
     qkv, other = tree.SAMPLE.load(), ac.get("local", window=2)
     rows = torch.softmax(qkv.q.double() @ qkv.k.double().mT / qkv.q.shape[-1] ** 0.5, -1)
     near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 2
-    wanted = (rows - rows * near / (rows * near).sum(-1, keepdim=True)).abs().max()
+    expected = (rows - rows * near / (rows * near).sum(-1, keepdim=True)).abs().max()
     assert cached.special_case_distance(tree.SAMPLE, other, ac.get("softmax"), causal=False) == pytest.approx(
-        float(wanted), rel=1e-5
+        float(expected), rel=1e-5
     )
     assert all(tree.largest_difference(edge) < 1e-5 for edge in EDGES)
 
 
 @pytest.mark.parametrize(
-    ("apart", "said"), [(0.0, "identical"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
+    ("apart", "expected"), [(0.0, "identical"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
 )
-def test_difference_text(apart, said):
-    assert tree.difference_text(apart).replace("\N{NO-BREAK SPACE}", " ") == said
+def test_a_difference_is_shown_as_text(apart, expected):
+    assert tree.difference_text(apart).replace("\N{NO-BREAK SPACE}", " ") == expected
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "expected"),
     [
         (SpecialCase("softmax", {"window": "n"}), "window = n"),
         (
@@ -70,12 +70,12 @@ def test_difference_text(apart, said):
         (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1 and not causal"),
     ],
 )
-def test_conditions(case, said):
-    assert tree.conditions(family_tree.Edge(ac.variant("bigbird"), ac.variant(case.key), case)) == said
+def test_the_conditions_of_an_edge_are_shown_as_text(case, expected):
+    assert tree.conditions(family_tree.Edge(ac.variant("bigbird"), ac.variant(case.key), case)) == expected
 
 
-def test_an_edge_links_to_both_variants(drawn):
-    link = next(link for link in re.findall(r'href="([^"]*)"', drawn) if "bigbird" in link and "longformer" in link)
+def test_an_edge_links_to_both_variants(tree_html):
+    link = next(link for link in re.findall(r'href="([^"]*)"', tree_html) if "bigbird" in link and "longformer" in link)
     at = visit("matrices", parse_qs(urlsplit(link.replace("&amp;", "&")).query))
     assert not at.warning
     assert [each.key for each in at.session_state["variants"]] == ["softmax", "longformer", "bigbird"]

@@ -18,8 +18,8 @@ SIZE = {"n": 24, "heads": 2, "d": 8}
 def open_step(attention, step=1, *, again=None, **state):
     """Return the page at a step of a variant's story, by default for the second head of a short sequence."""
     number = link_numbers(attention.key, step)[step - 1]
-    given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state, "inside": attention, "step": number}
-    return set_state(again, **given) if again else driver.open_page("inside", **given)
+    options = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state, "inside": attention, "step": number}
+    return set_state(again, **options) if again else driver.open_page("inside", **options)
 
 
 def source(**changes):

@@ -71,11 +71,11 @@ def test_every_story_shows_a_variant_with_an_anatomy():
     assert all(ac.get(key).variant.anatomy is not None for key in STORIES)
 
 
-@pytest.mark.parametrize(("attention", "given"), list(forms()), ids=lambda x: getattr(x, "word", str(x)))
-def test_every_step_explains_and_draws_something(attention, given):
-    at = open_step(attention, **given)
+@pytest.mark.parametrize(("attention", "options"), list(forms()), ids=lambda x: getattr(x, "word", str(x)))
+def test_every_step_explains_and_draws_something(attention, options):
+    at = open_step(attention, **options)
     reason, notes = attention.variant.causal_reason, [c.value for c in at.main.caption if "cannot be causal" in c.value]
-    assert bool(notes) == bool(reason and given.get("causal"))
+    assert bool(notes) == bool(reason and options.get("causal"))
     assert all(reason in words for words in notes)
     steps = at.segmented_control(key="step").options
     assert all(re.fullmatch(rf"{number} · \S.*", each) for number, each in enumerate(steps, 1)), steps

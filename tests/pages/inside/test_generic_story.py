@@ -23,15 +23,15 @@ def test_each_intermediate_is_a_step_with_its_own_panel(variant):
 
 
 def test_the_declared_part_is_drawn():
-    given = data(ac.get("path"))
+    step_data = data(ac.get("path"))
     at = open_step(ac.get("path"), 3)
     (panel, values), (_, result), (softmax, reference) = board(at, "inside.path.3")[1].values()
-    np.testing.assert_allclose(result, given.weights, rtol=2e-3, atol=1e-3)
-    np.testing.assert_allclose(reference, given.reference, rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(result, step_data.weights, rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(reference, step_data.reference, rtol=2e-3, atol=1e-3)
     assert (softmax["title"], softmax["caption"].split(" · ")[0]) == ("Softmax", "reference")
     assert (panel["title"], panel["mark"]) == ("Corrections", colour(0))
     np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
-    np.testing.assert_allclose(values[5, :6], given.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
+    np.testing.assert_allclose(values[5, :6], step_data.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
     at = open_step(ac.get("power_bert"), 1, again=at)
     received = data(ac.get("power_bert")).parts["significance"]
     assert curves(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
@@ -60,17 +60,17 @@ def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():
 def test_the_reference_names_a_key_whose_column_stands_out():
     equal, first = np.full((24, 24), 1 / 24), np.zeros((24, 24))
     first[:, 3] = 1.0
-    given = [data(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
-    assert [reference_panel(each).caption for each in given] == ["reference", "reference · dark column “t3”"]
+    step_data = [data(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
+    assert [reference_panel(each).caption for each in step_data] == ["reference", "reference · dark column “t3”"]
 
 
 def test_a_vector_is_described_by_its_range_and_largest_token():
-    given = data(ac.get("power_bert"))
+    step_data = data(ac.get("power_bert"))
     values = np.ones(24)
-    assert vector_findings(values, given) == "The chart shows the same number for every token: 1."
+    assert vector_findings(values, step_data) == "The chart shows the same number for every token: 1."
     values[7] = 3.0
     assert (
-        vector_findings(values, given)
+        vector_findings(values, step_data)
         == "The numbers in the chart range from 1 to 3. The largest belongs to the token “t7”."
     )
 

@@ -25,10 +25,10 @@ def test_pools_and_weights_follow_the_formula():
     assert drawn_words(at).count('<div style="flex:4 1 0') == 6
     at = open_step(ac.get("pooled"), 2, again=at)
     exact = softmax(q @ k.T / 8**0.5)[i, 4 * r : 4 * r + 4].sum()
-    wanted = (i, round(100 * left[i, r]), 4 * r, 4 * r + 3, round(100 * exact))
+    expected = (i, round(100 * left[i, r]), 4 * r, 4 * r + 3, round(100 * exact))
     assert (
         said(at, r"\(token (\d+)\) gives (\d+)%.*tokens (\d+) to (\d+)\).*Softmax gives (\d+)% to these tokens")
-        == wanted
+        == expected
     )
     assert f"{left[i, r]:.1%}" in drawn_words(at)
     at.selectbox(key="inside.pooled.2.query").set_value(3).run()
@@ -160,9 +160,9 @@ def test_the_best_possible_error_is_named():
 
 
 def test_a_pool_of_one_token_has_its_name():
-    given = data(ac.get("pooled"))
-    assert pooling.pool_text(given, (3, 3)) == "“t3” (token 3)"
-    assert pooling.pool_text(given, (3, 6)) == "“t3 … t6” (tokens 3 to 6)"
+    step_data = data(ac.get("pooled"))
+    assert pooling.pool_text(step_data, (3, 3)) == "“t3” (token 3)"
+    assert pooling.pool_text(step_data, (3, 6)) == "“t3 … t6” (tokens 3 to 6)"
 
 
 def test_single_tokens_do_not_leak():
@@ -171,11 +171,11 @@ def test_single_tokens_do_not_leak():
 
 @pytest.mark.parametrize("projection", ["mean", "conv"])
 def test_linformers_window_is_flat_or_a_triangle(projection):
-    given = data(ac.get("linformer", projection=projection))
-    text = linformer.steps(given)[0].findings
+    step_data = data(ac.get("linformer", projection=projection))
+    text = linformer.steps(step_data)[0].findings
     assert ("Each projected key gives the same weight to all tokens of its window." in text) == (projection == "mean")
     if projection == "conv":
-        P = given.parts["provenance"]
+        P = step_data.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)
         assert (
             f"The middle token of a window has up to {times:.1f}× as much weight as the tokens at the ends of the "

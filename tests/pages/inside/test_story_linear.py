@@ -33,7 +33,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_kernel_is_drawn_beside_the_exponential(causal):
+def test_the_kernel_is_compared_with_the_exponential(causal):
     at = open_step(ac.get("linear"), 4, causal=causal)
     q, k, _ = head()
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
@@ -116,9 +116,9 @@ def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     state = "With the causal mask, each token is added to the state before its query reads it."
     assert causal.endswith(f". {state}")
     assert state not in plain
-    given = data(ac.get("linear"))
-    wide = replace(given.qkv, v=torch.ones(2, 24, 3))
-    text = linear.steps(replace(given, qkv=wide))[0].findings
+    step_data = data(ac.get("linear"))
+    wide = replace(step_data.qkv, v=torch.ones(2, 24, 3))
+    text = linear.steps(replace(step_data, qkv=wide))[0].findings
     assert text.endswith("The multiply-adds are counted for values with 8 entries, as many as a key has.")
     assert "The multiply-adds are counted for values" not in plain
 

@@ -27,9 +27,9 @@ def test_the_story_shows_the_singular_values_of_all_heads():
 
 
 def test_a_single_singular_value_is_described_in_the_singular():
-    given = data(ac.get("mla", rank=1))
-    keys, values = (kept_share(given.parts[each], 1) for each in ("key_sizes", "value_sizes"))
-    assert mla.steps(given)[1].findings == (
+    step_data = data(ac.get("mla", rank=1))
+    keys, values = (kept_share(step_data.parts[each], 1) for each in ("key_sizes", "value_sizes"))
+    assert mla.steps(step_data)[1].findings == (
         f"The largest singular value accounts for **{keys:.1%}** of the squared norm of the key matrix. For the value "
         f"matrix, it accounts for {values:.1%}."
     )
@@ -38,9 +38,12 @@ def test_a_single_singular_value_is_described_in_the_singular():
 def test_the_error_of_a_rank_is_this_heads_and_the_full_rank_has_none():
     steps = mla.steps(data(ac.get("mla", rank=16)))
     assert steps[0].findings.startswith("At the full rank of 16, the keys are rebuilt without error.")
-    given = data(ac.get("mla", rank=3))
-    off = np.linalg.norm(given.weights - given.reference) / np.linalg.norm(given.reference)
-    assert f"At rank 3 (full rank: 16), the matrix error of this head is **{off:.1%}**." in mla.steps(given)[0].findings
+    step_data = data(ac.get("mla", rank=3))
+    off = np.linalg.norm(step_data.weights - step_data.reference) / np.linalg.norm(step_data.reference)
+    assert (
+        f"At rank 3 (full rank: 16), the matrix error of this head is **{off:.1%}**."
+        in mla.steps(step_data)[0].findings
+    )
 
 
 def test_the_smallest_sufficient_rank_is_named():

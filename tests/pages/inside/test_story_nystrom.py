@@ -93,16 +93,16 @@ def test_small_singular_values_amplify():
 
 
 def test_the_product_of_the_factors_is_compared_with_softmax():
-    given = data(ac.get("nystrom", landmarks=6))
+    step_data = data(ac.get("nystrom", landmarks=6))
     q, k, _ = head()
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
-    assert headline(given).endswith(
+    assert headline(step_data).endswith(
         "With 6 landmarks, the matrices to multiply have 324 entries (softmax: 576). The matrix error "
         f"relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
-    step = nystrom.steps(given)[0]
-    without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())
+    step = nystrom.steps(step_data)[0]
+    without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
     assert step.findings == (
         f"**Here, the inverse Z reduces the matrix error from {without:.0%} (without Z) to {off:.0%} (with Z).**"
     )

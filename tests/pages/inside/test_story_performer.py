@@ -77,9 +77,9 @@ def test_the_error_over_the_features_equals_the_library():
         "relu · orthogonal",
     }
     task = performer_error.tasks(source(), head=1, kinds=[("positive", False)])[3]  # default lengths
-    wanted = np.median([row.kernel for row in performer_error.run(task)])
+    expected = np.median([row.kernel for row in performer_error.run(task)])
     x, y = drawn["positive · independent"]
-    assert y[x.index(task.params.features)] == pytest.approx(wanted)
+    assert y[x.index(task.params.features)] == pytest.approx(expected)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
     [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law fitted to the error of positive")
     positive = drawn["positive · orthogonal"][1]
@@ -158,7 +158,7 @@ def test_an_error_near_one_misses_nearly_everything(positive, near):
     )
 
 
-def test_no_fall_without_two_numbers_of_directions():
+def test_the_fall_needs_errors_at_two_numbers_of_directions():
     assert fall_sentence(spreads(positive=(1.0,), trig=(1.0,)), row_norms="chi") == "Drawing directions …"
     assert fall_sentence(spreads(positive=(2.0, 1.0), trig=()), row_norms="chi") == "Drawing directions …"
     for middle in ((0.0, 0.0), (math.inf, 1.0)):

@@ -15,7 +15,7 @@ from pages.inside.stories.relu2 import gate_sentence, matrix_sentence
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_squares_and_normalisers(causal):
+def test_the_page_shows_negative_logits_row_sums_and_normalisers(causal):
     q, k, _ = head()
     logits = q @ k.mT / 8**0.5
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
@@ -41,8 +41,8 @@ def test_a_factor_changes_normalised_rows_of_softmax_only():
     assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
     steady = float((squares / squares.sum(-1, keepdim=True)).max())
     assert tops["divided by the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)
-    wanted = [float(ac.get("softmax").weights(factor * q, k).max()) for factor in x]
-    assert tops["softmax"][1] == pytest.approx(wanted, rel=1e-4)
+    expected = [float(ac.get("softmax").weights(factor * q, k).max()) for factor in x]
+    assert tops["softmax"][1] == pytest.approx(expected, rel=1e-4)
 
 
 RELU2 = ac.get("relu2")
@@ -56,9 +56,9 @@ def test_one_matrix_is_shown_next_to_the_heads(normalizer, causal):
     qkv, found = source().load(), analyse_unit(source().load(), attention, causal=causal)
     shown = list(board(at, "inside.relu2.5")[1].values())
     q, k, _ = head()
-    wanted = [found.weights, attention.weights(q, k, causal=causal).numpy(), *found.heads]
-    assert len(shown) == len(wanted) == 2 + qkv.heads
-    for (_panel, values), matrix in zip(shown, wanted, strict=True):
+    expected_panels = [found.weights, attention.weights(q, k, causal=causal).numpy(), *found.heads]
+    assert len(shown) == len(expected_panels) == 2 + qkv.heads
+    for (_panel, values), matrix in zip(shown, expected_panels, strict=True):
         expected = np.where(np.tri(24) > 0, matrix, np.nan) if causal else matrix
         np.testing.assert_allclose(values, expected, rtol=2e-3, atol=1e-3 * np.nanmax(abs(expected)))
     assert "untrained" in spoken(at)
@@ -120,8 +120,8 @@ def test_the_first_steps_count_negative_and_kept_entries():
     logits = np.full((24, 24), -1.0)
     logits[:, :6], logits[0] = 2.0, -3.0
     squares = np.maximum(logits, 0) ** 2
-    given = data(RELU2, parts={"logits": logits, "squares": squares})
-    first, second, *_ = relu2.steps(given)
+    step_data = data(RELU2, parts={"logits": logits, "squares": squares})
+    first, second, *_ = relu2.steps(step_data)
     assert first.findings.startswith("Logits range from −3 to 2, and 76% of the logits are negative")
     assert second.findings == (
         "76% of the squares are exactly zero. Each query gives weight to 6 of 24 keys (median over queries). "
@@ -133,11 +133,11 @@ def test_the_first_steps_count_negative_and_kept_entries():
     ("normalizer", "name"), [("length", "length n"), ("sum", "row sum"), ("fixed", "fixed number n₀")]
 )
 def test_the_current_divisor_is_named_with_the_row_sums(normalizer, name):
-    given = data(ac.get("relu2", normalizer=normalizer))
-    steps = relu2.steps(given)
-    total = np.median(given.weights.sum(-1))
+    step_data = data(ac.get("relu2", normalizer=normalizer))
+    steps = relu2.steps(step_data)
+    total = np.median(step_data.weights.sum(-1))
     assert steps[2].findings.endswith(f"After division by the {name}, the median of the row sums is **{total:.2g}**.")
-    low, high = given.weights.sum(-1).min(), given.weights.sum(-1).max()
+    low, high = step_data.weights.sum(-1).min(), step_data.weights.sum(-1).max()
     assert steps[-1].details.endswith(f"The row sums range from {low:.2g} to {high:.2g}.")
 
 

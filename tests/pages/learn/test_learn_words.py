@@ -389,7 +389,7 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
         (2, "The lines are medians over 2 training runs of each variant, with different seeds."),
     ],
 )
-def test_the_note_on_medians(seeds, text):
+def test_the_note_on_medians_depends_on_the_number_of_seeds(seeds, text):
     assert words.medians_note(seeds) == text
 
 
@@ -402,7 +402,7 @@ BAND, DASHES = (
 @pytest.mark.parametrize(
     ("seeds", "dashes", "text"), [(1, False, ""), (2, False, BAND), (1, True, DASHES), (2, True, f"{BAND} {DASHES}")]
 )
-def test_how_to_read_the_lines(seeds, dashes, text):
+def test_the_note_on_lines_says_how_to_read_them(seeds, dashes, text):
     assert words.reading_note(seeds, dashes=dashes) == text
 
 
@@ -677,7 +677,7 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
 
 
 @pytest.mark.parametrize(("word", "fixed"), [("softmax", False), ("deltanet", True), ("gla~gate~constant", False)])
-def test_without_trained_tensors_the_settings_stay_as_chosen(word, fixed):
+def test_settings_are_unchanged_without_trained_tensors(word, fixed):
     [spec] = learning.plan([word], fixed=fixed).specs
     assert training_words.trained_tensors([spec.model]) == (
         "The projections to queries, keys and values are trained. The settings of the variants are not trained."

@@ -18,7 +18,7 @@ def add(at):
     return button(at, "Add this screen to a lesson").click().run()
 
 
-def made(at):
+def lesson_of(at):
     return at.session_state[DRAFT]
 
 
@@ -52,33 +52,33 @@ def test_a_lesson_can_have_screens_of_several_pages():
     assert "Edit your lesson (1 step)" in str([link.proto.label for link in at.get("page_link")])
     at = add(go(at, "masks", TINY))
     at = go(at, "lessons")
-    assert [step.page for step in made(at).steps] == ["matrices", "masks"]
-    assert "local~window~3" in made(at).steps[0].at
+    assert [step.page for step in lesson_of(at).steps] == ["matrices", "masks"]
+    assert "local~window~3" in lesson_of(at).steps[0].at
     at = type_in(at, "Title", "Windows")
     at = type_in(at, "Text", "Look at <b>this</b>.")
     at = ask_for(at, "number on the page")
     at = type_in(at, "Question", "How many?")
-    assert made(at).title == "Windows"
-    assert made(at).steps[1].ask == "How many?"
-    assert made(at).steps[1].answer == "", "no number is chosen for the author"
+    assert lesson_of(at).title == "Windows"
+    assert lesson_of(at).steps[1].ask == "How many?"
+    assert lesson_of(at).steps[1].answer == "", "no number is chosen for the author"
     assert "Step 2 asks a question without an answer" in at.warning[0].value
     at = at.selectbox(key="lessons.measure").set_value("pairs").run()
-    assert made(at).steps[1].answer == "pairs local"
+    assert lesson_of(at).steps[1].answer == "pairs local"
     at = button(at, "Move up").click().run()
-    assert [step.page for step in made(at).steps] == ["masks", "matrices"]
-    written = lesson.write(made(at))
+    assert [step.page for step in lesson_of(at).steps] == ["masks", "matrices"]
+    written = lesson.write(lesson_of(at))
     assert 'title = "Windows"' in written
-    assert lesson.read(written.encode()) == made(at)
+    assert lesson.read(written.encode()) == lesson_of(at)
     at = button(at, "Remove").click().run()
-    assert [step.page for step in made(at).steps] == ["matrices"]
+    assert [step.page for step in lesson_of(at).steps] == ["matrices"]
     at = button(at, "Start over").click().run()
-    assert made(at) is None
+    assert lesson_of(at) is None
     assert "Add this screen to a lesson" in spoken(at)
 
 
 def test_an_added_screen_excludes_the_current_lesson():
     at = add(visit("masks", {**TINY, "lesson": "flat", "present": "1", "lesson_step": "2"}))
-    assert not {"lesson", "present"} & lesson.parse_query(made(at).steps[0].at.partition("?")[2]).keys()
+    assert not {"lesson", "present"} & lesson.parse_query(lesson_of(at).steps[0].at.partition("?")[2]).keys()
 
 
 def test_each_kind_of_question_makes_a_valid_lesson():
@@ -88,30 +88,34 @@ def test_each_kind_of_question_makes_a_valid_lesson():
         if KINDS[words] in ("number", "least", "most"):
             assert "Step 1" in at.warning[0].value, "the number is still to be chosen"
             at = at.selectbox(key="lessons.measure").set_value("output_error").run()
-            assert made(at).steps[0].answer.endswith(("output_error local", "least output_error", "most output_error"))
-        assert lesson.read(lesson.write(made(at)).encode()) == made(at)
+            assert (
+                lesson_of(at)
+                .steps[0]
+                .answer.endswith(("output_error local", "least output_error", "most output_error"))
+            )
+        assert lesson.read(lesson.write(lesson_of(at)).encode()) == lesson_of(at)
         assert "lessons.download" not in str(at.warning)
         assert not [each for each in at.warning if "Step 1" in each.value]
     at = next(each for each in at.text_area).set_value("one\n\n  two \nthree").run()
-    assert made(at).steps[0].choices == ("one", "two", "three")
+    assert lesson_of(at).steps[0].choices == ("one", "two", "three")
     at = at.selectbox(key="lessons.right").set_value(2).run()
-    assert made(at).steps[0].right == 3
+    assert lesson_of(at).steps[0].right == 3
 
 
 def test_a_curve_to_draw_is_chosen_with_its_variant():
     at = editing(Step(at="entropy?input=synthetic&n=64&h_scales=none&h_longest=128&variants=softmax"))
     at = ask_for(at, "curve to draw")
-    assert made(at).steps[0].draw == "entropy softmax"
+    assert lesson_of(at).steps[0].draw == "entropy softmax"
     assert "already shows the answer" in at.warning[0].value
-    assert lesson.read(lesson.write(made(at)).encode()) == made(at)
+    assert lesson.read(lesson.write(lesson_of(at)).encode()) == lesson_of(at)
     at = editing(
         Step(at="entropy?variants=softmax", ask="?", draw="entropy softmax", reveal="variants=softmax&variants=local")
     )
     at = at.selectbox(key="lessons.curve_of").set_value("local").run()
-    assert made(at).steps[0].draw == "entropy local"
+    assert lesson_of(at).steps[0].draw == "entropy local"
     assert not at.warning
     at = ask_for(at, "none")
-    assert made(at).steps[0].draw == ""
+    assert lesson_of(at).steps[0].draw == ""
 
 
 def test_a_page_without_curves_offers_none_to_draw():
@@ -131,19 +135,19 @@ def test_the_answer_can_be_shown_on_another_step():
     )
     at = at.button(key="lessons.step.0").click().run()
     at = button(at, "Show the answer on the screen of step 2").click().run()
-    assert lesson.parse_query(made(at).steps[0].reveal) == {"variants": ["softmax", "local~window~2"]}
+    assert lesson.parse_query(lesson_of(at).steps[0].reveal) == {"variants": ["softmax", "local~window~2"]}
     at = button(at, "Show the answer on the same screen").click().run()
-    assert made(at).steps[0].reveal == ""
+    assert lesson_of(at).steps[0].reveal == ""
 
 
 def test_a_measure_and_its_variant_are_chosen():
     at = editing(Step(at="matrices?variants=softmax&variants=local", ask="?", answer="entropy local"))
     at = at.selectbox(key="lessons.measure").set_value("output_error").run()
-    assert made(at).steps[0].answer == "output_error local"
+    assert lesson_of(at).steps[0].answer == "output_error local"
     at = at.selectbox(key="lessons.variant").set_value("softmax").run()
-    assert made(at).steps[0].answer == "output_error softmax"
+    assert lesson_of(at).steps[0].answer == "output_error softmax"
     at = at.selectbox(key="lessons.measure").set_value("sink").run()
-    assert made(at).steps[0].answer == "sink"
+    assert lesson_of(at).steps[0].answer == "sink"
 
 
 @pytest.mark.parametrize(("beyond", "opens"), [(0, True), (1, False)])
@@ -197,7 +201,7 @@ def test_an_answer_on_the_steps_own_screen_can_be_hidden():
     at = editing(Step(at=screen, ask="How far off?", answer="output_error local"))
     assert "already shows the answer" in at.warning[0].value
     at = button(at, "Hide Local until the answer is shown").click().run()
-    [step] = made(at).steps
+    [step] = lesson_of(at).steps
     assert lesson.parse_query(step.at.partition("?")[2])["variants"] == ["softmax", "linear"]
     assert lesson.parse_query(step.reveal)["variants"] == ["softmax", "local~window~3", "linear"]
     assert lesson.parse_query(step.at.partition("?")[2])["n"] == ["12"], "nothing else has changed"
@@ -220,7 +224,7 @@ TWO = "variants=softmax&variants=local"
         ("matrices?variants=softmax", "sink", "head=1", False),
     ],
 )
-def test_whether_a_screen_shows_the_answer(at, answer, reveal, shown):
+def test_an_answer_on_the_screen_of_its_step_is_detected(at, answer, reveal, shown):
     assert draft.shows_answer(Step(at=at, ask="?", answer=answer, reveal=reveal)) is shown
 
 

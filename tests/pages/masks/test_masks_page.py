@@ -150,7 +150,7 @@ def test_variants_without_patterns_show_instructions():
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_one_and_two_tokens(n):
+def test_every_part_opens_with_one_or_two_tokens(n):
     for part in ("reach", "numbers", "order"):
         at = open_masks(n=n, masks_part=part, variants=tuple(ac.get(k) for k in ("softmax", "local", "reformer")))
         assert not at.exception

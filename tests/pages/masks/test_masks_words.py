@@ -170,8 +170,8 @@ def test_variants_with_global_tokens_are_named(names, words):
 def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_save_scores(
     depth, complete, cost, names
 ):
-    given = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.9)}
-    repeated = {name: RepeatedVariant(layers=layers, cost=share) for name, (layers, share) in given.items()}
+    layers_and_costs = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.9)}
+    repeated = {name: RepeatedVariant(layers=layers, cost=share) for name, (layers, share) in layers_and_costs.items()}
     whole = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2, 0.3, 0.4), complete=complete)
     assert equally_deep_variants(repeated, whole, depth, cost) == names
 
@@ -183,7 +183,7 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (16, "With a window of 7, A → B would need 26% of the query–key scores of one softmax layer."),
     ],
 )
-def test_how_small_the_window_of_a_stack_may_be(window, words):
+def test_the_smallest_window_of_a_stack_is_named(window, words):
     assert smallest_window("A → B", 7, window, 0.262) == words
 
 

@@ -78,7 +78,7 @@ def test_ranks_of_long_inputs_are_computed_on_request(tokens, asked, there):
     assert [each.label for each in at.toggle if each.label == "Ranks"] == (["Ranks"] if tokens > 256 else [])
 
 
-def test_equal_variants_have_no_closest():
+def test_no_variant_is_called_closest_if_all_are_equal():
     at = open_matrices(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
     assert "**All variants have an output error of 0% compared with softmax.**" in shown
@@ -113,12 +113,12 @@ def test_variants_with_another_reference_are_named_and_not_ranked(view):
 
 
 def test_a_variant_is_compared_with_its_own_reference():
-    given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
+    options = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
     for key, name, reference in (
         ("local", "Local · window 16", "softmax"),
         ("reformer", "Reformer · rounds 2", "shared-QK softmax"),
     ):
-        explained = " ".join(m.value for m in open_matrices(**given, explained=key).markdown)
+        explained = " ".join(m.value for m in open_matrices(**options, explained=key).markdown)
         assert f"Compared with {reference}, **{name}** moves " in explained
 
 
@@ -159,7 +159,7 @@ def strips(at):
     return message(sent)[0]["tokens"], text["pinned"], {line["key"]: line["note"] for line in text["strips"]}
 
 
-def named(panel):
+def panel_names(panel):
     """Return a panel's title with the name and value of its setting."""
     knob = panel["knob"]
     return panel["title"] + (f" · {knob['name']} {knob['value']}" if knob else "")
@@ -174,20 +174,20 @@ def named(panel):
         ("difference", (SHARP, LOCAL), ["softmax", "local"]),
     ],
 )
-def test_differences_leave_out_softmax_unless_it_is_alone(view, variants, panels):
+def test_differences_leave_out_softmax_unless_it_is_the_only_variant(view, variants, panels):
     at = open_matrices(input="synthetic", n=12, variants=variants, view=view)
     drawn = board(at, "matrices.board")[1]
     assert list(drawn) == panels
-    assert [named(panel) for panel, _ in drawn.values()] == [label(a) for a in variants if a.key in panels]
+    assert [panel_names(panel) for panel, _ in drawn.values()] == [label(a) for a in variants if a.key in panels]
     assert settings(at)["texts"]["unit"] == ("difference of weights" if view == "difference" else "weight")
 
 
 def test_the_board_draws_weights_or_differences_from_softmax():
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=2))
     own, full = (a.weights(qkv.q, qkv.k)[1].numpy() for a in (LINEAR, PLAIN))
-    for view, wanted in (("weights", own), ("difference", own - full)):
+    for view, expected in (("weights", own), ("difference", own - full)):
         at = open_matrices(input="synthetic", n=12, heads=2, head=1, variants=(PLAIN, LINEAR), view=view)
-        np.testing.assert_allclose(board(at, "matrices.board")[1]["linear"][1], wanted, atol=1e-3)
+        np.testing.assert_allclose(board(at, "matrices.board")[1]["linear"][1], expected, atol=1e-3)
 
 
 def test_the_headline_names_the_closest_variant():
@@ -215,8 +215,8 @@ def test_the_table_has_causal_and_time_columns_and_notes_hidden_tokens():
 
 
 def test_the_bars_of_a_pinned_row_are_those_on_the_board():
-    given = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "variants": (PLAIN, LINEAR), "view": "difference"}
-    at = open_matrices(**given, row=5, more="row")
+    options = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "variants": (PLAIN, LINEAR), "view": "difference"}
+    at = open_matrices(**options, row=5, more="row")
     panels = board(at, "matrices.board")[1]
     bars = traces(at)
     assert list(bars) == ["Linear"]
@@ -352,25 +352,25 @@ def test_special_tokens_are_never_pinned_first():
 
 
 def test_the_largest_changes_equal_the_numbers_of_the_panel():
-    given = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "row": 5}
-    at = open_matrices(**given, variants=(PLAIN, LINEAR))
+    options = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "row": 5}
+    at = open_matrices(**options, variants=(PLAIN, LINEAR))
     panels = {key: matrix for key, (_, matrix) in board(at, "matrices.board")[1].items()}
     lost = int(np.argmin((panels["linear"] - panels["softmax"])[5]))
     change = panels["linear"][5, lost] - panels["softmax"][5, lost]
     assert change < -0.01
     most = int(np.argmax(panels["linear"][5]))
     assert strips(at)[2]["linear"].startswith(f"attends most to “t{most}” {panels['linear'][5, most]:.2f}")
-    difference = open_matrices(**given, variants=(PLAIN, LINEAR), view="difference")
+    difference = open_matrices(**options, variants=(PLAIN, LINEAR), view="difference")
     assert list(strips(difference)[2]) == ["linear"]
     assert f"largest changes of weight: “t{lost}” −{-change:.2f}" in strips(difference)[2]["linear"]
 
 
 def test_a_link_with_a_coloured_variant_unfolds_its_text():
-    given = {"input": ["synthetic"], "n": ["12"], "variants": ["softmax", "local"], "coloured": ["local"]}
-    assert settings(visit("matrices", given), "matrices.strips")["unfolded"] == "local"
-    gone = visit("matrices", {**given, "coloured": ["linear"]})
-    assert settings(gone, "matrices.strips")["unfolded"] is None
-    assert "coloured" in gone.warning[0].value
+    options = {"input": ["synthetic"], "n": ["12"], "variants": ["softmax", "local"], "coloured": ["local"]}
+    assert settings(visit("matrices", options), "matrices.strips")["unfolded"] == "local"
+    without_coloured = visit("matrices", {**options, "coloured": ["linear"]})
+    assert settings(without_coloured, "matrices.strips")["unfolded"] is None
+    assert "coloured" in without_coloured.warning[0].value
 
 
 def test_bars_without_a_row_show_instructions():
@@ -380,8 +380,8 @@ def test_bars_without_a_row_show_instructions():
 
 
 def test_all_heads_are_listed_in_the_chosen_order_and_can_be_selected():
-    given = {"text": ["@sequence"], "more": ["heads"], "variants": ["softmax"]}
-    at = visit("matrices", {**given, "head_order": ["induction"]})
+    options = {"text": ["@sequence"], "more": ["heads"], "variants": ["softmax"]}
+    at = visit("matrices", {**options, "head_order": ["induction"]})
     table = at.dataframe[0].value
     assert len(table) == 72
     scores = table["induction"].tolist()
@@ -396,7 +396,7 @@ def test_all_heads_are_listed_in_the_chosen_order_and_can_be_selected():
     assert f"**Layer {first[0]}, head {first[1]}** ranks first" in spoken(at)
     [entropy] = table.loc[(table["layer"] == 2) & (table["head"] == 3), "entropy (nats)"]
     assert board(at, "matrices.board")[1]["softmax"][0]["details"].startswith(f"Entropy {entropy:.2f} nats")
-    sentence = settings(visit("matrices", given), "heads.large")
+    sentence = settings(visit("matrices", options), "heads.large")
     assert not sentence["in_order"]
     assert {note for _layer, _head, note, *_ in sentence["heads"]} == {""}, "the grid's rows and columns say it"
 
@@ -433,6 +433,6 @@ def test_an_open_page_keeps_only_cached_matrices(monkeypatch):
     assert not any(each() for each in seen)
 
 
-def test_without_an_input_a_link_opens_the_folded_sidebar():
+def test_a_missing_input_has_a_link_that_opens_the_folded_sidebar():
     at = open_matrices(input="upload")
     assert "[Choose the input](#input)" in [each.value for each in at.main.caption]

@@ -288,12 +288,12 @@ def test_variants_no_better_than_equal_weights_are_ranked():
 def test_the_headline_compares_output_errors_with_equal_weights():
     chosen = [ac.get(key) for key in ("softmax", "linear", "local")]
     linear, local = (dataclasses.replace(compared_with_softmax(a), uniform_error=0.9) for a in chosen[1:])
-    given = {
+    errors = {
         chosen[0]: compared_with_softmax(chosen[0]),
         chosen[1]: dataclasses.replace(linear, output_error=0.7),
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
-    assert headline(given).startswith(
+    assert headline(errors).startswith(
         "**Local · window 16 is closest to softmax (output error: 30% of softmax's output).** "
         "**Linear is farthest from softmax (output error: 70%).** Equal weights on all keys would have an output "
         "error of 90%."
@@ -302,13 +302,13 @@ def test_the_headline_compares_output_errors_with_equal_weights():
 
 @pytest.mark.parametrize(("entropy", "flat"), [(2.0, False), (2.40, False), (2.41, True)])
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
-    given = dict(
+    compared = dict(
         [make_compared("softmax", entropy=2.0), make_compared("linear", entropy=entropy), make_compared("local")]
     )
     words = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
-    assert flatness(given, "**Linear**") == (f"**Linear** {words}" if flat else "")
-    assert headline(given).endswith(f" **Linear** {words}") == flat
-    assert ("has no exponential" in headline(given)) == flat
+    assert flatness(compared, "**Linear**") == (f"**Linear** {words}" if flat else "")
+    assert headline(compared).endswith(f" **Linear** {words}") == flat
+    assert ("has no exponential" in headline(compared)) == flat
     assert flatness(dict([make_compared("linear", entropy=9.0)]), "It") == ""
     assert flatness(dict([make_compared("softmax", entropy=math.nan), make_compared("linear")]), "It") == ""
 
@@ -316,11 +316,13 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
 @pytest.mark.parametrize(("linear", "local"), [(0.82, 0.49), (0.6, 0.49), (0.4, 0.49), (0.99, 0.95)])
 def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local):
     flat = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
-    given = dict([make_compared("softmax", entropy=2.0), make_compared("linear", entropy=2.41), make_compared("local")])
+    compared = dict(
+        [make_compared("softmax", entropy=2.0), make_compared("linear", entropy=2.41), make_compared("local")]
+    )
     errors = {"softmax": 0.0, "linear": linear, "local": local}
-    given = {
+    compared = {
         a: dataclasses.replace(numbers, output_error=errors[a.key], uniform_error=0.84, misplaced=0.26)
-        for a, numbers in given.items()
+        for a, numbers in compared.items()
     }
     window = "masks 26% of softmax's weight."
     expected = {
@@ -337,20 +339,20 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         f"**Local · window 16 is closest to softmax (output error: 95%).** It {window} "
         f"**Linear** {flat} Its error is 99% (with equal weights on all keys: 84%).",
     }
-    assert headline(given) == expected[linear]
+    assert headline(compared) == expected[linear]
 
 
 def explained(*variants):
     """Return the finding about softmax and other variants, given each one's output error; each hides 26%."""
-    given = dict([make_compared("softmax", entropy=2.0)])
+    compared = dict([make_compared("softmax", entropy=2.0)])
     for attention, error in variants:
         numbers = dataclasses.replace(
             compared_with_softmax(attention), output_error=error, uniform_error=0.84, misplaced=0.26
         )
         if attention.key == "linear":  # Its rows are flat.
             numbers = dataclasses.replace(numbers, passport=dataclasses.replace(numbers.passport, entropy=2.41))
-        given[attention] = numbers
-    return headline(given)
+        compared[attention] = numbers
+    return headline(compared)
 
 
 WINDOW = "masks 26% of softmax's weight."
@@ -488,8 +490,8 @@ def test_the_sentence_on_one_variant_has_its_numbers():
     [(0.25, 0.75, " · rows sum to 0.25 … 0.75"), (0.997, 1.002, ""), (1.5, 1.5, " · rows sum to 1.5")],
 )
 def test_the_details_of_a_panel_have_row_sums_other_than_one_and_negative_mass(low, high, sums, negative, tail):
-    given = {"relative_error": 1 / 3, "entropy": 1.5, "negative_mass": negative}
-    words = details(*make_compared("sigmoid", **given, row_sum_min=low, row_sum_max=high), hidden="")
+    numbers = {"relative_error": 1 / 3, "entropy": 1.5, "negative_mass": negative}
+    words = details(*make_compared("sigmoid", **numbers, row_sum_min=low, row_sum_max=high), hidden="")
     assert words == f"Entropy 1.50 nats · output error 25% · matrix error 33% · reference softmax{sums}{tail}"
 
 
@@ -502,7 +504,7 @@ def shares(**weights):
     ]
 
 
-def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
+def test_a_row_of_softmax_names_its_heaviest_keys_if_there_are_any():
     assert largest_weights(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61 and “the (2)” 0.05"
     assert largest_weights([], LABELS) == "no key has a weight of 0.005 or more"
 

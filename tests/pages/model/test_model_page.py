@@ -39,7 +39,7 @@ def test_every_view_opens_on_every_kind_of_text_and_names_the_origin(view, text)
     assert any("Computed on this machine." in c.value for c in at.caption)
 
 
-def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
+def test_the_page_opens_with_a_window_and_a_sink():
     at = visit("model")
     header, settings = board(at)
     assert [row["name"] for row in header["rows"]] == [
@@ -55,15 +55,15 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     ]
     assert header["floor"] == ["Uniform guess over the vocabulary", "–", "–", "10.8"]
     assert (settings["shown"], settings["baseline"]) == (0, 0)
-    said = spoken(at, "caption")
-    assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in said
+    text = spoken(at, "caption")
+    assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in text
     assert (
         "**Copying fails with Local · window 64: the loss on copied tokens (11.0 nats) is higher than that of a "
-        "uniform guess (10.8).**" in said
+        "uniform guess (10.8).**" in text
     )
-    assert "Replace softmax in **SmolLM2-135M** with:" in said
-    assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
-    assert "Text: “Long” (" in said
+    assert "Replace softmax in **SmolLM2-135M** with:" in text
+    assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in text
+    assert "Text: “Long” (" in text
 
 
 def test_losses_on_screen_equal_the_rows():
@@ -85,7 +85,7 @@ def test_a_selected_token_shows_the_predictions_of_both_models():
 
 
 @pytest.mark.parametrize("token", [None, 0, 39_00])
-def test_without_a_selected_token_the_largest_increases_are_listed(token):
+def test_the_largest_increases_are_listed_if_no_token_is_selected(token):
     at = open_model(m_token=token)
     assert not charts(at)
     header, _ = board(at)
@@ -104,7 +104,7 @@ def test_the_number_of_an_occurrence_is_explained(text, explained):
     assert repeated == explained == ("“(2)” marks the second one in the text." in spoken(at, "caption"))
 
 
-def test_without_an_increase_the_page_says_so(monkeypatch):
+def test_a_missing_increase_is_reported(monkeypatch):
     monkeypatch.setattr("pages.model.token_details.increases", lambda *_: [])
     at = open_model()
     assert not at.table
@@ -153,10 +153,10 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
     assert set(found) == {display_name(DEFAULT_WORDS[0]), display_name(DEFAULT_WORDS[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.layer_counts(30)))
-    said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
+    text = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
         "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.** "
-        "Perplexity exceeds 1.5 times the original once 8 layers are replaced." in said
+        "Perplexity exceeds 1.5 times the original once 8 layers are replaced." in text
     )
 
 
@@ -319,13 +319,13 @@ def test_the_encoder_accepts_variants_without_causal_form():
 
 def test_continuations_are_bold_after_the_divergence():
     at = open_model(m_view="continuation")
-    said = spoken(at)
+    text = spoken(at)
     assert (
-        "**With Local · window 64, the generated text is the same as the original model's up to token 1 of 4.**" in said
+        "**With Local · window 64, the generated text is the same as the original model's up to token 1 of 4.**" in text
     )
     assert (
         "**With Attention sinks · window 64 · sinks 1, the generated text is the same as the original model's.**"
-        in said
+        in text
     )
     found = at.table[0].value.set_index("Model")
     assert "… 1 **4 \\$5\\$ \\[6\\](7)**" in found.loc["Local · window 64", "Most likely tokens"]
@@ -354,9 +354,9 @@ def test_a_continuation_reports_progress_and_resumes_after_stop(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(DeltaGenerator, "progress", draw)
         at = open_model(m_view="continuation")
-    [(share, said)] = [each for each in sentence if "step " in each[1]]
+    [(share, texts)] = [each for each in sentence if "step " in each[1]]
     assert share == pytest.approx((2 + 7 / 20) / 6)
-    assert said == "2 of 6 results · step 7 of 20 · about 0 s left"
+    assert texts == "2 of 6 results · step 7 of 20 · about 0 s left"
     at.button(key="model.continuation.switch").click().run()
     assert "Stopped after 2 of 6 results" in [bar.proto.text for bar in at.get("progress")]
     assert len(asked) == 3, "nothing more is asked for"

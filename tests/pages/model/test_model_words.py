@@ -35,7 +35,7 @@ def scores(*pairs):
         (10.0, "**A lowers perplexity to 0.500 times the original.**"),
     ],
 )
-def test_how_the_text_is_read(perplexity, expected):
+def test_the_perplexity_is_described_before_copying(perplexity, expected):
     assert (
         words.describe_effects(AS_IT_IS, scores((perplexity, 1.0))) == f"{expected}  \n**Copying is preserved with A.**"
     )
@@ -89,8 +89,8 @@ def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     ],
 )
 def test_the_losses_of_lost_copies_are_listed_or_given_as_a_range(losses, text):
-    said = words.describe_effects(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
-    assert f": the loss on copied tokens ({text} nats) is higher" in said
+    sentence = words.describe_effects(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
+    assert f": the loss on copied tokens ({text} nats) is higher" in sentence
 
 
 def test_many_variants_are_summarised_by_the_best_and_the_worst():
@@ -106,7 +106,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
 
 
 def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
-    rows = [read(20.0), read(20.0, layers=(0,)), dataclasses.replace(COPY, word="w", layers=(0,))]
+    rows = [reading_row(20.0), reading_row(20.0, layers=(0,)), dataclasses.replace(COPY, word="w", layers=(0,))]
     for tokens, window, covered in ((63, 62, True), (63, 61, False), (1, 1, True)):
         word = f"local~window~{window}"
         own = [dataclasses.replace(row, word=word) for row in rows[1:]]
@@ -218,8 +218,8 @@ def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
 def test_perplexity_and_copying_are_reported_together():
     question = SimpleNamespace(words=["linear"], layers=(0,))
     assert reading.describe_outcome(question, [], words.describe_effects) == "Reading the text …"
-    rows = [dataclasses.replace(read(20.0), word="softmax"), COPY]
-    rows.append(dataclasses.replace(read(20.0, layers=(0,)), word="linear"))
+    rows = [dataclasses.replace(reading_row(20.0), word="softmax"), COPY]
+    rows.append(dataclasses.replace(reading_row(20.0, layers=(0,)), word="linear"))
     assert reading.describe_outcome(question, rows, words.describe_effects) == "Reading the text …"
     rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
     assert reading.describe_outcome(question, rows, words.describe_effects).endswith(
@@ -231,7 +231,7 @@ def test_a_model_that_gains_nothing_by_copying_loses_nothing():
     assert derived.lost_share(Score(name="", perplexity=1, copied=5.0, first=5.0), AS_IT_IS) == 0.0
 
 
-def read(value, layers=(), recorded=""):
+def reading_row(value, layers=(), recorded=""):
     return ReadingRow(word="w", layers=layers, tokens=9, total=9, perplexity=value, seconds=1.0, recorded=recorded)
 
 
@@ -239,11 +239,13 @@ COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1
 
 
 def test_results_origin():
-    assert words.results_origin([read(1)]) == "Computed on this machine."
-    recorded = read(1, recorded="2026-01-01, a machine")
+    assert words.results_origin([reading_row(1)]) == "Computed on this machine."
+    recorded = reading_row(1, recorded="2026-01-01, a machine")
     assert words.results_origin([recorded]) == "Recorded on 2026-01-01, a machine."
-    assert "1 of 2 results was computed on this machine." in words.results_origin([read(1), recorded])
-    assert "2 of 3 results were computed on this machine." in words.results_origin([read(1), read(1), recorded])
+    assert "1 of 2 results was computed on this machine." in words.results_origin([reading_row(1), recorded])
+    assert "2 of 3 results were computed on this machine." in words.results_origin(
+        [reading_row(1), reading_row(1), recorded]
+    )
 
 
 STAYS = "With every tested number of replaced layers, perplexity is at most 1.5 times that of the original model."
@@ -258,13 +260,13 @@ LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
 )
 def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
     pairs = [CurvePoint(x=2, perplexity=20.0, copied=1.0), CurvePoint(x=4, perplexity=perplexity, copied=copied)]
-    assert f"**Linear {copies} {reads}" == layers.describe_layers({"linear": pairs}, [read(20), COPY], "bottom")
-    assert layers.describe_layers({"linear": pairs}, [read(20)], "bottom") == ""
+    assert f"**Linear {copies} {reads}" == layers.describe_layers({"linear": pairs}, [reading_row(20), COPY], "bottom")
+    assert layers.describe_layers({"linear": pairs}, [reading_row(20)], "bottom") == ""
 
 
 def test_describe_layers_of_single_layers():
     pairs = [CurvePoint(x=0, perplexity=25.0, copied=2.0), CurvePoint(x=7, perplexity=21.0, copied=6.0)]
-    text = layers.describe_layers({"linear": pairs}, [read(20), COPY], "single")
+    text = layers.describe_layers({"linear": pairs}, [reading_row(20), COPY], "single")
     assert text == (
         "**With Linear in a single layer, perplexity is highest if this is layer 0 (1.25 times the original).** The "
         "copying loss is highest if this is layer 7 (6 nats)."
@@ -273,7 +275,7 @@ def test_describe_layers_of_single_layers():
 
 def test_a_layer_map_is_coloured_by_how_much_is_lost():
     pairs = [CurvePoint(x=0, perplexity=20.0, copied=1.0), CurvePoint(x=2, perplexity=40.0, copied=6.0)]
-    read_row = layers.perplexity_row("linear", pairs, read(20))
+    read_row = layers.perplexity_row("linear", pairs, reading_row(20))
     copy_row = layers.copying_row("linear", pairs, COPY)
     assert (read_row.title, len(read_row.positions)) == ("Linear", 30)
     assert read_row.positions[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
@@ -284,7 +286,7 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
 
 
 @pytest.mark.parametrize(("perplexity", "copied", "reads", "copies"), [(20, 3, 1, 0), (30, 1, 0, 1), (20, 2, 1, 0)])
-def test_better_than_blind(perplexity, copied, reads, copies):
+def test_variants_are_compared_with_variants_that_ignore_the_text(perplexity, copied, reads, copies):
     lines = {
         "linear": [CurvePoint(x=3, perplexity=perplexity, copied=copied), CurvePoint(x=4, perplexity=1.0, copied=None)],
         "uniform": [CurvePoint(x=3, perplexity=25.0, copied=2.0)],
@@ -315,7 +317,7 @@ def test_describe_budgets():
     assert derived.preserved_from(pairs, "perplexity", 21) == 8
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
-    text = budget.describe_budgets({"local~window~64": pairs}, [read(20), COPY])
+    text = budget.describe_budgets({"local~window~64": pairs}, [reading_row(20), COPY])
     assert text == (
         "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text "
         "about as well as softmax, it needs window ≥ 4."
@@ -347,8 +349,8 @@ def test_describe_budgets():
 )
 def test_preserved_values_of_a_budget(perplexity, copied, expected):
     pairs = [CurvePoint(x=2, perplexity=perplexity, copied=copied)]
-    assert budget.describe_budgets({"local~window~64": pairs}, [read(20), COPY]) == expected
-    assert budget.describe_budgets({"local~window~64": pairs}, [read(20)]) == ""
+    assert budget.describe_budgets({"local~window~64": pairs}, [reading_row(20), COPY]) == expected
+    assert budget.describe_budgets({"local~window~64": pairs}, [reading_row(20)]) == ""
 
 
 @pytest.mark.parametrize(
@@ -366,10 +368,10 @@ def test_preserved_values_of_a_budget(perplexity, copied, expected):
 )
 def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_listed(losses, values):
     pairs = [CurvePoint(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
-    text = budget.describe_budgets({"atrous": pairs}, [read(20), COPY])
+    text = budget.describe_budgets({"atrous": pairs}, [reading_row(20), COPY])
     assert text.startswith(f"**With {values}, Atrous copies repeated text" if values else "**With Atrous, no tested")
     kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
-    both = budget.describe_budgets({"atrous": kept}, [read(20), COPY])
+    both = budget.describe_budgets({"atrous": kept}, [reading_row(20), COPY])
     assert both == (
         "**With stride ≤ 1, Atrous predicts text (perplexity) and copies it about as well as softmax.**"
         if values == "stride ≤ 1"
@@ -412,9 +414,9 @@ def cloud(copies):
     ],
 )
 def test_describe_correlation(copies, expected):
-    said = forecast.describe_correlation(cloud(copies))
-    assert expected in said
-    assert "**Output error and perplexity rank the variants in nearly the same order**" in said
+    text = forecast.describe_correlation(cloud(copies))
+    assert expected in text
+    assert "**Output error and perplexity rank the variants in nearly the same order**" in text
     assert forecast.describe_correlation(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
 
@@ -481,10 +483,10 @@ def test_a_probability_has_no_power_of_ten(chance, expected):
 @pytest.mark.parametrize(("moved", "changes"), [(0.0, False), (9e-7, False), (2e-6, True), (0.7, True)])
 def test_an_unchanged_attention_row_is_reported(moved, changes):
     row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), context=["a"], layer=3, head=2, moved_weight=moved)
-    said = token_details.describe_token(row, "Local")
-    assert ("“a”. Its attention row changes most in layer 3, head 2. There, " in said) == changes
+    text = token_details.describe_token(row, "Local")
+    assert ("“a”. Its attention row changes most in layer 3, head 2. There, " in text) == changes
     same = "The token before the predicted one is “a”. Its attention rows are the same in both models."
-    assert said.endswith(same) != changes
+    assert text.endswith(same) != changes
 
 
 def generated(word, ids, held, layers=(0,)):

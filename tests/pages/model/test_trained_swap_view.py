@@ -36,11 +36,11 @@ def test_the_table_shows_the_numbers_of_the_library():
 
 
 def test_the_page_names_the_model_and_what_is_measured():
-    said = spoken(opened(), "caption")
-    assert "Replace **Softmax** in the trained model with:" in said
-    assert "The attention is replaced in 2 of 2 layers, without further training." in said
-    assert "Accuracy and loss are measured on 256 sequences of 32 tokens that training does not use." in said
-    assert "Perplexity is not defined for this task, because its answers are not the next tokens." in said
+    text = spoken(opened(), "caption")
+    assert "Replace **Softmax** in the trained model with:" in text
+    assert "The attention is replaced in 2 of 2 layers, without further training." in text
+    assert "Accuracy and loss are measured on 256 sequences of 32 tokens that training does not use." in text
+    assert "Perplexity is not defined for this task, because its answers are not the next tokens." in text
     assert "The attention is replaced in 1 of 2 layers" in spoken(opened(m_replaced=["0"]), "caption")
 
 
@@ -57,8 +57,8 @@ def test_variants_without_causal_form_are_explained():
 
 def test_other_views_link_to_the_trained_model():
     at = visit("model", {"input": ["trained"], "trained": WORDS, "m_view": ["copying"]})
-    said = spoken(at, "caption")
-    assert "This view measures a language model." in said
+    text = spoken(at, "caption")
+    assert "This view measures a language model." in text
     assert "This view measures a language model." not in spoken(visit("model", {"m_view": ["copying"]}), "caption")
 
 
@@ -82,7 +82,7 @@ def test_the_effect_of_a_replacement_in_words(before, after, expected):
     assert expected in text
 
 
-def test_without_a_replacement_the_page_asks_for_one():
+def test_the_page_asks_for_a_first_replacement():
     assert view.describe_replacements([]) == ""
     assert view.describe_replacements([row(0.5, 1.0, layers=())]) == "Choose a replacement above."
 

@@ -47,7 +47,7 @@ def softmax_and_local(record, window):
     return scores.softmax(-1), scores.masked_fill(hidden, -math.inf).softmax(-1)
 
 
-def drawn(part):
+def maps_and_pixels(part):
     """Return the maps on a tile, with the mean as the last one, and its pixels."""
     _header, payload = part
     ends = np.cumsum([4 * (N + 1), (N + 1) * N])
@@ -73,7 +73,7 @@ def test_each_tile_shows_the_digit_its_attention_and_its_output_error(head, head
     shown = float(parts["local"][0]["number"].removeprefix("error ").removesuffix("%"))
     assert shown == pytest.approx(100 * error, rel=0.06)
     for key, matrix in zip(("softmax", "local"), matrices, strict=True):
-        maps, pixels = drawn(parts[key])
+        maps, pixels = maps_and_pixels(parts[key])
         mean = matrix[heads].mean(0).numpy()
         np.testing.assert_allclose(maps[:N], mean, atol=mean.max() / 100)
         np.testing.assert_allclose(maps[N], mean.mean(0), atol=mean.mean(0).max() / 100)

@@ -45,15 +45,15 @@ def test_every_image_is_sent_with_its_number_and_its_attention_maps():
     assert (header["side"], header["cell"], header["channels"]) == (16, 1, 3)
     for attention in PAIR:
         found, payload = parts[attention.key]
-        wanted = denoise(SMALL.load(), SMALL.clean(), attention)
-        assert found["number"] == f"{wanted.psnr:.1f} dB"
+        expected = denoise(SMALL.load(), SMALL.clean(), attention)
+        assert found["number"] == f"{expected.psnr:.1f} dB"
         assert found["tone"] == "better"
         maps = attention_maps(SMALL.load(), attention)
         peaks, levels, error, image = np.split(np.frombuffer(payload, np.uint8), np.cumsum([4 * 256, 256**2, 256]))
         np.testing.assert_array_equal(peaks.view("<f4"), maps.peaks)
         np.testing.assert_array_equal(levels.view(np.int8).reshape(256, 256), maps.levels)
-        np.testing.assert_allclose(error / 255, (wanted.error.ravel() / 0.3).clip(0, 1), atol=0.003)
-        np.testing.assert_allclose(image / 255, wanted.image.ravel().clip(0, 1), atol=0.003)
+        np.testing.assert_allclose(error / 255, (expected.error.ravel() / 0.3).clip(0, 1), atol=0.003)
+        np.testing.assert_allclose(image / 255, expected.image.ravel().clip(0, 1), atol=0.003)
 
 
 def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good():
@@ -162,10 +162,10 @@ def test_the_chart_has_a_line_over_the_cost_of_each_variant_and_levels_for_simpl
 def test_the_table_has_the_numbers_of_the_board():
     at = open_picture(p_below="numbers")
     found = table(at)
-    wanted = denoise(SMALL.load(), SMALL.clean(), PAIR[1])
+    expected = denoise(SMALL.load(), SMALL.clean(), PAIR[1])
     assert list(found.index) == ["Noisy", "Mean of all pixels", "Softmax", "Local"]
-    assert found.loc["Local", "PSNR (dB)"] == pytest.approx(wanted.psnr, abs=1e-3)
-    assert found.loc["Local", "SSIM"] == pytest.approx(wanted.ssim, abs=1e-3)
+    assert found.loc["Local", "PSNR (dB)"] == pytest.approx(expected.psnr, abs=1e-3)
+    assert found.loc["Local", "SSIM"] == pytest.approx(expected.ssim, abs=1e-3)
 
 
 def test_an_uploaded_photo_is_requested_and_shown():

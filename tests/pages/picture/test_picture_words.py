@@ -50,7 +50,7 @@ def test_the_variants_are_named_with_their_costs_and_causes():
         (1.52, 64, "Performer mostly uses 1.5 of 64 random features"),
     ],
 )
-def test_why_performer_returns_the_mean(effective, features, text):
+def test_the_reason_why_performer_returns_the_mean_is_given(effective, features, text):
     assert words.few_features("Performer", effective, features) == text
 
 
@@ -62,7 +62,7 @@ def test_why_performer_returns_the_mean(effective, features, text):
         (19.0, "**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image."),
     ],
 )
-def test_headline_of_one_variant(softmax, text):
+def test_the_headline_of_one_variant_compares_it_with_softmax(softmax, text):
     assert headline({"Softmax": image(softmax)}, 20.0, softmax) == text
 
 
@@ -127,7 +127,7 @@ def test_the_cheapest_variant_is_compared_with_the_best_and_the_worst_of_about_t
         (math.inf, "**The image has no noise, so no variant can improve it.**"),
     ],
 )
-def test_no_variant_improves_an_image_with_little_noise_or_none(noisy, first):
+def test_an_image_with_little_or_no_noise_is_not_improved(noisy, first):
     assert headline({"Softmax": image(25.2)}, noisy, 25.2) == first
 
 
@@ -147,7 +147,7 @@ def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
         (image(25.2, 0.01), 20.0, False),
     ],
 )
-def test_why_softmax_removes_noise(softmax, noisy, improves):
+def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves):
     why = words.noise_removal(softmax, noisy)
     assert why == (
         "Softmax averages pixels with similar surroundings, which removes more noise than detail." if improves else ""
@@ -169,7 +169,7 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
         ),
     ],
 )
-def test_why_variants_return_the_mean(even, why):
+def test_the_reason_why_variants_return_the_mean_is_given(even, why):
     found = {name: image(10.8, 0.01) for name in even}
     text = headline(found, 20.0, 10.8, even)
     assert text == f"**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image. {why}"
@@ -191,7 +191,7 @@ def test_why_variants_return_the_mean(even, why):
         ),
     ],
 )
-def test_why_a_square_window_is_better_or_not(psnr, end):
+def test_a_square_window_is_compared_with_one_along_the_row(psnr, end):
     text = words.square_comparison("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
     assert (
         "Local averages 33 pixels, up to 16 places before or after a pixel in reading order. Local 5 × 5 averages 25 "

@@ -54,11 +54,11 @@ def sentence(at):
 def test_the_first_visit_shows_a_recorded_run(mode, side):
     at = open_timing(t_mode=mode, t_side=side)
     assert not at.error
-    time_chart, beside = charts(at)
+    time_chart, side_chart = charts(at)
     run = next(run for run in recorded_runs().values() if run.spec.mode == mode and not run.spec.causal)
     drawn = lines(time_chart, "solid")["Softmax"]
     assert list(numbers(drawn["y"])) == pytest.approx([p.quartiles[1] for p in variant_points(run, "softmax")])
-    assert ("Softmax" in lines(beside)) == (side != "ratio")
+    assert ("Softmax" in lines(side_chart)) == (side != "ratio")
     texts = [each["text"] for each in time_chart["layout"]["annotations"]]
     [message] = [text for text in texts if run.stamp.device in text]
     assert run.stamp.date[:10] in message
@@ -155,19 +155,19 @@ def test_results_survive_reruns_and_are_dropped_for_other_settings():
 
 def test_other_settings_end_a_run_and_keep_its_results():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    begun = Run(spec)
-    begun.rows += islice(timing_length.measure(spec), 2)
-    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{"timing.run": begun})
+    started_run = Run(spec)
+    started_run.rows += islice(timing_length.measure(spec), 2)
+    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{"timing.run": started_run})
     assert not at.session_state["timing.run"].is_running
     assert sum(len(p.ms) for p in gathered(at).points) == 2
 
 
 def test_a_rerun_continues_the_run():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    begun = Run(spec)
+    started_run = Run(spec)
     [first] = islice(timing_length.measure(spec), 1)
-    begun.rows.append(first)
-    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{"timing.run": begun})
+    started_run.rows.append(first)
+    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{"timing.run": started_run})
     live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == first.ms
@@ -175,10 +175,12 @@ def test_a_rerun_continues_the_run():
 
 def test_a_stopped_run_names_missing_results_and_continues():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    begun = Run(spec)
-    begun.rows += islice(timing_length.measure(spec), 3)
+    started_run = Run(spec)
+    started_run.rows += islice(timing_length.measure(spec), 3)
     # Changing another control ends it.
-    at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": begun})
+    at = open_timing(
+        variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": started_run}
+    )
     missing = "Incomplete run: the longest length measured for all variants so far is 16 of 32 tokens."
     assert missing in sentence(at)
     assert re.search(r"\(this machine, \d+ of \d+ cores, 16 to 32 tokens\)", sentence(at))
@@ -190,7 +192,7 @@ def test_a_stopped_run_names_missing_results_and_continues():
     next(b for b in at.button if b.label == "Continue").click().run()
     live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
-    assert live.points[0].ms[0] == begun.rows[0].ms
+    assert live.points[0].ms[0] == started_run.rows[0].ms
     assert "not complete" not in sentence(at)
     assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster than softmax from"])
     assert not [b for b in at.button if b.label == "Continue"]
@@ -198,10 +200,10 @@ def test_a_stopped_run_names_missing_results_and_continues():
 
 def test_a_run_has_the_time_of_its_start():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    begun = Run(
+    started_run = Run(
         spec, list(timing_length.measure(spec)), started_at=datetime(2026, 1, 31, 12, tzinfo=UTC), is_running=False
     )
-    at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": begun})
+    at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": started_run})
     assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][-1]["text"]
 
 

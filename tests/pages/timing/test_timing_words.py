@@ -74,7 +74,7 @@ def test_a_mask_saves_time_only_if_the_quartiles_agree(low, high, effect):
     )
 
 
-def held(word, *peaks, mode="forward"):
+def line_with_memory(word, *peaks, mode="forward"):
     run = replace(RUN, spec=replace(RUN.spec, mode=mode))
     own = [
         Point(variant=word, n=n, ms=(1.0,), multiply_adds=1, promised=None, peak_bytes=peak)
@@ -266,20 +266,22 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     ],
 )
 def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected):
-    softmax = held("softmax", 2**19, 2 * 2**20)
-    text = memory_sentence([softmax, held("linear", 9 * 2**20, 9 * 2**20), held("local", 2**10, peak)])
+    softmax = line_with_memory("softmax", 2**19, 2 * 2**20)
+    text = memory_sentence(
+        [softmax, line_with_memory("linear", 9 * 2**20, 9 * 2**20), line_with_memory("local", 2**10, peak)]
+    )
     assert text == expected
 
 
 def test_memory_is_compared_at_the_longest_length_of_all():
-    softmax = held("softmax", 2**19, 2 * 2**20)
-    assert memory_sentence([softmax, held("local", 2**20)]).endswith(
+    softmax = line_with_memory("softmax", 2**19, 2 * 2**20)
+    assert memory_sentence([softmax, line_with_memory("local", 2**20)]).endswith(
         "so at 16 tokens softmax needs the least memory: 512.0 KiB beyond its inputs."
     )
     assert memory_sentence([softmax]) == ""
-    assert memory_sentence([held("local", 1), held("linear", 1)]) == ""
-    assert memory_sentence([softmax, held("fused.local", 2**20, 1)]) == ""
-    decoded = [held(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
+    assert memory_sentence([line_with_memory("local", 1), line_with_memory("linear", 1)]) == ""
+    assert memory_sentence([softmax, line_with_memory("fused.local", 2**20, 1)]) == ""
+    decoded = [line_with_memory(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
     assert memory_sentence(decoded).startswith("At 64 tokens, softmax needs the least memory: 1.0 MiB")
     assert memory_sentence(decoded).endswith("beyond its inputs. The inputs of a decode step include its cache.")
 
@@ -312,8 +314,8 @@ def test_no_mask_effect_without_a_mask_and_its_variant():
 )
 def test_limits_are_filled_only_into_messages_that_name_them(reason, most, expected):
     run = replace(RUN, left_out=(Skipped(variant="local", n=2048, reason=reason, most=most),))
-    [said] = missing.left_out(run, {"local": "Local"}, live=True)
-    assert expected in said
+    [text] = missing.left_out(run, {"local": "Local"}, live=True)
+    assert expected in text
 
 
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
@@ -403,7 +405,7 @@ def test_the_second_chart_shows_ratios_memory_or_work(side, names, heights):
     assert (drawn[-1].x, drawn[-1].y, drawn[-1].low) == ((16, 64), heights, None)
 
 
-def test_styles_of_recorded_live_and_masked_lines():
+def test_recorded_live_and_masked_lines_have_different_styles():
     live, recorded = line("local"), line("local", live=False)
     drawn = {}
     for name, one, among in (
