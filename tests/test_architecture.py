@@ -32,7 +32,7 @@ def imported(path):
     return names
 
 
-def needed(path, modules):
+def imports_at_load(path, modules):
     """Return the project's modules that a file imports when it is loaded, without later imports and those for types."""
     names = []
     for node in ast.parse(path.read_text()).body:
@@ -44,29 +44,29 @@ def needed(path, modules):
     return {name for name in names if name in modules}
 
 
-def circles(needs):
+def modules_on_cycles(needs):
     """Return the modules on an import cycle and those that need one; the result is empty without a cycle.
 
     Modules that need no remaining module are removed until none can be removed.
     """
-    left = dict(needs)
-    while free := [name for name, needed in left.items() if not needed & left.keys() - {name}]:
+    remaining = dict(needs)
+    while free := [name for name, modules in remaining.items() if not modules & remaining.keys() - {name}]:
         for name in free:
-            del left[name]
-    return set(left)
+            del remaining[name]
+    return set(remaining)
 
 
-def test_no_files_import_each_other_in_a_circle():
+def test_files_have_no_import_cycles():
     modules = {}
     for path in FILES:
         place = path.relative_to(ROOT).with_suffix("")
         modules[".".join(place.parent.parts if place.name == "__init__" else place.parts)] = path
-    assert not circles({name: needed(path, modules) for name, path in modules.items()})
+    assert not modules_on_cycles({name: imports_at_load(path, modules) for name, path in modules.items()})
 
 
-def test_a_circle_of_imports_is_seen():
-    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == {"a", "b", "c", "d"}
-    assert not circles({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+def test_import_cycles_are_detected():
+    assert modules_on_cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == {"a", "b", "c", "d"}
+    assert not modules_on_cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()})
 
 
 def forbidden(path):
@@ -82,7 +82,7 @@ def forbidden(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_a_file_knows_only_what_it_may(path):
+def test_files_import_only_allowed_modules(path):
     known = imported(path)
     broken = {name for name in known for no in forbidden(path) if name == no or name.startswith(no + ".")}
     if path.is_relative_to(ROOT / "app" / "figures"):  # Figures format numbers in the same way as sentences.
@@ -99,7 +99,7 @@ BUILDS_VARIANTS = "attention_core/ops/delta/fast_weights.py"
 """The one operator that imports ``attention_core.variant``: it builds the records of several variants."""
 
 
-def outside(place, known):
+def disallowed_imports(place, known):
     """Return the modules of the core that an operator or a variant at this place imports although it may not."""
     allowed = [
         f"attention_core.{name}" for prefix, names in LAYERS.items() if place.startswith(prefix) for name in names
@@ -113,21 +113,21 @@ def outside(place, known):
 @pytest.mark.parametrize(
     "place", [p for p in (path.relative_to(ROOT).as_posix() for path in FILES) if p.startswith(tuple(LAYERS))]
 )
-def test_operators_know_no_variant_and_variants_know_no_other(place):
-    assert not outside(place, imported(ROOT / place))
+def test_operators_import_no_variant_and_variants_import_no_other_variant(place):
+    assert not disallowed_imports(place, imported(ROOT / place))
 
 
-def test_an_import_of_another_variant_is_seen():
+def test_an_import_of_another_variant_is_detected():
     softmax = "attention_core.variants.dense.softmax"
-    assert outside("attention_core/variants/dense/alibi.py", {softmax}) == {softmax}
-    assert outside("attention_core/ops/lsh.py", {softmax, "attention_core.variant"}) == {
+    assert disallowed_imports("attention_core/variants/dense/alibi.py", {softmax}) == {softmax}
+    assert disallowed_imports("attention_core/ops/lsh.py", {softmax, "attention_core.variant"}) == {
         softmax,
         "attention_core.variant",
     }
-    assert not outside("attention_core/variants/dense/alibi.py", {"attention_core.variant", "torch"})
+    assert not disallowed_imports("attention_core/variants/dense/alibi.py", {"attention_core.variant", "torch"})
 
 
-def test_the_rules_bite(tmp_path):
+def test_forbidden_imports_are_detected(tmp_path):
     assert "streamlit" in forbidden(ROOT / "attention_core" / "variant.py")
     assert {"torch", "plotly"} <= forbidden(ROOT / "pages" / "matrices.py")
     bad = tmp_path / "bad.py"
@@ -135,15 +135,15 @@ def test_the_rules_bite(tmp_path):
     assert {"plotly", "plotly.graph_objects", "torch.nn"} <= imported(bad)
 
 
-def of_page(path):
+def page_of(path):
     """Return the page that a file belongs to, or None outside the pages' folders."""
     place = path.relative_to(ROOT).parts
     return place[1] if place[0] == "pages" and len(place) > 2 else None
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if of_page(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_no_page_knows_another(path):
-    own = f"pages.{of_page(path)}"
+@pytest.mark.parametrize("path", [p for p in FILES if page_of(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_no_page_imports_another_page(path):
+    own = f"pages.{page_of(path)}"
     others = {name for name in imported(path) if name.startswith("pages.") and not f"{name}.".startswith(f"{own}.")}
     assert not others
 
@@ -154,28 +154,28 @@ def runs_as_fragment(page):
     return any(isinstance(node, ast.keyword) and node.arg == "runs_as_fragment" for node in ast.walk(tree))
 
 
-PAGES = sorted({of_page(path) for path in FILES} - {None})
+PAGES = sorted({page_of(path) for path in FILES} - {None})
 
 
 @pytest.mark.parametrize("page", [each for each in PAGES if runs_as_fragment(each)])
-def test_a_page_that_answers_at_once_starts_nothing_that_takes_long(page):
-    known = {name for path in FILES if of_page(path) == page for name in imported(path)}
+def test_pages_that_run_as_fragments_start_no_long_runs(page):
+    known = {name for path in FILES if page_of(path) == page for name in imported(path)}
     assert "app.jobs.runs" not in known
 
 
-def test_some_pages_answer_at_once_and_those_that_sweep_do_not():
+def test_only_pages_without_sweeps_run_as_fragments():
     assert {"matrices", "masks", "home"} <= {each for each in PAGES if runs_as_fragment(each)}
     assert not {"inside", "entropy", "claims"} & {each for each in PAGES if runs_as_fragment(each)}
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(path):
-    made = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+def test_experiments_define_run_and_analyses_define_no_tasks(path):
+    functions = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
     if "analysis" in path.parts:
-        assert not made & {"tasks", "run"}
+        assert not functions & {"tasks", "run"}
         assert not any(name.startswith("attention_core.experiments.task") for name in imported(path))
     else:
-        assert "run" in made
+        assert "run" in functions
 
 
 def mathematics(tree):
@@ -183,17 +183,17 @@ def mathematics(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
-            found = any({"torch", "linalg"} & set(name.split(".")) for name in names)
+            is_mathematics = any({"torch", "linalg"} & set(name.split(".")) for name in names)
         elif isinstance(node, ast.Attribute):
-            found = node.attr in ("linalg", "einsum", "matmul", "tensordot", "polyfit")
+            is_mathematics = node.attr in ("linalg", "einsum", "matmul", "tensordot", "polyfit")
         else:
-            found = isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult)
-        if found:
+            is_mathematics = isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult)
+        if is_mathematics:
             yield node
 
 
 @pytest.mark.parametrize("path", SCREEN, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_no_tensor_mathematics_on_screen(path):
+def test_screen_code_has_no_tensor_mathematics(path):
     assert not [node.lineno for node in mathematics(ast.parse(path.read_text()))]
 
 
@@ -210,7 +210,7 @@ def test_no_tensor_mathematics_on_screen(path):
         "a @= b",
     ],
 )
-def test_each_kind_of_tensor_mathematics_is_seen(line):
+def test_each_kind_of_tensor_mathematics_is_detected(line):
     assert list(mathematics(ast.parse(line)))
 
 

@@ -23,10 +23,10 @@ MESSAGES = {
 
 
 def catalogue(messages, **changes):
-    found = Catalog(locale="zh_CN")
+    result = Catalog(locale="zh_CN")
     for english, words in (messages | changes).items():
-        found.add(english, words)
-    return found
+        result.add(english, words)
+    return result
 
 
 def test_every_shipped_language_is_complete_and_uses_the_terms():
@@ -43,7 +43,7 @@ def test_every_shipped_language_is_compiled():
         assert is_compiled, f"run: pybabel compile -d app/locale -l {tag.replace('-', '_')}"
 
 
-def test_a_catalogue_without_faults_has_none():
+def test_a_correct_catalogue_has_no_faults():
     assert list(faults(catalogue(MESSAGES), catalogue(dict.fromkeys(MESSAGES, "")))) == []
     assert list(faults(pseudo_catalogue(), template())) == []
     assert len(template()) > 3000
@@ -82,13 +82,13 @@ def test_a_catalogue_without_faults_has_none():
         ),
     ],
 )
-def test_a_fault_is_named(english, words, fault):
+def test_each_fault_is_reported(english, words, fault):
     assert list(
         faults(catalogue(MESSAGES | {english: words}), catalogue(dict.fromkeys(MESSAGES | {english: ""}, "")))
     ) == [fault]
 
 
-def test_a_missing_and_a_doubtful_message_are_faults():
+def test_missing_and_fuzzy_messages_are_faults():
     found = catalogue(MESSAGES)
     found.delete("100% of it")
     found.get("{n} of {m:,} keys").flags.add("fuzzy")
@@ -123,7 +123,7 @@ def test_a_message_with_a_context_needs_its_own_translation():
         ("The kernel", "核", []),
     ],
 )
-def test_a_term_is_translated_as_the_table_says(english, words, found):
+def test_a_term_must_have_a_translation_from_the_table(english, words, found):
     assert list(term_faults(catalogue({english: words}), *terms(DOCUMENT))) == found
 
 
@@ -137,8 +137,8 @@ def test_the_table_has_every_variant_and_every_glossary_entry_once():
     words, names = terms(DOCUMENT)
     unnamed = [variant.title for variant in ac.all_variants() if variant.title not in names]
     assert not unnamed, f"add a row to “Names of variants” in docs/terms.zh-CN.md for {unnamed}"
-    wanted = [form for entry in ENTRIES for form in entry.forms.lower().split("|")]
-    unlisted = [form for form in wanted if form not in words]
+    forms = [form for entry in ENTRIES for form in entry.forms.lower().split("|")]
+    unlisted = [form for form in forms if form not in words]
     assert not unlisted, f"add a row to “Terms” in docs/terms.zh-CN.md for {unlisted}"
     listed = [english for line in DOCUMENT.splitlines() if line.count("|") == 5 for english in [line.split("|")[1]]]
     assert len({*listed}) + 2 == len(listed), "each term has one row; the heads and the lines of two tables are equal"

@@ -46,7 +46,7 @@ def pins():
 
 
 @pytest.mark.parametrize("module", imported())
-def test_what_is_imported_is_declared(module):
+def test_every_imported_package_is_declared(module):
     declared = {canonicalize_name(each.name) for each in (*REQUIRED, *OPTIONAL)}
     providers = {canonicalize_name(name) for name in packages_distributions()[module]}
     assert providers & declared, f"{imported()[module]} imports {module}"
@@ -58,7 +58,7 @@ def test_a_lower_bound_is_declared_and_the_tested_version_meets_it(requirement):
     assert pins()[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-def test_streamlit_is_the_version_that_is_patched_and_no_later_one():
+def test_only_the_patched_version_of_streamlit_is_allowed():
     [streamlit] = [each for each in OPTIONAL if each.name == "streamlit"]
     assert STREAMLIT_VERSION in streamlit.specifier
     assert pins()["streamlit"] == STREAMLIT_VERSION
@@ -67,7 +67,7 @@ def test_streamlit_is_the_version_that_is_patched_and_no_later_one():
         assert later not in streamlit.specifier
 
 
-def test_the_image_takes_a_cpu_build_of_torch_unless_told_otherwise():
+def test_the_image_installs_a_cpu_build_of_torch_by_default():
     text = (ROOT / "Dockerfile").read_text()
     assert re.findall(r"^ARG TORCH_BACKEND=(.*)$", text, re.M) == ["cpu"]
     assert f'uv pip install --system --no-cache --torch-backend "$TORCH_BACKEND" torch=={pins()["torch"]} ' in text

@@ -54,7 +54,7 @@ def test_a_special_case_is_shown_with_its_conditions(site):
 
 
 @pytest.mark.parametrize("name", ["experiments.learning.plan", "learning.model.TinyModel", "learning.train.TrainSpec"])
-def test_the_reference_explains_how_to_train(site, name):
+def test_the_reference_documents_training(site, name):
     assert f'id="attention_core.{name}"' in (site / "reference.html").read_text("utf-8")
 
 
@@ -66,7 +66,7 @@ def test_no_page_loads_anything_from_another_host(site):
         assert not loaded, path.name
 
 
-def test_every_public_name_is_documented_and_every_name_that_examples_use(site):
+def test_every_public_name_and_every_name_in_examples_is_documented(site):
     page = (site / "reference.html").read_text("utf-8")
     files = [*SOURCES.glob("*.md"), ROOT / "README.md", ROOT / "attention_core" / "README.md"]
     texts = [path.read_text("utf-8") for path in (*files, *(ROOT / "docs" / "notebooks").glob("*.ipynb"))]

@@ -29,6 +29,6 @@ def test_faults_are_found(text, expected):
     assert expected is None or any(expected in fault for fault in found)
 
 
-def test_a_word_may_look_at_another_on_home_alone():
+def test_only_home_may_say_that_a_word_looks_at_another():
     assert not list(faults("pages/home/page.py", "The word looks at the animal."))
     assert list(faults("pages/masks/page.py", "The word looks at the animal."))
