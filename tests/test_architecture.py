@@ -228,7 +228,7 @@ SOURCES = [
 ]
 
 
-def test_a_folder_holds_few_files():
+def test_a_folder_has_few_files():
     counts = Counter(path.parent.relative_to(ROOT) for path in SOURCES)
     full = {folder.as_posix(): count for folder, count in counts.items() if count > MOST}
     assert not {name for name in full if not any(Path(name).match(each) for each in COLLECTIONS)}

@@ -80,7 +80,7 @@ def test_the_library_itself_needs_only_torch_and_numpy():
     assert "-e .[app]\n" in (ROOT / "requirements.txt").read_text()
 
 
-def test_the_version_is_stated_once_and_the_citation_and_the_changelog_have_it():
+def test_the_citation_and_the_changelog_have_the_version_of_the_package():
     assert PROJECT["dynamic"] == ["version"]
     version = attention_core.__version__
     assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.M)

@@ -122,7 +122,7 @@ def test_results_are_evicted_beyond_the_limit_of_bytes_or_entries():
     assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
 
 
-def test_a_cache_counts_the_bytes_that_it_holds():
+def test_a_cache_counts_the_bytes_of_its_entries():
     task = entropy_length.tasks(SyntheticSource(SyntheticSpec(heads=4)), ["softmax"], longest=16)[0]
     rows = execution.execute_here("entropy_length", task)
     results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]

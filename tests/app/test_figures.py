@@ -192,7 +192,7 @@ def test_cards_and_board_have_the_same_colours():
         assert np.abs(np.array(getattr(ramps, name)) - np.array(stops)).max() <= 1
 
 
-def test_the_reach_animation_holds_the_layers_row_by_row():
+def test_the_reach_animation_has_the_layers_row_by_row():
     first = np.array([2, 1, 0, 1, -1])
     words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "layer_word": "after"}
     figure = Figure(reach_animation(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words))

@@ -365,7 +365,7 @@ def test_a_page_without_a_lesson_shows_no_card():
     assert card(at) == ""
 
 
-def test_the_last_step_and_steps_beyond_it():
+def test_a_step_beyond_the_last_opens_the_first_and_the_last_has_no_next():
     at = open_page("matrices", lesson=all_lessons()["flat"], lesson_step=30)
     assert "Step 1 of 4" in card(at)
     last = open_lesson("flat", 4)

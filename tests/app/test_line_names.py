@@ -315,7 +315,7 @@ def test_a_name_at_a_point_does_not_cross_the_vertical_mark(mark, side):
     assert names(figure)["star"]["xanchor"] == side
 
 
-def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
+def test_points_show_their_texts_and_other_lines_show_no_texts():
     texts, plain = curves(
         [Curve("a", [0, 1], [0.0, 3.0], texts=["", "16"]), Curve("b", [0, 1], [1.0, 2.0])], x_title="", y_title=""
     )["data"]

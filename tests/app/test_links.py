@@ -125,7 +125,7 @@ def test_invalid_values_fall_back_and_are_reported(page):
 
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
-def test_plain_text_in_an_address_gives_a_sentence_on_what_a_link_holds(word):
+def test_plain_text_in_an_address_is_reported_with_the_expected_form(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     sentence = refusals.notice_text(values, fields, {name: [word] for name in refused})

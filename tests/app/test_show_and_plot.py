@@ -30,7 +30,7 @@ def matrices(widget):
 
 
 @pytest.mark.parametrize("head", [1, None])
-def test_a_widget_holds_the_matrices_of_a_head_or_their_mean(head):
+def test_a_widget_has_the_matrices_of_a_head_or_their_mean(head):
     found = ac.compare(Q, K, V, WORDS, tokens=[*"abcdefghijklmnopqrstuvwx"])
     drawn = matrices(ac.show(found, head=head))
     assert [each[:2] for each in drawn] == [("Softmax", ""), ("Local", "window = 2"), ("Nyström", "landmarks = 4")]

@@ -36,7 +36,7 @@ def calls(case, n):
 
 @pytest.mark.parametrize("case", BOUNDED, ids=lambda case: case.label)
 @torch.no_grad()
-def test_a_bound_has_the_stated_count_and_at_most_its_variants(case):
+def test_a_bound_has_the_stated_count_and_not_more_than_its_variant(case):
     n = 256
     own, bound = calls(case, n)
     adds = count(bound).multiply_adds

@@ -16,7 +16,7 @@ class Timed:
         return seconds, seconds
 
 
-def test_the_base_of_a_sample_is_the_mean_of_full_attention_before_and_after_it():
+def test_a_baseline_is_the_mean_of_full_attention_before_and_after_the_sample():
     full = Timed(1.0, 3.0, 7.0)
     slow, slower = Timed(2.0), Timed(5.0)
     take_round(full, [slow, slower], None, SimpleNamespace(shortest=0.0))

@@ -39,7 +39,7 @@ def tracked(*folders):
     return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
 
 
-def test_the_package_holds_every_file_that_runs_under_two_names(installed):
+def test_the_package_contains_every_file_under_two_names(installed):
     screen = tracked("app", "pages")
     expected = {f"attention_lab/{name}" for name in screen} | set(tracked("attention_core", "attention_lab"))
     expected = {name for name in expected if not name.endswith((".d.ts", ".po", ".pot"))}

@@ -142,7 +142,7 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
 
 
 @pytest.mark.parametrize("key", ["log_n"])
-def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
+def test_a_lesson_about_a_sweep_waits_for_the_sweep(page, server, key):
     step = all_lessons()[key].steps[0]
     visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
     card(page).get_by_role("button", name="Show answer").click()

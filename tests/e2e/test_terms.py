@@ -14,7 +14,7 @@ def terms(page, word=None):
     return page.locator(".glossary-term", has_text=word)
 
 
-def test_a_term_has_a_tooltip_and_typed_text_has_none(page, server):
+def test_a_term_has_a_tooltip_and_typed_text_has_no_tooltip(page, server):
     visit(page, f"{server}/error?input=synthetic&n=24&heads=2&variants=softmax&variants=local")
     expect(terms(page, "budget")).to_have_count(1)
     sentence = page.get_by_test_id("stMain").locator("p", has=terms(page, "budget"))

@@ -124,7 +124,7 @@ def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
         assert panel["caption"] == ("leaks: 100% of earlier outputs change" if key == "nystrom" else "does not leak")
 
 
-def test_a_long_input_is_cut_and_says_so(open_view):
+def test_a_long_input_is_cut_with_a_notice(open_view):
     at = open_view("leak", variants=chosen("softmax", "linear"), n=300, d=2)
     assert any("Only the first 256 of 300 tokens are replaced" in c.value for c in at.caption)
     assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)

@@ -25,7 +25,7 @@ def row(state=0, grown=0):
     return MemoryRow(variant="linear", state_bytes=state, grown_bytes=grown, token_bytes=2048, outgrown=None)
 
 
-def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_generate(open_view):
+def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(open_view):
     at = open_view("overview", variants=chosen("softmax", "nystrom", "linear"))
     found = table(at)
     able = [v for v in ac.all_variants() if not v.causal_reason]

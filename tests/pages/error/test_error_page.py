@@ -111,7 +111,7 @@ def test_the_average_of_heads_has_a_band():
     assert "the median error over 2 heads, and bands show the middle half of the errors." in spoken(at)
 
 
-def test_over_the_cost_only_the_best_points_have_numbers():
+def test_only_the_best_points_over_the_cost_have_numbers():
     at = open_error(against="cost", variants=chosen("softmax", "local", "nystrom", "atrous", "topk"))
     curves = traces(at)
     points = sorted(
@@ -198,7 +198,7 @@ def test_one_token_is_enough(against, n):
     assert not at.error
 
 
-def test_softmax_alone_asks_for_another_variant():
+def test_a_page_with_only_softmax_asks_for_another_variant():
     at = open_error(variants=chosen("softmax"))
     assert "Add a variant" in spoken(at)
 

@@ -103,7 +103,7 @@ GONE = [
 
 
 @pytest.mark.parametrize("key", FORMER)
-def test_an_old_link_opens_the_step_that_it_opened(key):
+def test_an_old_link_still_opens_the_same_step(key):
     assert set(FORMER) == set(LINK_NUMBERS)
     for number, title in FORMER[key].items():
         at = open_inside(inside=[key], step=[str(number)])

@@ -16,7 +16,7 @@ def sentences(attention, **given):
     return [f"{step.findings} {step.details}".strip() for step in deltanet.steps(data(attention, **given))]
 
 
-def test_overlaps_are_absolute_and_a_single_token_has_none():
+def test_overlaps_are_absolute_and_a_single_token_has_no_overlap():
     assert (
         "On average, a token erases 25% of what an earlier token stored (in absolute value), and at most 40%."
     ) in overlap_sentence(np.array([-0.4, 0.1]))

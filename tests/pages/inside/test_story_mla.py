@@ -35,7 +35,7 @@ def test_a_single_singular_value_is_described_in_the_singular():
     )
 
 
-def test_the_error_of_a_rank_is_this_heads_and_the_full_rank_has_none():
+def test_the_error_of_a_rank_is_for_the_head_and_zero_at_full_rank():
     steps = mla.steps(data(ac.get("mla", rank=16)))
     assert steps[0].findings.startswith("At the full rank of 16, the keys are rebuilt without error.")
     step_data = data(ac.get("mla", rank=3))

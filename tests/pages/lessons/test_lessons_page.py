@@ -118,7 +118,7 @@ def test_a_curve_to_draw_is_chosen_with_its_variant():
     assert lesson_of(at).steps[0].draw == ""
 
 
-def test_a_page_without_curves_offers_none_to_draw():
+def test_a_page_without_curves_offers_no_curve_to_draw():
     kinds = editing(Step(at="masks?variants=softmax")).button_group(key="lessons.kind").proto.options
     assert "curve to draw" not in [option.content for option in kinds]
 

@@ -35,7 +35,7 @@ def reach(at):
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("causal", [False, True])
-def test_every_variant_is_drawn_or_says_why_not(variant, causal):
+def test_every_variant_is_drawn_or_left_out_with_a_reason(variant, causal):
     at = open_masks(variants=chosen(*dict.fromkeys(("softmax", variant.key))), causal=causal)
     captions = " ".join(c.value for c in at.caption)
     if causal and variant.causal_reason:

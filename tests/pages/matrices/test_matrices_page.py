@@ -34,7 +34,7 @@ def test_matrices_opens_on_every_source(source, causal, view):
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("causal", [False, True])
-def test_every_variant_is_shown_or_says_why_not(variant, causal):
+def test_every_variant_is_shown_or_left_out_with_a_reason(variant, causal):
     chosen = tuple(dict.fromkeys((ac.get("softmax"), ac.get(variant.key))))
     at = open_matrices(input="synthetic", n=24, variants=chosen, causal=causal)
     refused = [c.value for c in at.caption if "cannot be causal" in c.value]

@@ -270,7 +270,7 @@ def test_the_details_of_softmax_have_no_error():
     assert details(*make_compared("softmax", entropy=1.5, **WHOLE), hidden="") == "Entropy 1.50 nats"
 
 
-def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
+def test_a_panel_reports_weights_that_are_not_finite():
     broken = {"row_sum_min": math.nan, "row_sum_max": math.nan, "relative_error": math.nan, "entropy": math.nan}
     numbers = make_compared("local", output=math.nan, **broken)
     assert caption(*numbers, difference=False) == "Some weights are not finite. Use smaller queries and keys."

@@ -236,7 +236,7 @@ def test_a_setting_of_a_removed_variant_is_ignored(left):
     assert at.session_state["m_words"] == tuple(left)
 
 
-def test_removing_a_variant_twice_removes_only_it():
+def test_removing_a_variant_twice_removes_only_that_variant():
     at = open_model(m_words=("local~window~64", "sink~window~64~sinks~1", "topk"))
     at.button(key="model.chip.1").click().run()
     at.session_state["m_words"] = ("local~window~64", "topk")

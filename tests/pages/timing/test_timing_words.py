@@ -202,7 +202,7 @@ def test_a_slow_start_needs_work_at_two_lengths_and_another_variant():
     assert not slow_start_cause([other, counted("nystrom", 100, 110, ms=0.1)])
 
 
-def test_the_work_of_nystrom_that_is_the_same_at_every_length_is_that_of_its_landmarks():
+def test_the_constant_work_of_nystrom_is_explained_by_its_landmarks():
     """Check the products of landmarks with landmarks, which include the inverse, against the cost at two lengths."""
     attention = ac.get("nystrom")
     work = [attention.cost(n, 64).multiply_adds for n in (64, 128)]
