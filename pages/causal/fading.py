@@ -269,7 +269,7 @@ def _show_table(lines: Sequence[Line]) -> None:
         ),
         (
             _("kept per token"),
-            _("Share of token j's weight that remains after each further token, fitted to the measured weights."),
+            _("Share of token j's weight that remains from one row to the next, fitted to the measured weights."),
             lambda line: _digits(line.token_weight.factor, 3),
         ),
         (
