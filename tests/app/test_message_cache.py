@@ -48,7 +48,7 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
 
 
 def sent(cache, message):
-    """Return a message as it is sent: shortened to its hash if the browser has it cached."""
+    """Return a message unchanged sent: shortened to its hash if the browser has it cached."""
     found = cache.shorten(message)
     cache.record(found)
     return found
