@@ -72,8 +72,9 @@ def test_a_page_without_a_sidebar_reserves_no_space_for_one(page, server):
     masks(page, server)
     open_input(page)
     page.get_by_role("link", name="Home").click()
-    expect(page.get_by_test_id("stSidebar")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Attention Lab")
     settle(page)
+    expect(page.get_by_test_id("stSidebar")).to_have_count(0)
     assert page.get_by_test_id("stMain").bounding_box()["x"] == 0
 
 
