@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.partial import Part, partial_attention
 
@@ -184,7 +185,7 @@ def _round(
         size: slots in a chunk.
         causal: whether query i attends to keys before i only.
     """
-    step = max(1, PAIRS_PER_STEP // (2 * size**2))
+    step = step_size(max(1, PAIRS_PER_STEP // (2 * size**2)), slot.device, numbers=2 * size**2)
 
     def queries(x: Tensor) -> tuple[Tensor, ...]:
         return x[size:].unflatten(0, (-1, size)).split(step)

@@ -143,8 +143,8 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
     for subject in subjects:
         name = _name(subject)
         errors[name], failures[name] = _check_result(subject, plan)
-    for is_warm_up in (True, False):
-        for shape in plan.shapes:
+    for shape in plan.shapes:
+        for is_warm_up in (True, False):
             for subject in subjects:
                 error, reason = errors[_name(subject)], failures[_name(subject)]
                 if reason:

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.lsh import bucket_chunks, max_chunks
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.partial import Part, partial_attention
@@ -145,7 +146,8 @@ def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor,
     del tiles, choices
     queries = q.reshape(-1, q.shape[-1])
     keys, values = (x.reshape(-1, 1, block, x.shape[-1]) for x in (k, v))
-    is_token, step = is_filled(n, block, q.device), max(1, PAIRS_PER_STEP // block**2)
+    is_token = is_filled(n, block, q.device)
+    step = step_size(max(1, PAIRS_PER_STEP // block**2), q.device, numbers=block**2)
 
     def mask(block_index: Tensor) -> Tensor | None:
         return is_token[block_index % blocks][:, None, None].expand(-1, 1, size, -1) if n % block else None

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core.ops.linear.causal_scan import chunk_size
 from attention_core.ops.linear.features import Features, causal_similarities, token_decay
 from attention_core.ops.linear.scans import needs_gradient, scan_chunks
 from attention_core.ops.softmax.masked import at_least_float32
@@ -28,6 +29,8 @@ from attention_core.variant import Cost, Decoder, Variant
 
 CHUNK = 64
 """Tokens per chunk: the products within a chunk then cost about as much as those with the state."""
+MAX_CHUNK = 512
+"""Largest number of tokens per chunk on a GPU: over more tokens, sums of logarithms would be rounded too coarsely."""
 
 
 class RuleInputs(NamedTuple):
@@ -65,6 +68,11 @@ class State(NamedTuple):
 
     sums: Tensor
     token_count: int = 0
+
+
+def tokens_per_chunk(k: Tensor) -> int:
+    """Return the tokens per chunk for keys ``[..., n, d]``: ``CHUNK`` on a CPU, more on a GPU."""
+    return min(MAX_CHUNK, chunk_size(k))
 
 
 def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -168,10 +176,11 @@ def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params
         # A single chunk needs no state. Without gradients it reads the empty state anyway, so all chunks cost the same.
         out = single_chunk_outputs(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
-        out, _ = scan_chunks(partial(attend_chunk, rule=rule, p=p), empty_state(k, v), q, k, v, size=CHUNK)
+        size = tokens_per_chunk(k)
+        out, _ = scan_chunks(partial(attend_chunk, rule=rule, p=p), empty_state(k, v), q, k, v, size=size)
     else:
         state = State(final_state(rule, k, v, p))
-        out, _ = scan_chunks(partial(_read_final_state, rule=rule, p=p), state, q, size=CHUNK)
+        out, _ = scan_chunks(partial(_read_final_state, rule=rule, p=p), state, q, size=tokens_per_chunk(k))
     return out.to(v.dtype)
 
 
@@ -192,7 +201,7 @@ def empty_state(k: Tensor, v: Tensor) -> State:
 def final_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
     """Return ``S`` after all tokens, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
     step = partial(attend_chunk, rule=rule, p=p, with_outputs=False)
-    _, state = scan_chunks(step, empty_state(k, v), k, k, v, size=CHUNK)
+    _, state = scan_chunks(step, empty_state(k, v), k, k, v, size=tokens_per_chunk(k))
     return state.sums
 
 

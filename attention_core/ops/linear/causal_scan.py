@@ -5,6 +5,7 @@ the state decay, or prevents overflow. For the normaliser, a column of ones is a
 separate state.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,12 +14,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.features import Features, causal_similarities
 from attention_core.ops.linear.scans import running_sum, scan_chunks
 from attention_core.ops.softmax.masked import safe_divisor
 
 CHUNK = 64
 """Tokens per chunk: the c x c product within a chunk then costs about as much as the C x d_v product of the state."""
+
+
+def chunk_size(keys: Tensor) -> int:
+    """Return the tokens per chunk for the features of all keys, ``[..., n, C]``: ``CHUNK`` on a CPU, more on a GPU."""
+    heads = math.prod(keys.shape[:-2])
+    return step_size(CHUNK, keys.device, numbers=heads * keys.shape[-1], per_pair=heads)
 
 
 class State(NamedTuple):
@@ -105,7 +113,8 @@ def _scan_features(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
         return apply_normaliser(out) if normalise else out, state
 
     state = empty_state(f.k.shape[-1], v[..., 0, :], normalise=normalise, referenced=f.reference is not None)
-    out, _ = scan_chunks(attend_chunk, state, v, *(x for x in f if x is not None), size=CHUNK)
+    size = chunk_size(f.k)
+    out, _ = scan_chunks(attend_chunk, state, v, *(x for x in f if x is not None), size=size)
     return out
 
 
@@ -135,8 +144,9 @@ class _ChunkedAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - torch's own context
         out, normaliser = torch.empty_like(v), v.new_empty(*v.shape[:-1], 1)
-        triples = ((q, k, with_ones(v)) for q, k, v in _chunks(q, k, v))
-        for sums, (o, z) in zip(_running_products(triples), _chunks(out, normaliser), strict=True):
+        size = chunk_size(k)
+        triples = ((q, k, with_ones(v)) for q, k, v in _chunks(q, k, v, size=size))
+        for sums, (o, z) in zip(_running_products(triples), _chunks(out, normaliser, size=size), strict=True):
             z.copy_(safe_divisor(sums[..., -1:]))
             torch.div(sums[..., :-1], z, out=o)
         ctx.save_for_backward(q, k, v, out, normaliser)
@@ -146,14 +156,15 @@ class _ChunkedAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN401
         q, k, v, out, normaliser = ctx.saved_tensors
-        chunks = _chunks(q, k, v, grad, out, normaliser)
+        size = chunk_size(k)
+        chunks = _chunks(q, k, v, grad, out, normaliser, size=size)
 
         def with_gradients(chunks: list[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
             for q, k, v, g, out, z in chunks:
                 yield q, k, with_ones(v), torch.cat([g, -(g * out).sum(-1, keepdim=True)], -1) / z
 
         grads = tuple(torch.empty_like(x) for x in (q, k, v))
-        q_grads, k_grads, v_grads = (x.split(CHUNK, -2) for x in grads)
+        q_grads, k_grads, v_grads = (x.split(size, -2) for x in grads)
         last_first = chunks[::-1]
         _copy_all(q_grads, _running_products((g, v, k) for q, k, v, g in with_gradients(chunks)))
         to_k = ((v, g, q) for q, k, v, g in with_gradients(last_first))
@@ -163,8 +174,8 @@ class _ChunkedAttention(torch.autograd.Function):
         return grads
 
 
-def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
-    return list(zip(*(x.split(CHUNK, -2) for x in tensors), strict=True))
+def _chunks(*tensors: Tensor, size: int) -> list[tuple[Tensor, ...]]:
+    return list(zip(*(x.split(size, -2) for x in tensors), strict=True))
 
 
 def _copy_all(targets: Iterable[Tensor], sources: Iterable[Tensor]) -> None:

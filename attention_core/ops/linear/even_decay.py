@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import CHUNK
+from attention_core.ops.linear.causal_scan import CHUNK, chunk_size
 from attention_core.ops.linear.scans import scan_chunks
 from attention_core.ops.softmax.masked import at_least_float32, safe_divisor
 
@@ -44,13 +44,13 @@ class DecayPowers(NamedTuple):
         return DecayPowers(self.within[:c, :c], self.from_start[:c], self.to_end[len(self.to_end) - c :])
 
 
-def decay_powers(decay: float, like: Tensor) -> DecayPowers:
-    """Return the powers of ``γ`` for whole chunks, computed in float64."""
-    steps = torch.arange(CHUNK + 1, dtype=torch.float64, device=like.device)
+def decay_powers(decay: float, like: Tensor, size: int) -> DecayPowers:
+    """Return the powers of ``γ`` for whole chunks of ``size`` tokens, computed in float64."""
+    steps = torch.arange(size + 1, dtype=torch.float64, device=like.device)
     powers = (decay**steps).to(like.dtype)
     decreasing = powers[:-1].flip(0)
     # Entry (i, j) of ``within`` is γ^(i-j), so each row is the row above it, shifted by one.
-    within = F.pad(decreasing, (0, CHUNK - 1)).unfold(0, CHUNK, 1).flip(0)
+    within = F.pad(decreasing, (0, size - 1)).unfold(0, size, 1).flip(0)
     return DecayPowers(within, powers[1:, None], decreasing[:, None])
 
 
@@ -65,14 +65,15 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
         decay: ``γ``, above 0, at most 1.
         causal: whether a query attends only to keys up to its own position.
     """
-    powers = decay_powers(decay, at_least_float32(v[..., :0, :]))
+    size = chunk_size(k)
+    powers = decay_powers(decay, at_least_float32(v[..., :0, :]), size)
     if causal:
-        return scan_chunks(partial(_attend_chunk, phi=phi, decay=powers), None, q, k, v, size=CHUNK)[0]
+        return scan_chunks(partial(_attend_chunk, phi=phi, decay=powers), None, q, k, v, size=size)[0]
     two_sided = powers._replace(within=torch.maximum(powers.within, powers.within.mT))
-    sums, _ = scan_chunks(partial(_attend_chunk, phi=phi, decay=two_sided, divide=False), None, q, k, v, size=CHUNK)
+    sums, _ = scan_chunks(partial(_attend_chunk, phi=phi, decay=two_sided, divide=False), None, q, k, v, size=size)
     result = sums[..., :-1] if sums.dtype == v.dtype else None
     step = partial(_attend_chunk, phi=phi, decay=powers)
-    return scan_chunks(step, None, q, k, v, sums, size=CHUNK, reverse=True, result=result)[0]
+    return scan_chunks(step, None, q, k, v, sums, size=size, reverse=True, result=result)[0]
 
 
 def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int, int]:

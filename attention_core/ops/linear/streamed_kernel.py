@@ -3,11 +3,13 @@
 Features are given as logarithms, so that they do not overflow.
 """
 
+import math
 from functools import partial
 
 import torch
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, scan_step, with_ones
 from attention_core.ops.linear.features import Features, LogFeatures, Phi, exceeds_spread, feature_pair
 from attention_core.ops.linear.scans import scan_chunks
@@ -95,10 +97,14 @@ def streamed_attention(
         v: ``[..., n, d_v]``.
         extras: further inputs of ``phi`` per token, ``[n, *]`` each.
         causal: whether query i attends to keys 0..i only.
-        size: tokens per block; None for the default, which suits several heads.
+        size: tokens per block; None for the default, which suits several heads. On a GPU, blocks longer than one token
+            are enlarged.
     """
     state = empty_state(phi, q, v, *extras)
-    size = size or default_block_size(state.sums.shape[-2], causal=causal)
+    features, heads = state.sums.shape[-2], math.prod(state.sums.shape[:-2])
+    size = size or default_block_size(features, causal=causal)
+    if size > 1:
+        size = step_size(size, v.device, numbers=heads * features, per_pair=heads if causal else 0)
     if causal:
         out, _ = scan_chunks(partial(attend_chunk, phi=phi), state, q, k, v, *extras, size=size)
     else:

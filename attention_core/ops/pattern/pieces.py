@@ -10,6 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.pattern.layouts import BLOCK, block_extent, block_runs
 from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.partial import mask_bias
@@ -71,6 +72,7 @@ def band_pieces(
         max_blocks = heads * tokens_per_piece(n) // len(rows)
         if backward:
             max_blocks = min(2 * max_blocks, heads * n // len(columns))
+        max_blocks = step_size(max_blocks, like.device, numbers=len(rows) * len(columns))
         for some_heads, blocks in piece_slices(heads, last - first + 1, max_blocks):
             keys = _window_view(some_heads, columns, blocks, block)
             yield Piece(
@@ -125,6 +127,7 @@ def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> 
         if not size or not length:
             continue
         max_blocks = heads * (2 if backward else 1) * tokens_per_piece(n) // length
+        max_blocks = step_size(max_blocks, like.device, numbers=length**2)
         for some_heads, classes in piece_slices(heads, size, max_blocks):
             view = _class_view(some_heads, start, size, stride, classes)
             yield Piece(queries=view, keys=view, add=_add_to_view(view), causal=causal)
@@ -164,6 +167,8 @@ def column_pieces(
     n = like.shape[-2]
     rows = range(n) if rows is None else rows
     step = len(rows) if causal else min(ROWS, column_piece_rows(n)) if allowed else column_piece_rows(n)
+    key_total = len(keys) if isinstance(keys, Tensor) else len(range(n)[keys])
+    step = step_size(step, like.device, numbers=len(like) * key_total)
 
     def select(x: Tensor, key_index: Tensor | slice) -> Tensor:
         return x[:, None, key_index]

@@ -10,6 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.pattern.pieces import piece_slices, tokens_per_piece
 from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.union import Piece, union_elements
@@ -45,6 +46,7 @@ def pixel_classes(like: Tensor, stride: int, columns: int, *, causal: bool, back
         members = order[start : start + size * count].view(count, size)
         start += size * count
         max_classes = heads * (2 if backward else 1) * tokens_per_piece(n) // size
+        max_classes = step_size(max_classes, like.device, numbers=size**2)
         for head_slice, class_range in piece_slices(heads, count, max_classes):
             index = members[class_range.start : class_range.stop]
             yield Piece(

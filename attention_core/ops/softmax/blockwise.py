@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.softmax.masked import at_least_float32
 
 ROWS = 64
@@ -58,7 +59,9 @@ def block_size(n: int, *, per_pair: int = 1) -> int:
     return max(1, min(n // 8, ROWS) // per_pair)
 
 
-def row_blocks(n: int, *, causal: bool, per_pair: int = 1, keys: int | None = None) -> list[RowBlock]:
+def row_blocks(
+    n: int, *, causal: bool, per_pair: int = 1, keys: int | None = None, size: int | None = None
+) -> list[RowBlock]:
     """Return the blocks that cover n queries, each with far fewer than n² numbers.
 
     Args:
@@ -66,8 +69,9 @@ def row_blocks(n: int, *, causal: bool, per_pair: int = 1, keys: int | None = No
         causal: whether query i attends to keys 0..i only.
         per_pair: numbers that the rule needs in memory for each pair of query and key.
         keys: number of keys; n for None.
+        size: queries per block; ``block_size`` for None.
     """
-    size, keys = block_size(n, per_pair=per_pair), n if keys is None else keys
+    size, keys = size or block_size(n, per_pair=per_pair), n if keys is None else keys
     return [RowBlock(start, min(start + size, n), keys, causal) for start in range(0, n, size)]
 
 
@@ -123,11 +127,15 @@ def blockwise_attention(
     return out.reshape(*v.shape[:-2], *out.shape[-2:]).to(v.dtype)
 
 
-def _blocks(q: Tensor, v: Tensor, causal: bool, per_pair: int, step: int) -> Iterator[tuple[slice, slice, RowBlock]]:
+def head_blocks(
+    q: Tensor, v: Tensor, *, causal: bool, per_pair: int = 1, step: int = STEP
+) -> Iterator[tuple[slice, slice, RowBlock]]:
     """Yield the heads of q and k, the heads of v and the rows of each block; the order keeps keys in the CPU cache."""
     n, keys = q.shape[-2], v.shape[-2]
-    blocks = row_blocks(n, causal=causal, per_pair=per_pair, keys=keys)
-    heads_per_block = max(1, step // (block_size(n, per_pair=per_pair) * keys * per_pair))
+    numbers, size = keys * per_pair, block_size(n, per_pair=per_pair)
+    heads_per_block = step_size(max(1, step // (size * numbers)), q.device, numbers=size * numbers)
+    size = step_size(size, q.device, numbers=min(len(q), heads_per_block) * numbers)
+    blocks = row_blocks(n, causal=causal, per_pair=per_pair, keys=keys, size=size)
     for head in range(0, len(q), heads_per_block):
         heads = slice(head, head + heads_per_block)
         for rows in blocks:
@@ -150,7 +158,7 @@ class _Blockwise(torch.autograd.Function):
         ctx.save_for_backward(q, k, v)
         ctx.rule = row_weights, causal, per_pair
         out = v.new_empty(len(v), *q.shape[-2:-1], v.shape[-1])
-        for heads, values, rows in _blocks(q, v, causal, per_pair, step):
+        for heads, values, rows in head_blocks(q, v, causal=causal, per_pair=per_pair, step=step):
             queries, keys = q[heads, rows.start : rows.stop], k[heads, : rows.key_count]
             v_block = v[values, : rows.key_count]
             # The weights of a block have no name, so that they are freed before the next block's are computed.
@@ -167,7 +175,7 @@ class _Blockwise(torch.autograd.Function):
         q, k, v = ctx.saved_tensors
         row_weights, causal, per_pair = ctx.rule
         dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
-        for heads, values, rows in _blocks(q, v, causal, per_pair, STEP):
+        for heads, values, rows in head_blocks(q, v, causal=causal, per_pair=per_pair):
             q_block = q[heads, rows.start : rows.stop].detach().requires_grad_()
             k_block = k[heads, : rows.key_count].detach().requires_grad_()
             with torch.enable_grad():

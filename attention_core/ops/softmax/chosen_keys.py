@@ -3,9 +3,12 @@
 It takes O(n c d) time. The result is a ``Part``, which can be merged with attention to other keys.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.softmax.partial import Part, join_parts
 
 PAIRS_PER_STEP = 2**13
@@ -30,7 +33,8 @@ def selected_keys_attention(q: Tensor, k: Tensor, v: Tensor, index: Tensor, allo
     Returns:
         The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``, the lowest number if a query has no key.
     """
-    n, rows = q.shape[-2], queries_per_step(q.shape[-2], index.shape[-1])
+    n, numbers = q.shape[-2], index.shape[-1] * math.prod(q.shape[:-2]) * q.shape[-1]
+    rows = step_size(queries_per_step(n, index.shape[-1]), q.device, numbers=numbers)
     keys, values = (x.reshape(-1, x.shape[-1]) for x in (k, v))
     head_offset = torch.arange(len(keys) // n, device=q.device).reshape(*q.shape[:-2], 1, 1) * n
 

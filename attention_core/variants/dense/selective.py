@@ -4,12 +4,14 @@ The first head masks for all heads. Its positive logits for a key are summed ove
 subtracted from the key's logits at later queries. The first key of the text and a query's own key are exempt.
 """
 
+import math
 from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.scans import scan_chunks
 from attention_core.ops.softmax.blockwise import block_size, largest_block, n_pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, positions, scores
@@ -37,7 +39,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
     queries, n = at_least_float32(q), q.shape[-2]
     subtracted_so_far = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
     state: State = (0, subtracted_so_far, at_least_float32(k), at_least_float32(v))
-    out, _ = scan_chunks(partial(_attend_block, causal=causal), state, queries, size=block_size(n))
+    size = step_size(block_size(n), q.device, numbers=math.prod(q.shape[:-2]) * n)
+    out, _ = scan_chunks(partial(_attend_block, causal=causal), state, queries, size=size)
     return out.to(v.dtype)
 
 

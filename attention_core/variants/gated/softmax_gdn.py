@@ -116,7 +116,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool
     # so it takes the keys in their place.
     queries = q if causal else k
     out, state = scan_chunks(
-        partial(attend_chunk, p=p, with_outputs=causal), state, queries, k, v, size=fast_weights.CHUNK
+        partial(attend_chunk, p=p, with_outputs=causal), state, queries, k, v, size=fast_weights.tokens_per_chunk(k)
     )
     if causal:
         return out

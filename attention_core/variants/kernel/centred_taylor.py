@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import with_ones
 from attention_core.ops.linear.monomials import BLOCK, empty_sums, feature_count, monomials, update_state
 from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks
@@ -57,7 +58,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: b
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
     """Return the output of one head, ``[n, d_v]``."""
-    state, size = empty_sums(q[..., 0, :], v[..., 0, :], p.order), block_size(q.shape[-2])
+    state, n = empty_sums(q[..., 0, :], v[..., 0, :], p.order), q.shape[-2]
+    size = min(n, step_size(block_size(n), q.device, numbers=len(state), per_pair=int(causal)))
     buffer = None if needs_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
         k = subtract_origin(k, k[..., :1, :])

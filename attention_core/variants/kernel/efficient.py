@@ -8,12 +8,14 @@ The causal form divides each feature of the keys by its running sum over the pos
 one, but queries no longer share one normalised matrix of keys.
 """
 
+import math
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, empty_state, scan_step, with_ones
+from attention_core.ops.gpu_steps import step_size
+from attention_core.ops.linear.causal_scan import State, apply_normaliser, chunk_size, empty_state, scan_step, with_ones
 from attention_core.ops.linear.features import Features, LogFeatures, exceeds_spread, similarities
 from attention_core.ops.linear.scans import needs_gradient, running_max, running_sum, scan_chunks
 from attention_core.ops.linear.streamed_kernel import default_block_size, streamed_cost, update_state
@@ -65,9 +67,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
         return (f.q @ (f.k.mT @ v.to(f.q.dtype))).to(v.dtype)
     state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, referenced=True)
     if causal:
-        out, _ = scan_chunks(attend_chunk, state, q, k, v, size=CHUNK)
+        out, _ = scan_chunks(attend_chunk, state, q, k, v, size=chunk_size(k))
         return out
-    size = default_block_size(k.shape[-1], causal=False)
+    heads, d = math.prod(k.shape[:-2]), k.shape[-1]
+    size = step_size(default_block_size(d, causal=False), k.device, numbers=heads * d)
     update = partial(update_state, phi=lambda k: LogFeatures(None, at_least_float32(k)))
     _, state = scan_chunks(update, state, k, v, size=size)
     out, _ = scan_chunks(

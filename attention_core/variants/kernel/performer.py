@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import CHUNK, State
 from attention_core.ops.linear.features import LogFeatures, feature_pair, similarities
 from attention_core.ops.linear.scans import map_heads, needs_gradient
@@ -151,8 +152,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool)
     # With gradients, all heads run together, because the backward pass then recomputes the features faster.
     if needs_gradient(q, k, v):
         return attention(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
-    attention = partial(attention, size=block_size(p, causal=causal))
-    return map_heads(attention, q, k, v, heads_per_call=heads_per_call(p, causal=causal))
+    size = block_size(p, causal=causal)
+    heads = step_size(heads_per_call(p, causal=causal), v.device, numbers=size * feature_count(p.features, p.kind))
+    return map_heads(partial(attention, size=size), q, k, v, heads_per_call=heads)
 
 
 def block_size(p: PerformerParams, *, causal: bool) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 from torch import Tensor
 
 from attention_core import articles
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import apply_normaliser, with_ones
 from attention_core.ops.linear.monomials import BLOCK, empty_sums, feature_count, monomials, update_state
 from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks
@@ -55,6 +56,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """Return the output of one head, ``[n, d_v]``."""
     state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2], p, causal=causal)
+    if size > 1:
+        size = min(q.shape[-2], step_size(size, q.device, numbers=len(state), per_pair=int(causal)))
     buffer = None if needs_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
         out, _ = scan_chunks(partial(attend_chunk, buffer=buffer), state, q, k, v, size=size)

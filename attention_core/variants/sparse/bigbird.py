@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces, tokens_per_piece
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.pattern.window import window_pieces, window_size
@@ -98,7 +99,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 def random_key_pieces(random_index: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[ScatteredPiece]:
     """Yield the random keys of the tokens that are not global, without keys in the window and global keys."""
     n = len(random_index)
-    step = queries_per_piece(n, d, p, heads=heads)
+    step = step_size(queries_per_piece(n, d, p, heads=heads), random_index.device, numbers=n)
     for start in range(p.global_tokens, n if p.random_keys else 0, step):
         rows = slice(start, min(start + step, n))
         keys = random_index[rows].int()

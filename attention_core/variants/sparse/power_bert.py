@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import STEP, largest_block, row_blocks
+from attention_core.ops.softmax.blockwise import STEP, head_blocks, largest_block
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import masked_softmax, scores, top_k_mask
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
@@ -45,11 +45,8 @@ def significance(q: Tensor, k: Tensor) -> Tensor:
     leading, n = q.shape[:-2], q.shape[-2]
     q, k = (x.reshape(-1, *x.shape[-2:]) for x in (q, k))
     received = torch.zeros(q.shape[:-1], dtype=torch.float64, device=q.device)
-    heads_per_step = max(1, STEP // largest_block(n))
-    for heads in (slice(start, start + heads_per_step) for start in range(0, len(q), heads_per_step)):
-        keys = k[heads].double()
-        for rows in row_blocks(n, causal=False):
-            received[heads] += scores(q[heads, rows.start : rows.stop].double(), keys).softmax(-1).sum(-2)
+    for heads, _, rows in head_blocks(q, k, causal=False):
+        received[heads] += scores(q[heads, rows.start : rows.stop].double(), k[heads].double()).softmax(-1).sum(-2)
     return received.reshape(*leading[:-1], -1, n).sum(-2)
 
 

@@ -148,7 +148,7 @@ def test_a_device_is_recognised_by_whole_words_of_its_name(name, part):
     assert roof_of(name) is (ROOFS[part] if part else None)
 
 
-def test_every_shape_is_warmed_before_any_is_timed(monkeypatch):
+def test_each_subject_is_warmed_up_at_a_shape_before_it_is_timed_there(monkeypatch):
     log = []
 
     class Clock(FakeClock):
@@ -166,7 +166,7 @@ def test_every_shape_is_warmed_before_any_is_timed(monkeypatch):
     rows(plan("softmax"), clock=Clock())
     check, *rest = log
     assert check == (1, 32)
-    assert rest == [(2, 32), (1, 64), (2, 32), "timed", (1, 64), "timed"]
+    assert rest == [(2, 32), (2, 32), "timed", (1, 64), (1, 64), "timed"]
 
 
 @pytest.mark.parametrize("flush", [True, False])

@@ -7,7 +7,7 @@ from attention_core.ops.linear.even_decay import decay_powers
 
 @pytest.mark.parametrize("decay", [0.1, 0.97, 1.0])
 def test_decay_is_the_power_of_the_distance(decay):
-    powers = decay_powers(decay, torch.zeros((), dtype=torch.float64))
+    powers = decay_powers(decay, torch.zeros((), dtype=torch.float64), CHUNK)
     place = torch.arange(CHUNK)
     distance = place[:, None] - place
     torch.testing.assert_close(powers.within, torch.where(distance >= 0, decay ** distance.double(), 0.0))
