@@ -48,9 +48,13 @@ def normalise(x: Tensor, p: DeltaParams) -> Tensor:
 
 
 def unit_vectors(x: Tensor) -> Tensor:
-    """Return vectors of length one, ``[..., n, d]``; zero vectors stay zero."""
-    # The gradient of a norm takes twice as long as that of the sum of squares.
-    return x * safe_divisor(x.square().sum(-1, keepdim=True)).rsqrt()
+    """Return vectors of length one, ``[..., n, d]``; zero vectors stay zero.
+
+    The squared lengths must be normal numbers: in float32, lengths from 1e-19 to 1e19.
+    """
+    # The gradient of a norm takes twice as long as that of the sum of squares. The gradient of rsqrt computes the third
+    # power of its result, which is infinite or zero in float32 for lengths below 1e-13 or above 1e15.
+    return x * safe_divisor(x.square().sum(-1, keepdim=True)).sqrt().reciprocal()
 
 
 def write_strengths(k: Tensor, p: DeltaParams, *, first: int = 0) -> Tensor:

@@ -13,7 +13,7 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 import attention_core as ac
-from attention_core.ops.delta.delta_rule import beta_from_strength, normalise
+from attention_core.ops.delta.delta_rule import beta_from_strength, normalise, unit_vectors
 from attention_core.ops.delta.fast_weights import RuleInputs, final_state
 
 DELTA = ac.get("deltanet")
@@ -89,3 +89,26 @@ def test_a_key_of_zeros_writes_nothing_and_a_query_of_zeros_reads_nothing():
         assert not matrix[1].any()
         assert not matrix[:, 2].any()
         assert attention.attend(q, k, v, causal=True).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length"),
+    [(torch.float32, length) for length in (1e-18, 1e-15, 1e-12, 1.0, 1e12, 1e15, 1e18)]
+    + [(torch.float64, length) for length in (1e-150, 1e-110, 1e-50, 1.0, 1e50, 1e110, 1e150)],
+)
+def test_unit_vectors_and_their_gradients_are_exact_for_very_short_and_very_long_vectors(dtype, length):
+    expected, grad = torch.nn.functional.normalize(normal(6, 8), dim=-1), normal(6, 8, seed=1)
+    x = (length * expected).to(dtype).requires_grad_()
+    found = unit_vectors(x)
+    found.backward(grad.to(dtype))
+    # The derivative of x / |x| is the projection orthogonal to x, divided by |x|.
+    projected = grad - (grad * expected).sum(-1, keepdim=True) * expected
+    tolerance = {"rtol": 0, "atol": 8 * torch.finfo(dtype).eps}
+    torch.testing.assert_close(found.double(), expected, **tolerance)
+    torch.testing.assert_close(x.grad.double() * length, projected, **tolerance)
+
+
+def test_a_zero_vector_has_a_finite_gradient():
+    x = torch.zeros(1, 4, requires_grad=True)
+    unit_vectors(x).sum().backward()
+    assert x.grad.isfinite().all()
