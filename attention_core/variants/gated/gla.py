@@ -54,8 +54,8 @@ VARIANT = fast_weights.variant(
             r"\alpha_{lc}",
             mechanism="The state is one matrix that stores past keys and values, with one row for each key "
             "component. Every token multiplies each row by a gate. The matrix R contains the dot product of "
-            "every query with every earlier key. For this product, each key component is first multiplied by all "
-            "gates of its row since the key was stored.",
+            "every query with every earlier key, divided by √d. For this product, each key component is first "
+            "multiplied by all gates of its row since the key was stored.",
         ),
         Intermediate(
             name="kept",

@@ -111,11 +111,11 @@ CLAIM = Claim(
     numbers=numbers,
     rule="The effective number of keys, over which a query spreads its weight, grows as nᵖ, where n is the number of "
     "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and "
-    "beyond it. The log n factor on the logits is a number proportional to log n. The claim holds if this factor "
-    "brings p to between −{steady} and {steady} in both ranges. It partly holds if p is between these limits in "
-    "only one range, or if |p| with the factor is at most {flatter}% of |p| without it in both ranges. For "
-    "comparison, squared ReLU replaces softmax. The claim can hold or partly hold only if the factor changes the "
-    "entropy of squared ReLU by at most {moved} nats.",
+    "beyond it. The log n factor on the logits is proportional to the logarithm of the number of keys that a "
+    "query can attend to. The claim holds if this factor brings p to between −{steady} and {steady} in both "
+    "ranges. It partly holds if p is between these limits in only one range, or if |p| with the factor is at "
+    "most {flatter}% of |p| without it in both ranges. For comparison, squared ReLU replaces softmax. The claim "
+    "can hold or partly hold only if the factor changes the entropy of squared ReLU by at most {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),
