@@ -132,7 +132,7 @@ def setting_events(
     def turn(event: object) -> None:
         if on_turn and isinstance(event, dict):
             st.session_state[f"{key}.last_turn"] = event.get("turn", 0)
-            on_turn(str(event.get("panel")), event.get("value"), event.get("held") is True)
+            on_turn(str(event.get("panel")), event.get("value"), event.get("dragging") is True)
 
     def open_settings(event: object) -> None:
         if on_open and isinstance(event, str) and event in panels:
@@ -158,7 +158,7 @@ def send_dragged_panel(
         to_message: returns the message of a panel.
         on_turn: as in `matrix_board`.
     """
-    state_key = f"{key}.held"
+    state_key = f"{key}.dragged"
 
     def turn(event: object) -> None:
         if isinstance(event, dict) and event.get("panel") in panels:
@@ -167,5 +167,5 @@ def send_dragged_panel(
 
     panel, turn_number = st.session_state.pop(state_key, (None, 0))
     redrawn = None if panel is None else redraw(panel)
-    header = {"kind": "held", "key": key, "last_turn": turn_number}
+    header = {"kind": "dragged", "key": key, "last_turn": turn_number}
     mount_dragged(encode(header, b"" if redrawn is None else to_message(redrawn)), key=key, turn=turn)

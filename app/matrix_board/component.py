@@ -41,7 +41,7 @@ def receiver(name: str, *styles: Path) -> Callable[..., Any]:
 
 _BOARD = receiver("attention_lab_board", PANELS, _VIEWS / "board.css", _VIEWS / "strips.css")
 _PANEL = st.components.v2.component("attention_lab_board_part", js=RECEIVER)
-_DRAGGED = st.components.v2.component("attention_lab_board_held", js=RECEIVER)
+_DRAGGED = st.components.v2.component("attention_lab_board_dragged", js=RECEIVER)
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_CHANNELS / "settings.js"))
 
 
@@ -89,7 +89,7 @@ def mount_dragged(message: bytes, *, key: str, turn: Callable[[Any], None]) -> N
         key: the board's key.
         turn: called with the reported value before the script runs.
     """
-    mount_key = f"board_part.{key}.held"
+    mount_key = f"board_part.{key}.dragged"
     _DRAGGED(key=mount_key, data=message, on_turn_change=partial(_call, mount_key, "turn", turn))
 
 

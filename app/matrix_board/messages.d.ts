@@ -137,7 +137,7 @@ export interface SentPanel
   masked: boolean;
 }
 
-/** A description of an axis; `says` is equal for axes with the same tokens or other items in the same order. */
+/** A description of an axis; `identity` is equal for axes with the same tokens or other items in the same order. */
 export interface AxisDescription {
   count: number;
   hasLabels: boolean;
@@ -217,7 +217,7 @@ export interface BoardHeader extends Header<"board"> {
 }
 
 /** The answer to a dragged knob; its payload is the message of the panel, or empty. */
-export interface HeldHeader extends Header<"held"> {
+export interface DraggedHeader extends Header<"dragged"> {
   last_turn: number;
 }
 
@@ -266,7 +266,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** An unpacked message of numbers. */
-export interface Received<Header = BoardHeader | ChartHeader | HeadsHeader | HeldHeader | PicturesHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel | SentTile> {
+export interface Received<Header = BoardHeader | ChartHeader | DraggedHeader | HeadsHeader | PicturesHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel | SentTile> {
   message: Uint8Array;
   header: Header & { settings?: object };
   payload: ArrayBuffer;

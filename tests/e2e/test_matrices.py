@@ -146,7 +146,7 @@ def test_a_knob_repaints_only_its_panel_and_changes_the_link(page, server):
     page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=4)
     value = slider.get_attribute("aria-valuetext")
     expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
-    assert query(page) == link, "while it is held its panel alone is drawn"
+    assert query(page) == link, "while the knob is dragged, only its panel is drawn"
     text = page.locator(".st-key-matrices-headline")
     notes = page.locator(".strip .note")
     expect(text).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window.

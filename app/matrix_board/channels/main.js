@@ -18,7 +18,7 @@ const components = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel | SentTile>>} */
 const parts = new Map(); // shadow root -> its panel, which any board on the page may use
 
-/** @type {Map<object, Received<import("../messages").HeldHeader>>} */
+/** @type {Map<object, Received<import("../messages").DraggedHeader>>} */
 const dragAnswers = new Map(); // shadow root -> the last answer to a dragged knob
 
 /**
@@ -42,7 +42,7 @@ function draw({ data, parentElement, setTriggerValue }) {
     components.forEach(drawIfComplete);
     return;
   }
-  if (header.kind === "held") {
+  if (header.kind === "dragged") {
     dragAnswers.set(parentElement, { message, header, payload });
     dragSenders.set(header.key, setTriggerValue);
     const part = previous !== received && payload.byteLength && unpack(new Uint8Array(payload));

@@ -121,7 +121,7 @@ export class Knobs {
     this.pageOutdated = this.dragging;
     const sendDragged = this.dragging ? dragSenders.get(this.board.root.dataset.board ?? "") : undefined;
     if (sendDragged) this.markOutdated(panel);
-    (sendDragged ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn, held: this.dragging });
+    (sendDragged ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn, dragging: this.dragging });
     this.timeout = setTimeout(() => this.sendNext(), ANSWER_TIMEOUT);
   }
 
