@@ -134,7 +134,7 @@ export class Sentence {
       [this.finding.textContent, this.story.textContent] = story(texts, this.labels, this.queryWord, summaries);
     }
     const url = new URL(link, document.baseURI);
-    for (const row of this.rows) url.searchParams.append("variants", row.message.variant_keys[row.step]);
+    for (const row of this.rows) url.searchParams.append("variants", row.message.variant_words[row.step]);
     url.searchParams.set(rowParameter, String(this.word));
     this.link.href = url.href;
   }

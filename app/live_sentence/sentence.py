@@ -32,7 +32,7 @@ class Row:
         why: the reasons for a weight smaller ("less") or larger ("more") than the reference's and for negative weights
             ("negative"); a missing reason is not mentioned.
         settings: the slider's value at each step; None without a slider.
-        variant_keys: the variant with each setting, as in links.
+        variant_words: the variant with each setting, as in links.
         weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
         errors: the relative error of its output at each step.
         costs: its cost at each step, as a fraction of the first row's cost.
@@ -44,7 +44,7 @@ class Row:
     knob: str
     note: str
     settings: Sequence[int | None]
-    variant_keys: Sequence[str]
+    variant_words: Sequence[str]
     weights: np.ndarray
     errors: Sequence[float]
     costs: Sequence[float]

@@ -13,7 +13,7 @@ export interface SentRow {
   note: string;
   why: Reasons;
   settings: (number | null)[];
-  variant_keys: string[];
+  variant_words: string[];
   errors: number[];
   costs: number[];
   long_costs: number[];

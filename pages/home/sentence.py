@@ -138,7 +138,7 @@ def row(steps: BudgetSteps) -> Row:
         note=_("all pairs") if variant.key == REFERENCE else _("all pairs, no exponential"),
         why=_difference_reasons().get(variant.key, {}),
         settings=[_budget_value(each) for each in steps.attentions],
-        variant_keys=[each.word for each in steps.attentions],
+        variant_words=[each.word for each in steps.attentions],
         weights=steps.weights,
         errors=steps.output_errors,
         costs=steps.costs,

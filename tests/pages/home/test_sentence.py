@@ -53,7 +53,7 @@ def test_all_slider_steps_are_sent_in_advance(first):
     qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
     assert list(matrices) == ["softmax", "local", "linear", "nystrom"]
     for row in header["rows"]:
-        for word, matrix, error in zip(row["variant_keys"], matrices[row["key"]], row["errors"], strict=True):
+        for word, matrix, error in zip(row["variant_words"], matrices[row["key"]], row["errors"], strict=True):
             alone = compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
             np.testing.assert_allclose(matrix, alone.weights, atol=1e-3)
             assert error == pytest.approx(alone.output_error, abs=1e-5)
@@ -83,7 +83,7 @@ def test_error_and_cost_use_the_same_tokens(text):
     for name, tokens in (("costs", n), ("long_costs", 8192)):
         softmax = ac.get("softmax").cost(tokens, d, heads=heads).multiply_adds
         for row in header["rows"]:
-            for word, cost in zip(row["variant_keys"], row[name], strict=True):
+            for word, cost in zip(row["variant_words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     assert settings["texts"]["columns"] == [
         "output error",
@@ -136,7 +136,7 @@ def test_a_link_sets_sentence_word_and_budgets_for_the_button():
     header, _matrices, settings = sent(visit("home", link))
     assert header["tokens"] == SHORT.split()
     assert (settings["word"], settings["row_parameter"]) == (3, "row")
-    steps = {row["key"]: row["variant_keys"][settings["steps"][row["key"]]] for row in header["rows"]}
+    steps = {row["key"]: row["variant_words"][settings["steps"][row["key"]]] for row in header["rows"]}
     assert list(steps.values()) == ["softmax", "local~window~2", "linear", "nystrom~landmarks~5"]
     page, query = page_and_query(settings)
     assert page == "matrices"
@@ -214,7 +214,7 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         knob="",
         note="",
         settings=[None],
-        variant_keys=["softmax"],
+        variant_words=["softmax"],
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
         costs=[1.0],
