@@ -297,7 +297,7 @@ def run_on_button(
                     start=run.done_count,
                 )
             run.is_complete = True
-        except ac.LabError as error:  # ends the run, since ``following`` would return the same task again
+        except ac.LabError as error:  # ends the run, since ``next_tasks`` would return the same task again
             run.error = escape_markdown(sentence(error))
         stop(key)
         st.rerun()

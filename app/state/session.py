@@ -93,7 +93,7 @@ def _max_bytes() -> int:
 
 
 def read_variants(words: list[str]) -> tuple[ac.Attention, ...]:
-    """Return a link's variants in order, each once, with the reference; raise CutError if this changes them."""
+    """Return a link's variants in order, each once, with the reference; raise TruncatedError if this changes them."""
     by_key = {attention.key: attention for attention in map(ac.from_word, words)}
     if REFERENCE not in by_key:
         by_key = {REFERENCE: ac.get(REFERENCE)} | by_key

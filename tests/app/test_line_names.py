@@ -29,9 +29,9 @@ PLACES = st.floats(-50, 150, allow_nan=False)
 @settings(deadline=None)  # other processes may be running on the machine
 @given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
 def test_names_do_not_overlap_and_have_the_nearest_positions(wishes, chance):
-    expected, sizes = map(list, zip(*wishes, strict=True))
-    found = spread_positions(expected, sizes, 0, 100)
-    order = sorted(range(len(expected)), key=lambda i: (expected[i], found[i]))
+    wanted, sizes = map(list, zip(*wishes, strict=True))
+    found = spread_positions(wanted, sizes, 0, 100)
+    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], found[i]))
 
     def is_apart(places):
         edges = [(places[i] - sizes[i] / 2, places[i] + sizes[i] / 2) for i in order]
@@ -41,7 +41,7 @@ def test_names_do_not_overlap_and_have_the_nearest_positions(wishes, chance):
     assert is_apart(found)
 
     def distance(places):
-        return sum((place - wish) ** 2 for place, wish in zip(places, expected, strict=True))
+        return sum((place - wish) ** 2 for place, wish in zip(places, wanted, strict=True))
 
     for step in (0.01, 1.0):
         for _try in range(20):

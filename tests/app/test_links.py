@@ -295,7 +295,7 @@ VIEWS = {
 }
 """Addresses that together show every control."""
 TRIED = set()
-"""PairKinds of controls that have been tried; the variants' controls are the same on every page."""
+"""Kinds of controls that have been tried; the variants' controls are the same on every page."""
 
 
 def kind_of(key):

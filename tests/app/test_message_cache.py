@@ -48,7 +48,7 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
 
 
 def sent(cache, message):
-    """Return a message unchanged sent: shortened to its hash if the browser has it cached."""
+    """Send a message, and return what is sent: its hash if the browser has cached it, else the message."""
     found = cache.shorten(message)
     cache.record(found)
     return found

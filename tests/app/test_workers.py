@@ -37,9 +37,8 @@ def workers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         patch.chdir(Path(__file__).parents[2])
-        for name in (
-            executors.MALLOC_ENVIRONMENT
-        ):  # Dask leaves its own values in the environment of a process that had a cluster
+        # Dask leaves its own values in the environment of a process that had a cluster.
+        for name in executors.MALLOC_ENVIRONMENT:
             patch.delenv(name, raising=False)
         executor = WorkerExecutor(2)
         executor.start()

@@ -4,7 +4,7 @@
 export const POINTED = "attention-lab.pointed";
 
 /**
- * Return descriptions of a panel's rows and columns; equal descriptions mean equal things.
+ * Return descriptions of a panel's rows and columns.
  * @param {Panel} panel
  * @param {BoardTexts} texts
  * @returns {[rows: AxisDescription, cols: AxisDescription]}
