@@ -54,7 +54,7 @@ def started(command: str, address: str, log: Path) -> Iterator[int]:
         deadline = time.monotonic() + WARM
         while not healthy(address):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RefusedError(f"The server does not come up: see {log}.")
+                raise RefusedError(f"The server did not start: see {log}.")
             time.sleep(0.2)
         yield process.pid
     finally:
@@ -86,7 +86,7 @@ def limited_cores(share: float) -> Iterator[None]:
         if root is None:
             raise OSError("there are no control groups")
         group = root / f"attention-lab-{os.getpid()}"
-        group.mkdir()
+        group.mkdir(exist_ok=True)
         for name, value in files.items():
             (group / name).write_text(value.format(period=CGROUP_PERIOD, quota=quota))
         (group / "cgroup.procs").write_text(str(os.getpid()))
@@ -98,7 +98,8 @@ def limited_cores(share: float) -> Iterator[None]:
         yield
     finally:
         (root / "cgroup.procs").write_text(str(os.getpid()))
-        group.rmdir()
+        with suppress(OSError):  # A killed server may still be ending. A group without processes limits nothing.
+            group.rmdir()
 
 
 def healthy(address: str) -> bool:
