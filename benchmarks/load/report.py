@@ -95,9 +95,10 @@ def saturation(results: Sequence[Result]) -> list[str]:
     """Return a sentence for each share of the cores: how many visitors are served within ``LIMIT`` seconds."""
     lines = []
     for share in sorted({result.share for result in results}, reverse=True):
-        p95 = {r.visitors: r.knob.p95 for r in results if r.share == share and not r.sweepers and not r.name.isalpha()}
-        within = max((n for n, wait in p95.items() if wait < LIMIT), default=None)
+        own = [r for r in results if r.share == share and r.knob.count and not r.sweepers and not r.name.isalpha()]
+        p95 = {r.visitors: r.knob.p95 for r in own}
         beyond = min((n for n, wait in p95.items() if wait >= LIMIT), default=None)
+        within = max((n for n in p95 if beyond is None or n < beyond), default=None)
         machine = "" if share == 1 else f"With {share:.0%} of the cores: "
         if within is not None:
             lines.append(f"{machine}**{within} visitors** wait at most {seconds(p95[within])} s for 95% of their moves")
@@ -197,8 +198,9 @@ def _soak(result: Result) -> list[str]:
     )
     growth = after / before - 1
     verdict = "flat" if abs(growth) <= FLAT else "not flat"
+    cores = "" if result.share == 1 else f" on {result.share:.0%} of the cores"
     return [
-        f"\nOver {result.seconds / 60:.0f} minutes of half load, the first quarter left out, memory goes from "
+        f"\nOver {result.seconds / 60:.0f} minutes of half load{cores}, the first quarter left out, memory goes from "
         f"{before / 2**20:.0f} to {after / 2**20:.0f} MiB ({growth:+.1%}: {verdict}) and open file descriptors from "
         f"{files_before:.0f} to {files_after:.0f}."
     ]

@@ -527,6 +527,7 @@ def test_the_report_lists_measurements_in_the_order_of_the_scenarios():
         ),
         ({100: 0.1, 200: 0.49}, 1.0, "**200 visitors** wait at most 0.49 s for 95% of their moves."),
         ({200: 0.5}, 1.0, "With 200 visitors, 95% of the moves take at most 0.5 s."),
+        ({100: 0.1, 200: 0.7, 400: 0.3}, 1.0, "**100 visitors** wait at most 0.1 s for 95% of their moves; with 200 "),
         ({100: 0.1, 200: 0.7}, 0.67, "With 67% of the cores: **100 visitors** wait at most 0.1 s"),
     ],
 )
@@ -535,6 +536,10 @@ def test_the_report_begins_with_the_number_of_visitors_that_are_served_in_time(w
     results += [result("100+5", 500, 5, knob=waits([0.1]), share=share)]  # Sweepers are another kind of load.
     assert any(sentence in line for line in saturation(results))
     assert sentence in text(Record(results={each.key: each for each in results}))
+
+
+def test_a_run_without_moves_says_nothing_about_the_number_of_visitors():
+    assert saturation([result("20", 20)]) == []
 
 
 def test_results_with_fewer_cores_are_recorded_and_reported_separately():
@@ -560,6 +565,17 @@ def test_a_share_of_the_cores_is_a_quota_of_the_process_and_its_children(cgroups
         assert (group / "cgroup.procs").read_text() == str(os.getpid())
     assert (cgroups / "cgroup.procs").read_text() == str(os.getpid())
     assert not group.exists()
+
+
+def test_a_process_that_still_ends_does_not_lose_the_results_of_limited_cores(cgroups, monkeypatch):
+    def refuse(group):
+        raise OSError("Device or resource busy")
+
+    monkeypatch.setattr(Path, "rmdir", refuse)
+    for _scenario in range(2):
+        with server.limited_cores(0.5):
+            pass
+    assert (cgroups / "cgroup.procs").read_text() == str(os.getpid())
 
 
 def test_the_cores_cannot_be_limited_without_control_groups(cgroups):
