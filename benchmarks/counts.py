@@ -76,9 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0, or 1 if a count grew or has no record.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__)
-    parser.add_argument("--record", action="store_true", help="write the record anew")
-    parser.add_argument("--out", type=Path, default=RECORD, help="the record")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.counts", description="Compare counted operations with the record."
+    )
+    parser.add_argument("--record", action="store_true", help="rewrite the record instead of comparing with it")
+    parser.add_argument("--out", type=Path, default=RECORD, help="JSON file of the record")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     counted = {case.label: count_case(case) for case in cases()}

@@ -65,11 +65,15 @@ def cpu_seconds(server: Sequence[int]) -> tuple[float, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Drag each panel's slider and print the results."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.drag", description="From drag to paint.")
-    parser.add_argument("server", help="its address, on this machine")
-    parser.add_argument("--pid", type=int, nargs="*", default=[], help="its processes, to count CPU seconds")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.drag", description="Measure the time from drag to paint."
+    )
+    parser.add_argument("server", help="address of a running server of this machine")
+    parser.add_argument(
+        "--pid", type=int, nargs="*", default=[], help="process ids of the server, to measure its CPU time"
+    )
     parser.add_argument("--panel", nargs="+", default=["local", "nystrom"])
-    parser.add_argument("--home", action="store_true", help="the sentence on Home in place of Matrices")
+    parser.add_argument("--home", action="store_true", help="drag on Home instead of Matrices")
     parser.add_argument("--seconds", type=float, default=20.0)
     options = parser.parse_args(arguments)
     loopback(options.server)

@@ -27,23 +27,33 @@ PLAIN = "streamlit run app --server.address 127.0.0.1 --server.port {port} --ser
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the requested scenarios, or write the report from an existing record."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="How many visitors a server serves.")
-    scenarios_help = f"{', '.join(SCENARIOS)}, or <visitors>+<sweepers>; cost for what a move costs"
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.load", description="Measure how many visitors a server can serve."
+    )
+    scenarios_help = f"{', '.join(SCENARIOS)}, <visitors>+<sweepers>, or cost for the CPU seconds of a move by page"
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=scenarios_help)
-    parser.add_argument("--serve", default=PLAIN, metavar="COMMAND", help="starts the server; {port} in it is replaced")
-    parser.add_argument("--port", type=int, default=8710, help="where that server listens")
-    parser.add_argument("--url", nargs="+", metavar="ADDRESS", help="visit these instead, in turn; of this machine")
-    parser.add_argument("--pid", type=int, nargs="*", default=[], help="their processes, to count memory and time")
-    parser.add_argument("--seconds", type=float, help="how long each scenario runs")
+    parser.add_argument(
+        "--serve", default=PLAIN, metavar="COMMAND", help="command that starts the server, with {port} for --port"
+    )
+    parser.add_argument("--port", type=int, default=8710, help="port of that server")
+    parser.add_argument("--url", nargs="+", metavar="ADDRESS", help="use these running servers of this machine instead")
+    parser.add_argument(
+        "--pid", type=int, nargs="*", default=[], help="process ids of these servers, to measure memory and CPU time"
+    )
+    parser.add_argument("--seconds", type=float, help="duration of each scenario; by default its own")
     parser.add_argument(
         "--share", type=float, default=1.0, help="limit server and visitors to this share of all cores; needs root"
     )
-    parser.add_argument("--seed", type=int, default=0, help="the same seed makes the same moves")
-    parser.add_argument("--assets", action="store_true", help="a first visit loads the page's scripts and styles too")
-    parser.add_argument("--profile", action="store_true", help="look with py-spy where the server's time goes")
-    parser.add_argument("--note", action="append", default=[], help="a sentence that stands with the numbers")
-    parser.add_argument("--out", type=Path, default=HERE / "results.json", help="the record, beside others' numbers")
-    parser.add_argument("--report", type=Path, default=HERE.parent / "LOAD.md", help="what is written from it")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the visitors' moves")
+    parser.add_argument(
+        "--assets", action="store_true", help="also load the page's scripts and styles on a first visit"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="also sample with py-spy which code takes the server's time"
+    )
+    parser.add_argument("--note", action="append", default=[], help="sentence for the report; may be repeated")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json", help="JSON file to which results are added")
+    parser.add_argument("--report", type=Path, default=HERE.parent / "LOAD.md", help="Markdown file written from --out")
     options = parser.parse_args(arguments)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     # Each visitor has one to three connections, so the limit on open files is raised to its maximum.
@@ -56,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name != "cost":
                 scenario(name, options.seconds)
         if options.url and not options.pid and (options.profile or "cost" in options.scenarios):
-            raise RefusedError("What a server spends is not known without its processes: name them with --pid.")
+            raise RefusedError(
+                "The CPU time and the profile of a server at --url need its process ids: name them with --pid."
+            )
         if not 0 < options.share <= 1:
             raise RefusedError(f"A share of {options.share:g} is not possible: choose one above 0, at most 1.")
         if options.share != 1 and (options.url or "cost" in options.scenarios):
