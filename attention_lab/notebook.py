@@ -64,12 +64,14 @@ def show(
         >>> widget = ac.show(ac.compare(*torch.randn(3, 2, 16, 8), ["softmax", "local~window~4"]), head=1)
         >>> widget.pinned = 3
     """
-    found = compare(shown, variants=variants, causal=causal) if isinstance(shown, QKV) else shown
-    if head is not None and not 0 <= head < found.qkv.heads:
-        last = found.qkv.heads - 1
+    comparison = compare(shown, variants=variants, causal=causal) if isinstance(shown, QKV) else shown
+    if head is not None and not 0 <= head < comparison.qkv.heads:
+        last = comparison.qkv.heads - 1
         raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=head, last=last)
-    panels = [_panel(found, word, head) for word in found.matrices]
-    message, _ = pack(panels, found.qkv.tokens, found.qkv.key_labels, key="notebook", max_inline_bytes=float("inf"))
+    panels = [_panel(comparison, word, head) for word in comparison.matrices]
+    message, _ = pack(
+        panels, comparison.qkv.tokens, comparison.qkv.key_labels, key="notebook", max_inline_bytes=float("inf")
+    )
     return MatrixWidget(
         message=message,
         settings={
@@ -88,13 +90,13 @@ def show(
     )
 
 
-def _panel(found: Comparison, word: str, head: int | None) -> Panel:
+def _panel(comparison: Comparison, word: str, head: int | None) -> Panel:
     """Return a variant's matrix for the board; pairs that the variant does not allow are NaN."""
-    attention, every = found.attentions[word], slice(None) if head is None else slice(head, head + 1)
-    matrix = found.matrices[word][every]
+    attention, heads = comparison.attentions[word], slice(None) if head is None else slice(head, head + 1)
+    matrix = comparison.matrices[word][heads]
     if matrix.isinf().any():
         raise InputError("{title} has infinite weights on this input, which cannot be drawn.", title=attention.title)
-    allowed = allowed_pairs(found.qkv, attention, causal=found.causal)[every].any(0)
+    allowed = allowed_pairs(comparison.qkv, attention, causal=comparison.causal)[heads].any(0)
     values: np.ndarray = matrix.mean(0).masked_fill(~allowed, float("nan")).numpy()
     settings = ", ".join(f"{name} = {value}" for name, value in attention.params.changed().items())
     return Panel(key=word, title=attention.title, caption=settings, values=values)

@@ -106,14 +106,14 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
     """
     if measure not in ERRORS:
         raise ValueError(f"The measure is {measure!r}. Choose one of {', '.join(ERRORS)}.")
-    found = points(rows, measure)
-    if not found:
+    error_points = points(rows, measure)
+    if not error_points:
         raise ValueError("There are no rows to draw.")
-    budgets = sorted({point.budget for point in found if point.setting}) or [0.0, 1.0]
-    keys = list(dict.fromkeys(point.variant for point in found))
+    budgets = sorted({point.budget for point in error_points if point.setting}) or [0.0, 1.0]
+    keys = list(dict.fromkeys(point.variant for point in error_points))
     lines = []
     for key, index in zip(keys, indices(keys), strict=True):
-        own = sorted((point for point in found if point.variant == key), key=lambda point: point.budget)
+        own = sorted((point for point in error_points if point.variant == key), key=lambda point: point.budget)
         flat = own[0].setting is None
         ends = [budgets[0], budgets[-1]]
         lines.append(
@@ -155,6 +155,6 @@ def entropy(rows: Iterable[EntropyRow]) -> Figure:
     words = list(dict.fromkeys(row.variant for row in rows))
     lines = []
     for word, index in zip(words, indices(words), strict=True):
-        found = spread((row.n, row.entropy) for row in rows if row.variant == word)
-        lines.append(Curve(word, found.x, found.middle, low=found.low, high=found.high, colour=index))
+        entropies = spread((row.n, row.entropy) for row in rows if row.variant == word)
+        lines.append(Curve(word, entropies.x, entropies.middle, low=entropies.low, high=entropies.high, colour=index))
     return Figure(curves(lines, x_title="tokens", y_title="entropy of a row (nats)", log_x=True))

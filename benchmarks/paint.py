@@ -49,8 +49,8 @@ WATCH = f"""() => {{
     }};
     const send = WebSocket.prototype.send;
     WebSocket.prototype.send = function (message) {{
-        if (!seen.asked) this.addEventListener("message", () => (seen.answered = now()));
-        seen.asked ??= now();
+        if (!seen.start) this.addEventListener("message", () => (seen.answer = now()));
+        seen.start ??= now();
         return send.call(this, message);
     }};
     const watch = (type, act) =>
@@ -58,7 +58,7 @@ WATCH = f"""() => {{
     watch("paint", ({{ name, startTime }}) => name === "first-contentful-paint" && (seen.content = startTime));
     watch("layout-shift", ({{ value }}) => (seen.shift += value));
     watch("longtask", ({{ duration }}) => (seen.busy += duration));
-    window.done = () => seen.answered && now() - Math.max(seen.answered, seen.complete) > {QUIET};
+    window.done = () => seen.answer && now() - Math.max(seen.answer, seen.complete) > {QUIET};
 }}"""
 """A script that notes milliseconds since navigation: first content, first request and last answer of the server, and
 the last change of the page, also within components. It sums layout shifts and the main thread's tasks of over 50 ms."""
@@ -68,8 +68,8 @@ class Visit(NamedTuple):
     """One visit to a page: milliseconds since navigation, the summed layout shift, and milliseconds of long tasks."""
 
     content: float
-    asked: float
-    answered: float
+    start: float
+    answer: float
     complete: float
     shift: float
     busy: float
@@ -111,8 +111,8 @@ def visits(server: str, pages: Sequence[str], rounds: int) -> Iterator[tuple[str
     with sync_playwright() as playwright:
         for _, page in tqdm([*product(range(rounds), pages)]):
             with browser_context(playwright) as context:
-                for kind in COMPLETE:
-                    yield page, kind, visit(context, f"{server}/{'' if page == 'home' else page}")
+                for ordinal in COMPLETE:
+                    yield page, ordinal, visit(context, f"{server}/{'' if page == 'home' else page}")
 
 
 def starts(rounds: int) -> Iterator[Start]:
@@ -130,15 +130,15 @@ def starts(rounds: int) -> Iterator[Start]:
             yield Start(times[1] - times[0], times[2] - times[1], page.complete / 1000)
 
 
-def middle(visits: Sequence[tuple[str, str, Visit]], page: str, which: str) -> Visit:
+def middle(visits: Sequence[tuple[str, str, Visit]], page: str, ordinal: str) -> Visit:
     """Return the medians of a page's first, second or third visits."""
-    own = [visit for at, kind, visit in visits if (at, kind) == (page, which)]
+    own = [visit for *key, visit in visits if key == [page, ordinal]]
     return Visit(*(statistics.median(column) for column in zip(*own, strict=True)))
 
 
-def report(visits: Sequence[tuple[str, str, Visit]], started: Sequence[Start], rounds: int) -> str:
+def report(visits: Sequence[tuple[str, str, Visit]], starts: Sequence[Start], rounds: int) -> str:
     """Return the record as Markdown: the targets, medians by page with quartiles, and the start of a server."""
-    kinds = list(dict.fromkeys((page, when) for page, when, _ in visits))
+    kinds = list(dict.fromkeys((page, ordinal) for page, ordinal, _ in visits))
     lines = [
         "# First paint",
         "",
@@ -158,14 +158,14 @@ def report(visits: Sequence[tuple[str, str, Visit]], started: Sequence[Start], r
         "| page | visit | content | start | answer | complete | busy | shift |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for page, when in kinds:
-        median = middle(visits, page, when)
-        low, _, high = statistics.quantiles([each.complete for *kind, each in visits if kind == [page, when]], n=4)
-        times = [f"{value / 1000:.2f}" for value in (median.content, median.asked, median.answered)]
+    for page, ordinal in kinds:
+        median = middle(visits, page, ordinal)
+        low, _, high = statistics.quantiles([each.complete for *key, each in visits if key == [page, ordinal]], n=4)
+        times = [f"{value / 1000:.2f}" for value in (median.content, median.start, median.answer)]
         complete = f"**{median.complete / 1000:.2f}** ({low / 1000:.2f}–{high / 1000:.2f})"
-        cells = [page, when, *times, complete, f"{median.busy / 1000:.2f}", f"{median.shift:.3f}"]
+        cells = [page, ordinal, *times, complete, f"{median.busy / 1000:.2f}", f"{median.shift:.3f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *_targets(visits, kinds), "", *_start_up(started), ""])
+    return "\n".join([*lines, "", *_targets(visits, kinds), "", *_start_up(starts), ""])
 
 
 def _targets(visits: Sequence[tuple[str, str, Visit]], kinds: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -175,34 +175,36 @@ def _targets(visits: Sequence[tuple[str, str, Visit]], kinds: Sequence[tuple[str
     yield ""
     yield "| page | visit | target | complete | result | until the answer | after it |"
     yield "| --- | --- | ---: | ---: | --- | ---: | ---: |"
-    for page, when in kinds:
+    for page, ordinal in kinds:
         if page in TARGET_PAGES:
-            median, target = middle(visits, page, when), COMPLETE[when]
+            median, target = middle(visits, page, ordinal), COMPLETE[ordinal]
             result = "met" if median.complete <= 1000 * target else "missed"
-            answered = min(median.answered, median.complete)
-            parts = f"{answered / 1000:.2f} | {(median.complete - answered) / 1000:.2f}"
-            yield f"| {page} | {when} | ≤ {target:.1f} | {median.complete / 1000:.2f} | {result} | {parts} |"
+            answer = min(median.answer, median.complete)
+            parts = f"{answer / 1000:.2f} | {(median.complete - answer) / 1000:.2f}"
+            yield f"| {page} | {ordinal} | ≤ {target:.1f} | {median.complete / 1000:.2f} | {result} | {parts} |"
     yield ""
-    high = [f"{page} ({shift:.2f})" for page, when in kinds if (shift := middle(visits, page, when).shift) >= SHIFT]
+    high = [
+        f"{page} ({shift:.2f})" for page, ordinal in kinds if (shift := middle(visits, page, ordinal).shift) >= SHIFT
+    ]
     yield f"Layout shift below {SHIFT} on every page: {'missed on ' * bool(high)}{', '.join(high) or 'met'}."
 
 
-def _start_up(started: Sequence[Start]) -> Iterator[str]:
+def _start_up(starts: Sequence[Start]) -> Iterator[str]:
     yield "## Start of a server"
     yield ""
-    yield f"Medians of {len(started)} new processes in seconds, with all files in the cache of the operating system."
+    yield f"Medians of {len(starts)} new processes in seconds, with all files in the cache of the operating system."
     yield ""
     yield "| `import attention_core` | `streamlit run app` until healthy | Home, complete on the new server |"
     yield "| ---: | ---: | ---: |"
-    yield f"| {' | '.join(f'{statistics.median(column):.2f}' for column in zip(*started, strict=True))} |"
+    yield f"| {' | '.join(f'{statistics.median(column):.2f}' for column in zip(*starts, strict=True))} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Open the pages and write the record."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.paint", description="From navigation to the whole page."
+        prog="python -m benchmarks.paint", description="Measure the time from navigation to the whole page."
     )
-    parser.add_argument("server", help="its address, on this machine")
+    parser.add_argument("server", help="address of a running server of this machine")
     parser.add_argument("--pages", nargs="+", default=list(discover()), choices=list(discover()))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--starts", type=int, default=3, help="servers to start (%(default)s)")

@@ -32,6 +32,6 @@ def test_a_visit_lasts_until_the_last_change(chromium):
     seen = paint.visit(context, f"http://127.0.0.1:{server.server_port}/")
     context.close()
     server.shutdown()
-    assert seen.asked < seen.answered < seen.complete
-    assert seen.answered >= 200
-    assert 400 <= seen.complete < seen.answered + paint.QUIET
+    assert seen.start < seen.answer < seen.complete
+    assert seen.answer >= 200
+    assert 400 <= seen.complete < seen.answer + paint.QUIET
