@@ -1,10 +1,11 @@
-"""A library of attention mechanisms: their attention matrices, algorithms, costs and the metrics to compare them.
+"""A library of attention mechanisms (variants): their attention matrices, outputs and costs, and metrics of these.
 
 Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m`` landmarks, features or
 rank, ``C`` feature-map size. Tensors have shape ``[..., n, d]``. In a matrix ``[..., n, n]``, rows are queries and
 columns are keys.
 
-The library needs torch and numpy. Trained models need the extra ``models``; ``show`` and ``plot`` need ``notebook``.
+The library needs torch and numpy. Language models need the optional packages of ``attention-lab[models]``, and the
+functions ``show`` and ``plot`` those of ``attention-lab[notebook]``.
 """
 
 import importlib

@@ -306,7 +306,8 @@ def _bench_kernels(args: argparse.Namespace) -> None:
     check_device(args.device)
     _check_folder(args.out)
     words = args.variants or [variant.key for variant in registry.all_variants()]
-    # Creating a ``TimingSpec`` checks the bounds on variants, sizes and rounds, which apply to this benchmark too.
+    # ``TimingSpec`` raises an error if the variants, sizes or rounds exceed its bounds, which hold for this benchmark
+    # too.
     TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(args.sizes or SIZES))), rounds=args.repeats)
     shapes = bench_of_kernels.PRESETS[args.preset or "ours"]
     plan = bench_of_kernels.Plan(
@@ -343,7 +344,8 @@ def _claims(args: argparse.Namespace) -> None:
     if args.tokens is not None and not 1 <= args.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}. Choose a number from 1 to {most}.", n=args.tokens, most=claims.LONGEST)
     source = _source(args)
-    # A synthetic input can have any length: claims about growth may use more than --tokens, as on the Claims page.
+    # ``longest`` is the maximum length for claims about growth with the length. A generated input can have any length,
+    # so these claims may use more than --tokens, as on the Claims page.
     longest = claims.LONGEST if source.is_generated else args.tokens or claims.LONGEST
     heads = source.load().heads
     if args.head is not None and not 0 <= args.head < heads:

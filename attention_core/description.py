@@ -1,4 +1,4 @@
-"""Descriptions of variants and records: text for a terminal, and HTML with a picture for a notebook."""
+"""Descriptions of variants and of inputs (``QKV`` records): text for a terminal, HTML with a picture for notebooks."""
 
 from __future__ import annotations
 

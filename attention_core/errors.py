@@ -1,7 +1,8 @@
 """Exceptions for mistakes of the user; each message is one sentence that also says how to correct the mistake.
 
-Any other exception is a bug and must reach the log. A ``LabError`` keeps its message template and the values apart, so
-that a page can translate the template before it fills in the values. A value may itself be a message or a list.
+Any other exception is a bug and must reach the log. The base class ``LabError`` stores the template of its message and
+the values separately, so that a page can translate the template before it fills in the values. A value may itself be a
+message or a list.
 """
 
 import difflib
@@ -64,8 +65,8 @@ class LabError(Exception):
         self.fields = fields
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default, Python would rebuild the exception from its formatted message, and read braces in that message as
-        # fields of a template. So the template and its fields are pickled instead.
+        # By default, unpickling would create the exception from its formatted message, and read braces in that message
+        # as fields of a template. So the template and its fields are pickled instead.
         return partial(type(self), self.template, **self.fields), (), self.__dict__
 
 

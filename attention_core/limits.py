@@ -1,11 +1,11 @@
-"""Bounds on what a visitor may request, each with its unit and its reason, in two profiles.
+"""Bounds on the requests of visitors, with units and reasons, in two profiles: for the visitor's machine and a server.
 
-The default profile is for the visitor's own machine. A server shared by a class sets
-``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if a text, file, link or form can reach it and other visitors pay
-for it in time, memory or disk. A bound also belongs here if the profiles differ.
+The profile for the visitor's own machine is the default. A server shared by a class sets
+``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if the profiles differ, or if a large value in a text, file, link
+or form would cost other visitors time, memory or disk space.
 
 Bounds of a single experiment, sentence, picture or file format are defined next to the code that uses them. Such a
-bound never exceeds the bound of the smaller profile here.
+bound never exceeds the hosted profile's bound on the same quantity.
 """
 
 import os

@@ -184,7 +184,8 @@ class Params:
 
     def __post_init__(self) -> None:
         for setting in self.settings():
-            # The check also converts values, for example 4.0 to 4. A frozen dataclass allows only this way to store it.
+            # The check also converts values, for example 4.0 to 4. In a frozen dataclass, only ``object.__setattr__``
+            # can store the result.
             object.__setattr__(self, setting.name, setting.check(getattr(self, setting.name)))
 
     @classmethod

@@ -1,4 +1,7 @@
-"""Sweeps: an experiment on several variants and one input, run in this process."""
+"""The function ``sweep``, which measures several variants on one input over their budgets or over the number of tokens.
+
+A budget is the setting that trades a variant's cost for its accuracy. All measurements run in this process.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -77,7 +80,7 @@ def sweep(
     words = [each.word for each in attentions if not (causal and each.variant.causal_reason)]
     if not isinstance(source, Source):
         source = TensorSource.of(source) if isinstance(source, QKV) else TensorSource.of(*source)
-    load_cached = cache(load)  # a model reads a text once for all tasks
+    load_cached = cache(load)  # so that a model reads the text once, not once per task
     n = load_cached(source, None).m
     if question == "error":
         tasks = error.tasks(source, n, words, head=head, causal=causal)

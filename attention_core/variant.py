@@ -24,7 +24,7 @@ from attention_core.formatting import N_
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.settings import Params, Setting, Trainable, Value
-from attention_core.settings import param as param  # so that a variant imports all its declarations from here
+from attention_core.settings import param as param  # re-exported, so that variants import all declarations from here
 
 SOFTMAX = "softmax"
 """Key of the variant that is the reference of nearly all approximation errors."""
@@ -456,7 +456,7 @@ class Attention:
         if self.variant.reference is not None:
             return self.variant.reference(q, k, self.params, causal=causal)
         logits = scores(at_least_float32(q), at_least_float32(k))
-        if causal:  # masked in place to save memory, because a page shows all heads of a model
+        if causal:  # in place, because a page computes all heads of a model, and a copy would double the memory
             logits.masked_fill_(~causal_mask(q.shape[-2], q.device), -math.inf)
         return logits.softmax(-1).to(q.dtype)
 

@@ -1,12 +1,16 @@
-"""Worker processes for tasks: a warm process that forks one worker per connection. Linux only.
+"""Worker processes that run tasks, on Linux: a parent process with all modules loaded forks one worker per connection.
 
-``python -m attention_core.workers PATH`` imports all modules, loads the default model and listens on a Unix socket. A
-worker costs some ten milliseconds, and the memory pages that it writes to. A client sends pairs of an experiment and a
-task, each pickled to bytes that are pickled again. The worker answers with pairs of a word and its content:
-``("held", None)`` when the task has to wait for the machine, ``("step", (done, total))`` for each reported step, then
-``("rows", rows)`` or ``("error", exception)``.
-The worker ends immediately when the client closes the connection or dies, even during a task. Both sides are processes
-of one user: no other user may open the socket.
+``python -m attention_core.workers PATH`` starts the parent. It imports all modules, loads the default model and listens
+on the Unix socket PATH. Forking a worker takes some ten milliseconds, and the worker shares the parent's memory except
+for the pages that it writes to.
+
+A client sends tasks over its connection. Each is a pair of an experiment's name and a task, pickled to bytes that are
+pickled again. The worker answers with pairs of a word and its content: ``("held", None)`` if the task has to wait for
+other tasks on the machine, ``("step", (done, total))`` for each reported step, and last ``("rows", rows)`` or
+``("error", exception)``.
+
+The worker ends immediately when the client closes the connection or dies, even during a task. Client and worker are
+processes of the same user: no other user may open the socket.
 """
 
 import argparse
@@ -91,8 +95,9 @@ def warm_up() -> None:
 
 def run_tasks(connection: socket.socket) -> NoReturn:
     """Run tasks in this worker process until the connection is closed."""
-    # Pages have priority, and workers use the rest of the machine. A niceness value would not be enough: whenever a
-    # page's thread wakes, dozens of times per run, a worker would keep the processor for some milliseconds.
+    # The processes that draw pages have priority, and workers use the rest of the machine. A niceness value would not
+    # be enough: whenever a page's thread wakes, dozens of times per run, a worker would keep the processor for some
+    # milliseconds.
     with suppress(OSError):  # some containers forbid this
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -152,7 +157,7 @@ def limit_memory(most_bytes: int) -> None:
     status = Path("/proc/self/status").read_text().splitlines()
     used = next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:")), None)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if used is not None and (hard == resource.RLIM_INFINITY or used + most_bytes < hard):  # else keep the host's limit
+    if used is not None and (hard == resource.RLIM_INFINITY or used + most_bytes < hard):  # else a lower limit holds
         resource.setrlimit(resource.RLIMIT_DATA, (used + most_bytes, hard))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")

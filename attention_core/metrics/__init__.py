@@ -1,4 +1,4 @@
-"""Metrics of attention matrices and outputs (torch tensors), and of how well the orders of two lists agree.
+"""Metrics of attention matrices and outputs (torch tensors), and of how far two lists of numbers agree in their order.
 
 Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix ``[...]``.
 Metrics of tensors are computed and returned in float64, regardless of the type of their inputs.

@@ -1,4 +1,4 @@
-"""Distances between two curves drawn through points, as integrals over the horizontal axis."""
+"""The area between two piecewise linear curves: its mean height, and the share in which the first curve is higher."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The floor of an error: the lowest error that any matrix of the same rank or with as many nonzero entries can have."""
+"""Lower bounds on a matrix's error: the smallest error of any matrix of its rank, or with as many nonzero entries."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -49,8 +49,9 @@ def error_floor(weights: Tensor, reference: Tensor) -> Floor:
         rank = int(rank_of_values(values, weights.dtype))
         if rank < n:
             tails = tail_norms(singular_values(reference))
-            # The matrix has small singular values beyond its numerical rank. A matrix that uses them can be better than
-            # the best one of that rank by at most their norm, which is therefore subtracted from the bound.
+            # The matrix also has small singular values, beyond its numerical rank. Because of them, its error can be
+            # below that of the best matrix of this rank, by at most their norm, so their norm is subtracted from the
+            # bound.
             rank_bound = max(float(tails[rank] - tail_norms(values)[rank]), 0.0) / (float(tails[0]) or 1.0)
     return Floor(
         error=max(rank_bound, keys_bound),

@@ -1,4 +1,4 @@
-"""How similar two images are: the peak signal-to-noise ratio and the structural similarity."""
+"""Measures of the similarity of two images: the peak signal-to-noise ratio and the structural similarity."""
 
 import math
 

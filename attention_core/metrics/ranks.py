@@ -1,4 +1,4 @@
-"""Rank statistics: how far two measures agree on the order of the same items."""
+"""Rank statistics of two lists of numbers for the same items: how far the lists agree on the order of the items."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""How far information travels through a stack of masked attention layers, by boolean matrix products.
+"""Computes how far information travels through a stack of masked attention layers, by boolean matrix products.
 
-A layer's pattern is ``bool [n, n]``; rows are queries, columns are keys, true = allowed. The residual connection keeps
-the information that a token already holds, so connected pairs stay connected. Layers are counted from 1.
+The mask of a layer is ``bool [n, n]``; rows are queries, columns are keys, true = allowed. The residual connection
+keeps the information that a token already holds, so connected pairs stay connected. Layers are counted from 1.
 """
 
 from collections.abc import Callable, Sequence

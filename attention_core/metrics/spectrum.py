@@ -37,7 +37,8 @@ def rank(weights: Tensor) -> Tensor:
 
 def rank_of_values(values: Tensor, dtype: torch.dtype) -> Tensor:
     """Compute the numerical rank, ``[...]``, from singular values ``[..., n]`` and the type of the matrix."""
-    # The usual tolerance n ε exceeds one in bfloat16, which would give every matrix the rank zero, so it is bounded.
+    # In bfloat16, the usual tolerance n ε can exceed one, which would give every matrix the rank zero. So it is at most
+    # 0.1.
     tolerance = min(values.shape[-1] * torch.finfo(dtype).eps, 0.1)
     count = (values > tolerance * values[..., :1]).sum(-1).double()
     return count.masked_fill(values[..., 0].isnan(), torch.nan)
@@ -75,5 +76,6 @@ def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
 
 def tail_norms(values: Tensor) -> Tensor:
     """Compute the norm of all singular values ``[..., n]`` except the m largest, for m = 0 .. n, ``[..., n + 1]``."""
-    # The sums start at the smallest value. Starting at the largest, rounding would lose the small ones.
+    # The cumulative sums start at the smallest value. If they started at the largest, rounding would lose the small
+    # values.
     return F.pad(values.square().flip(-1).cumsum(-1), (1, 0)).flip(-1).sqrt()

@@ -1,1 +1,1 @@
-"""Algorithms that several variants share. They import no variant and no registry."""
+"""Algorithms that several variants share. Nothing here imports a variant or the registry of variants."""

@@ -1,4 +1,4 @@
-"""Attention among tokens with similar hashes (locality-sensitive hashing), in buckets and chunks, over several rounds.
+"""Attention between tokens with similar hashes (locality-sensitive hashing), in buckets and chunks, in several rounds.
 
 Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``
 in some round, that is, to its own chunk and the previous one. The functions find these pairs without testing all n²
@@ -56,8 +56,8 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, round_index: int) -
     projections = x @ normal((x.shape[-1], sum(halves)), seed, x, round_index)
     bucket = torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device)
     for half, projection in zip(halves, projections.split(halves, -1), strict=True):
-        # The argmax of [y; -y] is computed without making [y; -y]: it is the place of the largest |y|, in the first
-        # half if that entry is positive, otherwise in the second.
+        # The argmax of [y; -y] is computed without joining y and -y. It is the place of the largest |y|: in the first
+        # half if that entry of y is positive, otherwise in the second.
         largest = projection.abs().argmax(-1, keepdim=True)
         bucket = bucket * 2 * half + (largest + half * (projection.gather(-1, largest) < 0)).squeeze(-1)
     return bucket
@@ -107,7 +107,7 @@ def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
     bucket_sizes = bucket.new_zeros(*bucket.shape[:-1], buckets).scatter_add_(-1, bucket, torch.ones_like(bucket))
     n_bucket_chunks = (bucket_sizes + size - 1) // size
     bucket_starts = (bucket_sizes.cumsum(-1) - bucket_sizes).gather(-1, bucket)
-    position = _inverse_permutation(bucket_order(bucket)) - bucket_starts  # in the bucket
+    position = _inverse_permutation(bucket_order(bucket)) - bucket_starts  # place of each token in its bucket
     slot = (n_bucket_chunks.cumsum(-1) - n_bucket_chunks).gather(-1, bucket) * size + position
     # Tokens pair if their codes differ by 0 or 1. Adding the bucket's number to the code makes the last chunk of one
     # bucket and the first chunk of the next differ by at least 2, so that they do not pair.
@@ -193,7 +193,7 @@ def _round(
     def keys(x: Tensor) -> tuple[Tensor, ...]:
         return x.unfold(0, 2 * size, size).split(step)
 
-    # An empty chunk comes first, so that every chunk has a previous one.
+    # An empty chunk is added before the first, so that every chunk has a previous one.
     token_of_slot = slot.new_zeros((chunk_count + 1) * size)
     token_of_slot.scatter_(0, slot + size, torch.arange(len(slot), device=slot.device))
     code_of_slot = codes[-1].new_full(token_of_slot.shape, EMPTY_SLOT).scatter_(0, slot + size, codes[-1])

@@ -1,6 +1,7 @@
-"""Attention to keys of which some are padding: each group of inputs with the same padding is computed without it.
+"""Attention to keys of which some are padding: inputs with the same padding are computed together, without those keys.
 
-The result is exactly that of shorter inputs, for every algorithm that accepts fewer keys than queries.
+The result is exactly that of inputs without padding. This holds for every algorithm that accepts fewer keys than
+queries.
 """
 
 from collections.abc import Callable, Iterator

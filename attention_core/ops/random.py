@@ -1,4 +1,4 @@
-"""Random numbers that depend on a seed alone: equal on every device, in every precision and at every length."""
+"""Random numbers that depend only on a seed, and not on the device, the precision or the number of tokens."""
 
 import hashlib
 

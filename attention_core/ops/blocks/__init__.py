@@ -1,1 +1,1 @@
-"""Attention in which each query chooses a few blocks of consecutive keys by their scores."""
+"""Attention in which each query attends to the few blocks of consecutive keys that have the highest scores for it."""

@@ -1,4 +1,4 @@
-"""Softmax over each query's own block of keys and the few other blocks with the highest scores."""
+"""Softmax attention of each query to its own block of keys and to the few other blocks with the highest scores."""
 
 import math
 from collections.abc import Iterator
@@ -72,7 +72,8 @@ class Selection:
         score_of = key_blocks.block_scorer(k, block=block, score=self.score, rank=self.rank, seed=self.seed)
         for rows, b in self._steps(n, m, causal=causal):
             scores = score_of(q[..., rows, :], b)
-            # All queries of this step may choose the blocks before ``masked``, so only the blocks in it need a mask.
+            # ``masked`` holds the blocks that some queries of this step may not choose. All of them may choose every
+            # other block.
             masked = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)
             selectable = key_blocks.selectable_blocks(rows, block_index[masked], block=block, causal=causal)
             scores[..., masked].masked_fill_(selectable.logical_not_(), -math.inf)

@@ -90,7 +90,7 @@ def _key_scores(q: Tensor, keys: Tensor, is_token: Tensor, n_blocks: int) -> Ten
 
 def top_blocks(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
     """Return the m largest entries of the last axis, descending, and their indices; finite ties keep their order."""
-    if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no ties
+    if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no numbers to compare
         values, index = scores.topk(m + 1)
         last_value, next_value = values[..., m - 1], values[..., m]
         if not ((last_value == next_value) & (last_value > -math.inf)).any():
@@ -138,9 +138,9 @@ def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor,
     heads = torch.arange(len(choices), device=q.device)[:, None]
     tiles = bucket_chunks(choices, blocks, block)
     slot = (tiles.slot + heads * (tiles.n_chunks * tiles.size)).flatten()
-    query_of_slot = slot.new_zeros(len(heads) * tiles.n_chunks * tiles.size)  # the query in each slot of the tiles
+    query_of_slot = slot.new_zeros(len(heads) * tiles.n_chunks * tiles.size)  # the index of the query in each slot
     query_of_slot[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
-    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # the block of each tile
+    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # the index of the block of keys of each tile
     block_of_tile[slot // tiles.size] = (heads * blocks + choices).flatten()
     size = tiles.size
     del tiles, choices

@@ -1,8 +1,8 @@
-"""Fast weights: a state that each token decays, partly erases and writes to, computed by chunks or as a matrix.
+"""Fast weights: a state matrix that each token decays, partly erases and writes to, computed by chunks or as a matrix.
 
 A ``Rule`` returns the gates α, the write strengths β and the erase strengths ε of a variant's tokens. The state is
 ``S_i = S' + k_i u_iᵀ`` with ``S' = diag(α_i) S_{i-1}``, and the output is ``o_i = S_iᵀ q_i``. Without erasing,
-``u_i = β_i v_i``. The delta rule first erases what the key reads: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
+``u_i = β_i v_i``. The delta rule first erases the value that the key retrieves: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
 
 Let ``Γ_ij`` be the product of the gates from j + 1 to i, and ``Γ⁻`` the same below the diagonal. All u of a chunk then
 solve one triangular system, ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the
@@ -173,7 +173,8 @@ def attend_chunk(
 def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
     if causal and v.shape[-2] <= CHUNK and needs_gradient(q, k, v):
-        # A single chunk needs no state. Without gradients it reads the empty state anyway, so all chunks cost the same.
+        # A single chunk needs no state. Without gradients, a single chunk takes the branch below, which reads the empty
+        # state, so that every chunk has the same cost.
         out = single_chunk_outputs(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
         size = tokens_per_chunk(k)
@@ -274,11 +275,11 @@ def cost(
     m = keys or n
     c = min(m, CHUNK)
     chunk_pairs = m // CHUNK * CHUNK**2 + (m % CHUNK) ** 2
-    matrices = causal + erases + gate_matrices  # of a chunk, in memory at the same time
+    matrices = causal + erases + gate_matrices  # number of c x c matrices in memory at the same time
     matrices = 4 if has_directions else min(matrices + 1, 3) if erases and not causal else matrices
     if causal or erases:
         chunk_elements = matrices * c * c + (5 + 4 * erases + 3 * has_directions) * c * d // 2 + d * d
-    else:  # the keys, their gates and the values of a chunk
+    else:  # in memory: the keys of a chunk, their gates, and the values
         chunk_elements = 6 * c * d + d * d if has_channel_gates else 0
     return Cost(
         multiply_adds=(2 * causal * (1 + has_directions) + erases + 2 * has_directions) * chunk_pairs * d

@@ -1,6 +1,6 @@
 """Gates: the share of a recurrent state that remains at each token, as logarithms.
 
-A rule computes them, unless a trained model gives learned ones.
+The setting ``gate`` selects the rule that computes them. A trained model uses learned gates instead.
 """
 
 import math

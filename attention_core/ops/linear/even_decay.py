@@ -1,4 +1,4 @@
-"""Kernel attention in which every similarity is multiplied by γ to the power of the distance between its tokens.
+"""Kernel attention in which the similarity of a query and a key is multiplied by γ to the power of their distance.
 
 The powers of γ within a chunk are computed once, because they are the same for every chunk.
 """
@@ -84,7 +84,7 @@ def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int,
     adds, peak = chunk_pairs * (C + d_v) + (2 * n - c) * C * d_v, CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
     if causal:
         return adds, n * d_v + peak
-    last = n % c or c  # the first chunk of the pass over later tokens
+    last = n % c or c  # tokens in the last chunk, with which the reverse pass starts
     return adds + (2 * n - last) * C * d_v, n * (d_v + 1) + peak + CHUNK**2 + c * d_v
 
 

@@ -1,6 +1,7 @@
-"""Features of queries and keys, whose products are similarities.
+"""Features of queries and keys. The similarity of a query and a key is the product of their features.
 
-Exponential features are computed relative to a reference, a logarithm per token or feature, so that they stay in range.
+Exponential features are divided by ``e^reference``, with one reference per token or per feature, so that they stay in
+range.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
 
 def both_softmaxes(x: Tensor) -> Tensor:
     """Return ``[softmax(x), softmax(-x)]`` over the entries of each token, ``[..., n, 2d]``."""
-    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # with one softmax, autograd stores only its result
+    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # one call instead of two: autograd stores only its result
 
 
 FEATURE_MAPS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -146,13 +147,13 @@ def causal_similarities(f: Features, previous: Tensor | None = None) -> tuple[Te
 def token_decay(reference: Tensor) -> Tensor:
     """Return ``e^(R_j - R_i)`` for ``j <= i``, zero above, ``[..., n, n]``, for references ``[..., n, 1]``."""
     decay = (reference.mT - reference).clamp_(max=0)
-    # In place only without gradients, because autograd does not allow this in-place change.
+    # With gradients, these operations are not in place, because autograd would need the overwritten numbers.
     return decay.exp().tril() if decay.requires_grad else decay.exp_().tril_()
 
 
 def exceeds_spread(first: Tensor, last: Tensor) -> bool:
     """Return whether references increase by more than ``SPREAD``, too much for one reference to serve all tokens."""
-    return not first.is_meta and bool((last - first).max() > SPREAD)  # meta tensors have no numbers
+    return not first.is_meta and bool((last - first).max() > SPREAD)  # meta tensors have no numbers to compare
 
 
 def _similarities_by_blocks(f: Features) -> Tensor:
@@ -165,7 +166,7 @@ def _similarities_by_blocks(f: Features) -> Tensor:
     assert f.reference is not None
     n = f.q.shape[-2]
     padding = (1 << (n - 1).bit_length()) - n
-    # Blocks double in size, so n is padded to a power of two: references with their last value, features with zeros.
+    # Because blocks double in size, n is padded to a power of two: references by their last value, features by zeros.
     ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], padding, -1)], -2)
     starts = torch.cat([ends[..., :1, :], ends[..., :-1, :]], -2)
     q, k = F.pad(f.q, (0, 0, 0, padding)), F.pad(f.k, (0, 0, 0, padding))
@@ -173,11 +174,13 @@ def _similarities_by_blocks(f: Features) -> Tensor:
     q = q * (starts - ends).exp()
     half = 1
     while half < n:
-        # [..., pairs, 2, half, C]: in each pair of blocks, the queries of the second block meet the keys of the first.
+        # The shape is [..., pairs, 2, half, C]. In each pair of blocks, queries of the second block attend to keys of
+        # the first.
         q, k = q.unflatten(-2, (-1, 2, half)), k.unflatten(-2, (-1, 2, half))
         blocks = result.unflatten(-2, (-1, 2, half)).unflatten(-1, (-1, 2, half))[..., :, 1, :, :, 0, :]
         blocks.diagonal(dim1=-4, dim2=-2).copy_((q[..., 1, :, :] @ k[..., 0, :, :].mT).movedim(-3, -1))
-        # [..., pairs, 2, C]: the references before and at the end of both blocks give those of the joined block.
+        # The shape is [..., pairs, 2, C]. The joined block has the first block's reference at the start and the
+        # second's at the end.
         starts, ends = starts.unflatten(-2, (-1, 2)), ends.unflatten(-2, (-1, 2))
         q = (q * (starts[..., :1, :] - starts).exp().unsqueeze(-2)).flatten(-4, -2)
         k = (k * (ends - ends[..., 1:, :]).exp().unsqueeze(-2)).flatten(-4, -2)

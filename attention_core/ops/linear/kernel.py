@@ -1,6 +1,7 @@
-"""Kernel attention (linear attention): the similarity of a query and a key is a product of their features.
+"""Kernel attention (linear attention): the similarity of a query and a key is the product of their features.
 
-Keys and values can therefore be summed before any query is known. Source: Katharopoulos et al. 2020, arXiv 2006.16236.
+Sums over keys and values can therefore be computed before any query is known. Source: Katharopoulos et al. 2020, arXiv
+2006.16236.
 """
 
 from torch import Tensor

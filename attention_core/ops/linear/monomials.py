@@ -1,8 +1,9 @@
-"""Features whose products give the Taylor series of the exponential: 1, the entries of a vector, and their products.
+"""Features whose products give the exponential's Taylor series to order 2: 1, a vector's entries and their products.
 
-With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼``, the square is ``Σ_ab (y_a y_b)(z_a z_b)``, so products of two
-entries are features. The pairs (a, b) and (b, a) are equal and share one feature. In ``x²/2``, its factor is 1 if ``a ≠
-b`` and ½ if ``a = b``; the features of query and key are each multiplied by the square root of that factor.
+With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼``, the square is ``x² = Σ_ab (y_a y_b)(z_a z_b)``, so the
+products ``y_a y_b`` and ``z_a z_b`` are features. The pairs (a, b) and (b, a) are equal and share one feature. In
+``x²/2``, such a product has the factor 1 if ``a ≠ b`` and ½ if ``a = b``. The features of query and key are each
+multiplied by the square root of that factor.
 
 The number of features, ``1 + d + d (d + 1) / 2``, is often larger than n, so features exist for one block of tokens at
 a time.
@@ -55,7 +56,7 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
     d, the shift d / 2 would contain each pair twice, so only half of it is used.
     """
     d = y.shape[-2]
-    shifted = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # [..., s, a, :] is entry a + s modulo d
+    shifted = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # [..., s, a, :] holds entry a + s modulo d
     y = y.unsqueeze(-3)
     pairs = [(y * math.sqrt(0.5), y), (y, shifted[..., 1 : (d + 1) // 2, :, :])]
     return pairs if d % 2 else [*pairs, (y[..., : d // 2, :], y[..., d // 2 :, :])]

@@ -1,1 +1,1 @@
-"""Attention through few representatives of many tokens: landmarks (means of tokens) and pooled neighbours."""
+"""Attention in which few vectors represent many tokens: landmarks (means of tokens) or pools of neighbouring tokens."""

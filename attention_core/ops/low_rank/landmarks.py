@@ -35,7 +35,8 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
 def _kmeans_round(centres: Tensor, x: Tensor) -> Tensor:
     """Run one round of k-means: move each centre to the mean of its nearest tokens."""
     with torch.no_grad():
-        # The squared distance |x - c|² without |x|², which is the same for all centres and does not change the nearest.
+        # The squared distance |x - c|² is computed without |x|², which is the same for all centres, so the nearest
+        # centre is the same.
         distance = (x @ centres.mT).mul_(-2).add_(centres.square().sum(-1).unsqueeze(-2))
         nearest = distance.argmin(-1, keepdim=True)
         member = distance.zero_().scatter_(-1, nearest, 1.0).mT

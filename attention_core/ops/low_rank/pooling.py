@@ -1,4 +1,4 @@
-"""Pooling: neighbouring tokens are reduced to one per segment, and results are repeated for all tokens of a segment.
+"""Pooling: each segment of neighbouring tokens is reduced to one row, and results are repeated for all its tokens.
 
 Many papers pad with zeros to the next multiple of the segment size, which biases the last mean. Segments whose sizes
 differ by at most one avoid this at the cost of one more reshape.

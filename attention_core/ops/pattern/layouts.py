@@ -1,4 +1,4 @@
-"""Views of the tokens that let dense kernels compute a sparse pattern.
+"""Views of the tokens with which dense attention kernels can compute a sparse pattern.
 
 A band around the diagonal is cut into blocks of queries, each with the keys that it can attend to. For strided
 patterns, tokens are grouped by their position modulo the stride, so that tokens a multiple of the stride apart become
@@ -60,7 +60,7 @@ def window_groups(
     position = torch.arange(n, dtype=torch.int32, device=q.device)
     for first, last in block_runs(n, block, before, after):
         rows, columns = block_extent(first, n, block, before, after)
-        end = (last - first) * block  # distance from the run's first block to its last
+        end = (last - first) * block  # tokens from the start of the run's first block to the start of its last
         i, j = position[rows.start : rows.stop, None], position[columns.start : columns.stop]
         yield Group(
             q[:, rows.start : rows.stop + end].unfold(-2, len(rows), block).mT,
@@ -111,8 +111,8 @@ def residue_groups(x: Tensor, stride: int) -> Iterator[Tensor]:
     longer_classes = x.shape[-2] % stride
     for group, size in ((x, longer_classes), (x[:, longer_classes:], stride - longer_classes)):
         if size and group.shape[-2] >= size:
-            # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of this
-            # group: [X, length, e, classes].
+            # ``unfold`` makes one window of ``size`` tokens per multiple of the stride. Place c of each window belongs
+            # to class c of this group, so the result is [X, length, e, classes].
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 

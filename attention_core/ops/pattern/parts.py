@@ -1,4 +1,8 @@
-"""Attention to some of the keys (a part): to those in the query's own block, or to one key for each earlier block."""
+"""Softmax attention to some of the keys: to the keys of the query's own block, or to one key for each earlier block.
+
+The functions return outputs and log-sum-exps, so that ``merge_partial_softmax`` can merge them with attention to other
+keys.
+"""
 
 from collections.abc import Iterator
 

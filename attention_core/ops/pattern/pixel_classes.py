@@ -1,4 +1,4 @@
-"""Attention within classes of pixels that are a multiple of the stride apart, both in rows and in columns.
+"""Attention within classes of pixels: both the rows and the columns of a class are a multiple of the stride apart.
 
 Pixels are numbered row by row, and the last row of the image may be short.
 """
@@ -68,7 +68,7 @@ def _positions_by_class(n: int, stride: int, columns: int, device: torch.device)
 
 
 def _read_view(x: Tensor, *, heads: slice, index: Tensor) -> Tensor:
-    return x[heads, index]  # [x, classes, size, e] for x heads
+    return x[heads, index]  # [x, classes, size, e], where x is the number of heads
 
 
 def _add(target: Tensor, source: Tensor, *, heads: slice, index: Tensor) -> None:
@@ -98,5 +98,6 @@ def class_cost(n: int, d: int, stride: int, columns: int, *, causal: bool) -> tu
     sizes = class_sizes(n, stride, columns)
     rows = max(max(tokens_per_piece(n) // size, 1) * size for size in sizes)
     products = sum(count * n_pairs(size, causal=causal) for size, count in sizes.items())
-    # Positions are int64, twice as large as an element. The queries, keys and values of a piece are copies.
+    # The 2 n: int64 positions, each as large as two elements. The 3 rows d: copies of the queries, keys and values of a
+    # piece.
     return 2 * d * products, union_elements(n, d, rows=rows) + 2 * n + 3 * rows * d

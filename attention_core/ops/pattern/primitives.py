@@ -1,4 +1,4 @@
-"""The mask of a sparse variant, made from its primitives: the named rules, each of which allows some pairs."""
+"""The mask of a sparse variant, made from its primitives: named rules, such as a window, that each allow some pairs."""
 
 from collections.abc import Callable
 from functools import partial, reduce

@@ -58,7 +58,8 @@ def is_in_square(i: Tensor, j: Tensor, reach: int, columns: int, *, causal: bool
         columns: the number of columns of the image.
         causal: whether later pixels are excluded.
     """
-    # Comparisons give booleans. Differences would be integers, which take eight times as much memory.
+    # Comparisons give booleans. Differences of rows or columns would be integers, which take eight times as much
+    # memory.
     near = (j // columns >= i // columns - reach) & (j % columns >= i % columns - reach)
     near &= j % columns <= i % columns + reach
     near &= j <= i if causal else j // columns <= i // columns + reach
@@ -122,7 +123,7 @@ def square_size(n: int, reach: int, columns: int, *, causal: bool, first: int = 
     """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
     before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)
-    mask += mask // 4  # the booleans from which the mask is made
+    mask += mask // 4  # plus one byte per pair, for the booleans from which the mask is made
     return window_pairs(n, block=columns, before=before, after=after), rows, mask
 
 

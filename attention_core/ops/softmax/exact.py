@@ -25,7 +25,7 @@ def exact_attention(
     lead = q.shape[:-2]
     if mask is not None and mask.ndim > 2:
         mask = mask.expand(*lead, *mask.shape[-2:])
-    if len(lead) != 2:  # the fused kernels take only tensors with two leading axes, [B, H, n, d]
+    if len(lead) != 2:  # the fused kernels need exactly two leading axes, [B, H, n, d]
         q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
         mask = mask if mask is None or mask.ndim == 2 else mask.reshape(-1, 1, *mask.shape[-2:])
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)

@@ -1,6 +1,6 @@
 """The steps of attention with an explicit matrix: scores, positions, masks, softmax over the allowed pairs, row sums.
 
-The definitions of the variants, which tests compare with the fast algorithms, use these functions.
+The short definitions of the variants, with which tests compare the fast algorithms, use these functions.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Softmax attention to some of the keys (a part), and the exact union of several parts by their log-sum-exp."""
+"""Softmax attention to some of the keys, and the exact merge of several such results into attention to all their keys.
+
+A result (``Part``) is an output and the log-sum-exp of its scores, by which the merge weights it.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple

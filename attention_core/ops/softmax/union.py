@@ -118,7 +118,7 @@ class ScatteredPiece(CompactRepr):
         row_dots = (grad_rows * out).sum(-1, keepdim=True)
         to_logits = p * (self._products(grad, v) - row_dots) * scale
         self.queries(grads[0])[0, 0].add_(self._weighted_sums(to_logits, k))
-        # Sort the pairs by key, so that the queries of each key are adjacent.
+        # Sort the pairs by key, so that the queries that attend to the same key are adjacent.
         positions = self.positions.flatten().long()
         order, ones = positions.argsort(stable=True), torch.ones_like(positions)
         counts = ones.new_zeros(k.shape[-2]).scatter_add_(0, positions, ones)
@@ -175,7 +175,7 @@ class _Union(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
-            if out is None:  # allocated only now, because ``pieces`` has freed its temporary tensors by its first yield
+            if out is None:  # not earlier: until its first yield, ``pieces`` uses memory for temporary tensors
                 out = q.new_empty(v.shape)
                 lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
             _merge(piece, out, lse, *piece.attend(q, k, v, scale))
@@ -222,7 +222,7 @@ def _merge(piece: Piece | ScatteredPiece, out: Tensor, lse: Tensor, piece_out: T
     known_lse.copy_(total)
     if target.dtype == old.dtype:
         target.mul_(old).addcmul_(piece_out, new)
-    else:  # with an output in half precision, the sum is rounded once, at the end
+    else:  # in half precision: the sum is computed in float32 and rounded once
         target.copy_(target * old + piece_out * new)
 
 
