@@ -1,1 +1,1 @@
-"""The attention variants: one file per variant, one folder per family. A new file is found automatically."""
+"""The attention variants, one file per variant, in one folder per family. The registry finds a new file by itself."""

@@ -175,10 +175,11 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal
     received = torch.zeros_like(logits[..., 0, :])  # [..., n], the attention of each token so far
     for t in range(q.shape[-2]):
         cached[..., t] = True
-        n_older = max(0, t + 1 - p.recent)  # tokens before the window
-        if n_older > p.heavy:  # one more token than there are heavy hitters
+        n_older = max(0, t + 1 - p.recent)  # number of tokens before the window
+        if n_older > p.heavy:  # the cache holds one such token too many
             candidates = received[..., :n_older].masked_fill(~cached[..., :n_older], torch.inf)
-            evicted = n_older - 1 - candidates.flip(-1).argmin(-1, keepdim=True)  # the least; on a tie, the later one
+            # The token that received the least attention is evicted; on a tie, the later one.
+            evicted = n_older - 1 - candidates.flip(-1).argmin(-1, keepdim=True)
             cached.scatter_(-1, evicted, False)
         caches.append(cached.clone())
         received += masked_softmax(logits[..., t, :], cached)

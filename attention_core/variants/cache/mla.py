@@ -123,7 +123,7 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
     The eigenvectors of the Gram matrix are not counted.
     """
     columns, m = heads * d, keys or n
-    join_elements = m * columns * (heads > 1)  # joining several heads copies them
+    join_elements = m * columns * (heads > 1)  # joining several heads into one matrix copies their numbers
     if p.rank >= min(m, columns):
         return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), join_elements))
     size, square = m * columns, columns**2

@@ -53,7 +53,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bo
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, with n² d sigmoids or reciprocals, and O(n d) memory."""
-    if p.learned:  # Blockwise attention computes gradients of q, k and v only.
+    if p.learned:  # w is trained, but blockwise attention computes gradients of q, k and v only
         return weights(q, k, p, causal=causal) @ v
     w = _weight_vector(at_least_float32(q), p)
 
@@ -74,7 +74,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
 
 def _has_exponentials(q: Tensor, k: Tensor) -> bool:
     """Return whether the entries of q and k are so small that ``e^(-2q)`` and ``e^(-2k)`` are normal numbers."""
-    if q.is_meta:  # The form is needed to count its cost, but meta tensors have no numbers.
+    if q.is_meta:  # a meta tensor has no numbers; costs are counted for the form with exponentials
         return True
     largest = math.log(torch.finfo(at_least_float32(q).dtype).max) / 2.2
     return bool(torch.maximum(q.abs().amax(), k.abs().amax()) <= largest)

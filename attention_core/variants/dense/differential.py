@@ -1,4 +1,4 @@
-"""Differential attention: the softmax of a head's first half minus λ times the softmax of its second half.
+"""Differential attention: softmax of the first half of a head's dimensions minus λ times softmax of the second half.
 
 The paper treats weight that both halves give to the same key as noise, and the subtraction cancels it. Weight that only
 the first half gives remains. Weight that only the second half gives becomes negative.

@@ -1,6 +1,7 @@
-"""Forgetting transformer: each token has a forget gate, and a logit is reduced by the gates between key and query.
+"""Forgetting transformer: each token has a forget gate, which lowers the logits of later queries for earlier keys.
 
-A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
+A gate γ lowers them by ``-log γ``. A constant gate gives ALiBi with the slope ``-log γ``, and a gate of 1 gives
+softmax.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Squared ReLU in place of the exponential: keys with a negative logit get weight zero."""
+"""Squared ReLU attention: squared ReLU replaces the exponential, so keys with a negative logit get weight zero."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
     squares = scores(q, k).relu().square()  # [..., n, n]
     if causal:
         squares = squares.tril()
-    counts, row_sums = key_counts(k, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1]; [..., n, 1]
+    counts, row_sums = key_counts(k, causal=causal).to(q), squares.sum(-1, keepdim=True)  # [n, 1] and [..., n, 1]
     fixed = torch.full_like(row_sums, p.base_length)
     Z = {"length": counts, "squared": counts.square(), "fixed": fixed, "sum": row_sums}[p.normalizer]
     return squares / safe_divisor(Z)

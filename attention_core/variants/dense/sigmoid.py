@@ -1,4 +1,4 @@
-"""Sigmoid of each shifted logit instead of softmax: keys do not compete, and rows need not sum to one.
+"""Sigmoid attention: a weight is the sigmoid of a shifted logit, so keys do not compete and rows need not sum to one.
 
 Without the shift, the weights of a row of n keys would sum to about n/2. Subtracting ``log n`` from the logits brings
 the sum close to one in an untrained model.

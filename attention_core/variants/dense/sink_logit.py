@@ -2,7 +2,7 @@
 
 A logit of 0 adds one to the denominator ("softmax off by one"). Trained models learn one extra logit s for each head;
 it takes the weight that models otherwise give to the first token. The result equals softmax attention with each output
-multiplied by the gate ``σ(log Σ_l e^S - s)``, where S are the logits of the query.
+multiplied by the gate ``σ(log Σ_l e^{S_l} - s)``, where S_l are the logits of the query.
 """
 
 import torch

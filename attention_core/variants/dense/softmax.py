@@ -26,7 +26,7 @@ class SoftmaxParams(Params):
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q kᵀ / (√d T))``, ``[..., n, n]``."""
-    # The logits are changed in place to save memory, since a page shows all heads of a model.
+    # The logits are changed in place to save memory, since a page computes all heads of a model together.
     logits = scores(q, k)  # [..., n, n]
     if p.temperature != 1:
         logits /= p.temperature

@@ -21,7 +21,7 @@ def softpick(logits: Tensor) -> Tensor:
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``softpick(q kᵀ / √d)``, ``[..., n, n]``."""
     logits = scores(q, k)
-    if causal:  # e⁰ - 1 adds nothing to the sum
+    if causal:  # hidden keys get the logit 0, since e⁰ - 1 = 0 adds nothing to a row's sum
         logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
     return softpick(logits)
 
@@ -29,7 +29,7 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
 def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``relu(e^z - 1) / Σ |e^z - 1| v``, ``[..., n, d_v]``, which overflows where logits are large."""
     logits = scores(q, k)  # [..., n, n]
-    if causal:  # e⁰ - 1 adds nothing to the sum
+    if causal:  # hidden keys get the logit 0, since e⁰ - 1 = 0 adds nothing to a row's sum
         logits = logits.tril()
     exp_minus_one = logits.expm1()
     return exp_minus_one.relu() / safe_divisor(exp_minus_one.abs().sum(-1, keepdim=True)) @ v

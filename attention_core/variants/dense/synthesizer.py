@@ -1,4 +1,4 @@
-"""Synthesizer: attention weights without comparing tokens: they are computed from the query alone, or random."""
+"""Synthesizer: attention weights that compare no tokens. They are computed from the query alone, or are random."""
 
 from torch import Tensor
 
@@ -46,7 +46,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries; the rows of R are drawn block by block."""
-    if p.learned:  # Blockwise attention computes gradients of q, k and v only.
+    if p.learned:  # matrices are trained, but blockwise attention computes gradients of q, k and v only
         return weights(q, k, p, causal=causal) @ v
     q, k = at_least_float32(q), at_least_float32(k)
     if p.kind == "random":

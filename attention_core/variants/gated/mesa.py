@@ -1,8 +1,8 @@
-"""Mesa: at each token, fits by ridge regression the state that maps all keys so far to their values.
+"""Mesa: the output is ``Wᵀ q``, where ridge regression fits the matrix W that maps all keys so far to their values.
 
-At each token, the delta rule takes only one step towards this map W. Mesa minimises
-``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token i: ``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ``
-and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of constant size, H and S.
+At each token, the delta rule takes only one step towards this W. Mesa minimises ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²``
+after every token i, where Γ_il is the product of the gates of the tokens after l up to i: ``W_i = (H_i + λ I)⁻¹ S_i``
+with ``H_i = Σ_l Γ_il k_l k_lᵀ`` and ``S_i = Σ_l Γ_il k_l v_lᵀ``. The state of constant size consists of H and S.
 """
 
 from functools import partial
@@ -97,7 +97,7 @@ def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
         log_decay = inputs.log_gates.cumsum(-2)
         decay = (log_decay - log_decay.mT).clamp(max=0).exp().tril()  # [..., c, c]
         key_products = (inputs.k.unsqueeze(-1) * inputs.k.unsqueeze(-2)).flatten(-2)  # [..., c, d²]
-        states = (decay @ key_products).unflatten(-1, identity.shape)  # [..., c, d, d], of the chunk's own tokens
+        states = (decay @ key_products).unflatten(-1, identity.shape)  # [..., c, d, d], H of this chunk alone
         states = states + log_decay.exp().unsqueeze(-1) * state.unsqueeze(-3)
         factor = torch.linalg.cholesky(states + ridge * identity)
         return torch.cholesky_solve(inputs.q.unsqueeze(-1), factor).squeeze(-1)

@@ -1,8 +1,8 @@
 """Scalar decay: linear attention without a normaliser, whose state decays at each token by one factor, the gate.
 
 Mamba-2 calls this form state space duality. Lightning attention uses constant gates, and simple GLA computes a gate
-from each token. With a gate of 1, this is linear attention without feature map and normaliser. With the harmonic gate
-and ``write="rest"``, the state is the mean of ``k vᵀ`` over all tokens so far.
+from each token. With a gate of 1, this is linear attention without feature map and normaliser. If token t has the gate
+1 - 1/t and its value is multiplied by 1/t, the state is the mean of ``k vᵀ`` over all tokens so far.
 """
 
 import math

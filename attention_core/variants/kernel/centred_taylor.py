@@ -1,12 +1,12 @@
-"""The Taylor series of the softmax weights themselves, not of the exponential, around equal logits.
+"""A Taylor series of the softmax weights around equal logits, instead of a series of the exponential.
 
 Adding a vector to all keys adds a constant to the logits of a row. Softmax ignores that constant, but a series of the
 exponential does not. Relative to the mean key ``k̄``, the logits ``c_j = q · (k_j - k̄) / √d`` have mean zero in each
 row. ``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order. Its rows sum to one without a division, and
 its entries may be negative. In the causal form, means are over the keys that the query attends to.
 
-The fast form needs only sums of 1, x and x²/2 over the keys, each multiplied by the values and by ones. All of these
-are products of features of queries and keys.
+The fast form needs only sums over the keys of 1, x and x²/2, where x is a logit. Each is multiplied by the values and
+by ones. All of these are products of features of queries and keys.
 """
 
 from functools import partial
@@ -107,7 +107,8 @@ def _moments(state: Tensor, q: Tensor, order: int, buffer: Tensor | None = None)
 
 def centred_outputs(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
     """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_moments`` returns."""
-    # Arguments are not assigned again: Python 3.13 frees them earlier than 3.11, and the peak memory would differ.
+    # The results get new names. If an argument's name were assigned again, Python 3.13 would free the argument earlier
+    # than 3.11, and the peak memory would differ.
     n = ones[..., -1:]
     value, linear = ones[..., :-1] / n, first / n
     mean = linear[..., -1:]
@@ -149,7 +150,7 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | No
     """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
     m = keys or n
     C, columns, c = feature_count(d, p.order), d + 1, block_size(n)
-    block_elements = c * C  # features
+    block_elements = c * C  # the features of one block
     if causal:
         chunk_pairs = n // c * c**2 + (n % c) ** 2
         block_elements += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
@@ -158,7 +159,7 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | No
         block_elements += 2 * C * columns + (2 + 2 * p.order) * c * columns
     return Cost(
         multiply_adds=m * C * d + n * (C - 1) * columns + chunk_pairs * (d + p.order * columns),
-        peak_elements=m * d + n * d + block_elements,  # the keys, centred or relative to the first, and the output
+        peak_elements=m * d + n * d + block_elements,  # m * d: the shifted keys; n * d: the output
     )
 
 

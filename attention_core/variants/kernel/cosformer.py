@@ -2,8 +2,8 @@
 
 Positions become angles, from 0 at the first token to a right angle at the end of the text, so no weight is negative.
 Since ``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j``, the cosine is a product of features too. A causal form
-must not use the length of the text. Its right angle is at the position ``length``, a setting, and all later tokens have
-the same angle.
+must not use the length of the text. Its right angle is at the position given by the setting ``length``, and all later
+tokens have the same angle.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Cosine attention: the similarity ``1 + cos(q, k)``, the first-order Taylor terms of the exponential.
+"""Cosine attention: the similarity is ``1 + cos(q, k)``, the first two Taylor terms of ``exp(cos(q, k))``.
 
 The similarity lies between 0 and 2. A zero vector stays zero, so its cosine with every vector is 0 and its similarity
 is 1. No weight exceeds ``2 / (1 + c)`` times the average of its row, where c is the mean cosine of the keys that the

@@ -29,7 +29,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
     if not causal:
         return mixture @ (k.softmax(-2).mT @ v)
     keys = k.exp()
-    return (mixture / keys.cumsum(-2) @ keys.mT).tril() @ v  # query i normalises keys 0..i
+    return (mixture / keys.cumsum(-2) @ keys.mT).tril() @ v  # row i divides each feature by its sum over keys 0..i
 
 
 def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) -> Features:
@@ -82,7 +82,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state.
 
-    If all running maxima increase by at most ``SPREAD`` in the chunk, the last ones are the reference of all tokens.
+    If no feature's running maximum increases by more than ``SPREAD`` in the chunk, the maxima at the last token are the
+    reference of all its tokens.
     """
     previous, values, k_float = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
     assert previous is not None

@@ -4,8 +4,9 @@ Each round assigns every key softly to the bases (E step), then moves each basis
 mean of its keys (M step). Finally, queries are assigned to the bases, and each basis returns the weighted mean of the
 values, with the weights of the last E step.
 
-``sharpness`` is the λ of the formula. It is 1 by default, as in the paper. Bases are unit vectors, so their products
-with keys do not grow with d as products of queries and keys do; a scale of 1/√d would make all bases nearly equal.
+The setting ``sharpness`` is the factor λ on products with bases. It is 1 by default, as in the paper. Bases are unit
+vectors, so their products with keys do not grow with d as products of queries and keys do. A factor of 1/√d would make
+all bases nearly equal.
 """
 
 from collections import deque
@@ -83,8 +84,8 @@ def em_iterations(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]
     bases = unit_vectors(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E step, [..., n, b]
-        # With many bases, the shares need as much memory as the rest of a round. A checkpoint then drops them, and the
-        # backward pass recomputes them.
+        # With many bases, the shares of the keys need as much memory as the rest of a round. A checkpoint then drops
+        # them, and the backward pass recomputes them.
         m_step = with_checkpoint(mean_directions, k) if has_many_bases(k, p) else mean_directions
         bases = m_step(log_z, k)  # [..., b, d]
         yield log_z, bases

@@ -1,14 +1,15 @@
 """Performer: random features whose products estimate the exponentials of softmax (FAVOR+).
 
-With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w ~ N(0, I)`` it is the mean of
-``exp(w·x - ‖x‖²/2) exp(w·y - ‖y‖²/2)`` (positive), of the same with w and -w (hyperbolic), and of
-``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates the arc-cosine kernel instead. The other three
-kinds estimate softmax, so the variant as a whole is compared with softmax.
+With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. It is estimated by a mean over random directions
+``w ~ N(0, I)``, and the setting ``kind`` selects the terms of this mean. For ``positive``, a term is
+``exp(w·x - ‖x‖²/2) exp(w·y - ‖y‖²/2)``. For ``hyperbolic``, it is the mean of this term for w and this term for -w. For
+``trig``, it is ``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))``. The kind ``relu`` estimates the arc-cosine kernel instead.
+The other three kinds estimate softmax, so the variant as a whole is compared with softmax.
 
 By default, the directions w have the random lengths of N(0, I). The similarities are then unbiased, but the weights,
 which are divided by row sums, are not. Directions of fixed length √d usually lower the variance but introduce a bias,
-except for ``relu``. On average, ``positive`` and ``hyperbolic`` similarities are then too small, and more so as
-``‖x + y‖`` grows. In the heads of trained models, they are often smaller than half the true value.
+except for ``relu``. With a fixed length, ``positive`` and ``hyperbolic`` similarities are on average too small, and
+more so as ``‖x + y‖`` grows. In the heads of trained models, they are often smaller than half the true value.
 
 Some implementations add a small constant to the features or row sums. Here, no such constant is added, because it would
 hide two failures: with ``relu``, a row is zero if no feature is positive in both the query and a key, and with

@@ -1,9 +1,10 @@
-"""Retention: linear attention in which each similarity is multiplied by γ once per token between key and query.
+"""Retention: linear attention whose similarities are multiplied by a factor γ for each token of distance to the query.
 
 In plain linear attention, sums over earlier tokens do not decay. Here, they are multiplied by γ before each token is
 added; γ = 1 gives linear attention. RetNet divides a row by at least 1, so small similarities give a small output.
 Here, each row is divided by its sum, as in all kernel variants. Without a causal mask, later tokens decay in the same
-way: the sums of a forward pass and a backward pass are added, and the token itself counts once.
+way: the sums of a pass from the first token to the last and of a pass from the last token to the first are added, and
+the query's own token counts once.
 """
 
 import math
@@ -99,8 +100,8 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
 
 def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """Return ``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    # In float64, because ``features`` adds -log γ per token to ``peak``. Over a long text, this reference grows so
-    # large that float32 would round it too coarsely.
+    # The matrix is computed in float64, because ``features`` adds -log γ per token to ``peak``. Over a long text, this
+    # sum grows so large that float32 would round it too coarsely.
     q_wide, k_wide = q.double(), k.double()
     peak = largest_keys(k_wide, p, causal=causal)  # [..., n, d]
     similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]
@@ -134,7 +135,8 @@ def chunk_sums(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams
         with torch.no_grad():
             reference = torch.maximum(previous, log.amax(-2, keepdim=True))
         if not exceeds_spread(torch.maximum(previous, log[..., :1, :]), reference):
-            # The reference increases by at most ``SPREAD`` within the chunk, so the last one is used for all tokens.
+            # A feature's reference at the chunk's last token exceeds its reference at the first by at most ``SPREAD``,
+            # so the last token's reference is used for all tokens of the chunk.
             row_log, queries = scaled_exponentials(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, new_state = scan_step(State(state.sums * (previous - reference).exp().mT, None), f, values)
@@ -188,8 +190,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
     if causal:
         return scan(partial(attend_chunk, p=p), state, q, k, v)[0]
     earlier, _ = scan(partial(forward_chunk, p=p), state, q, k, v)
-    # ``earlier`` holds the sums of the forward pass. The reverse pass adds its own sums to them and stores the outputs
-    # in their memory, if the type is the same.
+    # ``earlier`` holds each query's sums over its own and earlier tokens. The pass in reverse order adds the sums over
+    # later tokens and stores the outputs in the memory of ``earlier``, if the type is the same.
     result = earlier[..., : v.shape[-1]] if earlier.dtype == v.dtype else None
     return scan(partial(reverse_chunk, p=p), state, q, k, v, earlier, reverse=True, result=result)[0]
 

@@ -47,8 +47,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -
     ``left = R [n, m]`` gives each token its segment's row of ``right = softmax((P q) kᵀ / √d) [..., m, n]``.
     """
     segments = _segments(q.shape[-2], p)
-    P = pooling_matrix(segments, q)  # [m, n], the means
-    R = spreading_matrix(segments, q)  # [n, m], ones and zeros
+    P = pooling_matrix(segments, q)  # [m, n], the mean of each segment
+    R = spreading_matrix(segments, q)  # [n, m], repeats a row for each token of its segment
     return {"provenance": P, "left": R, "right": scores(P @ q, k).softmax(-1)}
 
 

@@ -1,7 +1,8 @@
-"""Nyström attention: softmax approximated by three small factors through landmarks (means of tokens).
+"""Nyström attention: softmax approximated by the product of three smaller matrices between tokens and landmarks.
 
-The middle factor is a pseudo-inverse. The starting value of the iterative inverse depends on the norms of each matrix
-separately, so that one example of a batch never changes the output of another.
+Landmarks are means of tokens. The middle matrix is the pseudo-inverse of the attention matrix between landmarks. The
+starting value of the iterative inverse depends on the norms of each matrix separately, so that one example of a batch
+never changes the output of another.
 """
 
 import math

@@ -110,7 +110,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
 def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two n x n/s x d products; if causal, two over pairs in pools and with earlier pools."""
     m, later_queries = -(-(keys or n) // p.stride), max(0, n - p.stride)
-    # With "conv", the largest group of equal pools is multiplied by its window, which copies its tokens.
+    # With the pooling "conv", tokens are multiplied by a window. This copies the tokens of all pools of one size
+    # together.
     pools = _segments(keys or n, p, causal=causal)
     conv_copies = max(run.number * run.size for run in pools) * d if p.pool == "conv" else 0
     peak = max(n * (d + 1), conv_copies) + 2 * m * d

@@ -59,7 +59,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -
     if q.shape[-2] > p.window:
         features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
         sums = sums + _feature_sums(*features, window=p.window)
-        if not causal:  # later keys, by the same function on the reversed text; the token itself must not count twice
+        # Later keys are added by the same function on the reversed text. Its window is at least 1, because the first
+        # call already counted the query's own token if the window is 0.
+        if not causal:
             later_sums = _feature_sums(*(y.flip(-2) for y in features), window=max(p.window, 1))
             sums = sums + later_sums.flip(-2)
     return apply_normaliser(sums).to(v.dtype)

@@ -87,7 +87,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | ScatteredPiece]:
         n = like.shape[-2]
-        random_index = random_keys(n, p, like.device, causal=causal)  # first, while the pieces use no memory yet
+        random_index = random_keys(n, p, like.device, causal=causal)  # drawn before the pieces use memory
         random_index = random_index.short() if n < 2**15 else random_index
         other_pieces = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
         yield from anchored_pieces(like, anchors=p.global_tokens, causal=causal, other_pieces=other_pieces)
@@ -124,7 +124,7 @@ def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
         rows = min(queries_per_piece(n, d, p), n - anchors)
         index_elements = n * p.random_keys // (2 if n < 2**15 else 1)
         peak = max(peak, n * (d + 1) + rows * (4 * p.random_keys + d + 4)) + index_elements
-        peak = max(peak, n * p.random_keys + index_elements)  # while keys are drawn
+        peak = max(peak, n * p.random_keys + index_elements)  # the peak may be reached while the keys are drawn
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 

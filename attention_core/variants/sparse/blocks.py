@@ -1,8 +1,9 @@
-"""Block selection: each query attends to its own block and to the m best-scoring other blocks.
+"""Block selection: each query attends to its own block of keys and to the m other blocks that have the highest scores.
 
-A score estimates the softmax mass of a block; the score "true mass" is that mass itself. Every score depends on all
-keys of the block. If causal, a query therefore scores only the blocks before its own, and attends to the keys of its
-own block up to itself. The last block, which may be short, is then never scored.
+A score estimates the softmax mass of a block: the sum of its keys' weights in full attention. The score "true mass" is
+that mass itself. Every score depends on all keys of the block. If causal, a query therefore scores only the blocks
+before its own, and attends to the keys of its own block up to itself. The last block, which may be short, is then never
+scored.
 """
 
 from dataclasses import replace

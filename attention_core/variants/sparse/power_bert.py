@@ -99,7 +99,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
     """Return the cost: a product of all pairs for the significance (float64), two of the survivors with all keys."""
     m = survivor_count(n, p)
-    scored_heads = min(heads, max(1, STEP // largest_block(n)))  # heads per step
+    scored_heads = min(heads, max(1, STEP // largest_block(n)))  # number of heads that one step scores
     scoring = 2 * heads * n + scored_heads * (2 * n * d + 4 * largest_block(n))
     peak = max(scoring, heads * (n * d + m * (d + 3)))
     return Cost(multiply_adds=heads * (n * n * d + 2 * m * n * d), peak_elements=peak)

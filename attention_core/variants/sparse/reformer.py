@@ -70,7 +70,8 @@ def round_pairs(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool
     ``bucket``, ``int64 [..., n]``, holds each token's bucket, and ``same``, ``bool [..., n, n]``, the pairs that share
     a bucket.
     """
-    # If causal, each bucket is cut into chunks separately; otherwise the list sorted by (bucket, position) is cut.
+    # If causal, ``position`` is a token's place in its bucket; otherwise its place in the list sorted by (bucket,
+    # position).
     position = same.tril(-1).sum(-1) if causal else lsh.bucket_order(lsh.bucket_order(bucket))  # [..., n]
     chunk = position // p.bucket_size
     chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]

@@ -2,7 +2,7 @@
 
 The paper has two patterns. ``strided`` allows the window ``|i - j| <= w`` and the distances divisible by r. ``fixed``
 allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair that both
-rules of a pattern allow counts once. The two parts are merged exactly by their log-sum-exp.
+rules of a pattern allow counts once. Attention to the pairs of each rule is merged exactly by log-sum-exp.
 """
 
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if keys < GROUPING_RATIO * k:
         top = logits.topk(min(k, keys), sorted=False)
         return top.values, top.indices
-    # The work is smallest if there are about as many groups as keys in the k selected groups.
+    # The selection takes the least work if there are about as many groups as keys in the k selected groups.
     group_size = math.isqrt(keys // k)
     n_groups = keys // group_size
     n_grouped = group_size * n_groups
@@ -84,7 +84,8 @@ def selected(logits: Tensor, p: TopKParams) -> Tensor:
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Return the selected pairs, ``bool [..., n, n]``."""
-    # In float32, because many logits would equal the k-th if they were rounded to half precision.
+    # The logits are computed in float32. In half precision, many of them would be rounded to the same number as the
+    # k-th.
     logits = scores(at_least_float32(q), at_least_float32(k))
     return selected(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
@@ -117,12 +118,13 @@ def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams)
     """Multiply these rows' weights by v, ``[..., rows, d_v]``, by the selected values only where that is faster."""
     if not gathers_values(rows.key_count, p):
         return _row_weights(q, k, rows, p) @ v
-    # One logit more than k is selected. If the smallest of them occurs twice, keys tie with the k-th: all are selected.
+    # The k + 1 largest logits are selected. If the smallest of these occurs twice, other keys may tie with the k-th,
+    # and the slower form is used, which attends to all keys in a tie.
     logits, positions = largest(rows.fill_future(q @ k.mT, -math.inf), p.k + 1)
     next_largest = logits.amin(-1, keepdim=True)
     is_excluded = logits <= next_largest
     has_tie = (is_excluded.sum(-1, keepdim=True) > 1) & (next_largest > -math.inf)
-    if not has_tie.is_meta and has_tie.any():  # meta tensors have no values
+    if not has_tie.is_meta and has_tie.any():  # meta tensors have no values to compare
         return _row_weights(q, k, rows, p) @ v
     weights = logits.masked_fill_(is_excluded, -math.inf).mul_(q.shape[-1] ** -0.5).softmax(-1)
     leading, (keys, d_v) = q.shape[:-1], v.shape[-2:]
