@@ -1,4 +1,4 @@
-"""Images whose pixels are tokens: denoising by attention over patches, and to which pixels each pixel attends."""
+"""Analyses of images whose pixels are tokens: denoising by attention, and which pixels each pixel attends to."""
 
 import time
 

@@ -60,7 +60,8 @@ def ratios(run: Run, word: str) -> list[Ratio]:
     result = []
     for point in variant_points(run, word):
         if point.n in softmax:
-            # Samples of one round are close in time, so a slowdown of the machine affects both and not their ratio.
+            # The samples of one round are close in time, so a slowdown of the machine affects the variant and softmax
+            # equally, and not their ratio.
             round_ratios = [own / reference for own, reference in zip(point.ms, softmax[point.n].ms, strict=False)]
             low, middle, high = np.quantile(round_ratios, (0.25, 0.5, 0.75)).tolist()
             result.append(Ratio(n=point.n, low=low, middle=middle, high=high))

@@ -21,7 +21,7 @@ from attention_core.inputs.npz import printable
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
 
-if TYPE_CHECKING:  # The library can be installed without Pillow, which only images need.
+if TYPE_CHECKING:  # only for types, because the library can be installed without Pillow
     from PIL import Image
 
 FOLDER = Path(__file__).parent / "photos"
@@ -91,7 +91,7 @@ def read_photo(data: bytes, name: str, size: int) -> tuple[Tensor, tuple[Notice,
         notices.append(Notice("The image is animated. Only its first frame is used."))
     try:
         pixels = _square(image, size, notices.append)
-    except Exception as error:  # as above, for the image's data
+    except Exception as error:  # Pillow raises many kinds of errors for damaged image data, too
         raise InputError("{file} is damaged and cannot be read. Save the image again.", file=file) from error
     if (width, height) != (size, size):
         notice = Notice(

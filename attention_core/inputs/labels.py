@@ -30,7 +30,7 @@ def label_pieces(
     """
     labels: list[str] = []
     groups: list[int] = []
-    covered = 0  # position in the text up to which earlier labels cover it
+    covered = 0  # the end of the text that earlier labels cover
     for (start, end), token in zip(offsets, tokens, strict=True):
         continues = start < min(covered, end)
         groups.append(groups[-1] if continues else len(labels))

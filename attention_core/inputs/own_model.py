@@ -50,7 +50,8 @@ def from_model(
         >>> ac.inputs.from_model(loaded.model, loaded.tokenizer, "the cat saw the dog", layer=3).q.shape
         torch.Size([12, 7, 32])
     """
-    # transformers takes seconds to import. A caller with a model has imported it already.
+    # Imported here, because it imports transformers, which takes seconds. A caller with a model has imported it
+    # already.
     from attention_core.inputs.models.recorder import RECORDER
 
     config = model.config.get_text_config()
@@ -72,7 +73,7 @@ def from_model(
         title=name,
         layers=layers,
         heads=getattr(config, "num_attention_heads", 0),
-        head_size=getattr(config, "head_dim", None) or 0,  # reading a text does not need it
+        head_size=getattr(config, "head_dim", None) or 0,  # 0 if unknown: reading a text does not need the size
         positions=min(max_positions, getattr(config, "max_position_embeddings", max_positions)),
         causal=bool(getattr(config, "is_decoder", False)),
         note="",

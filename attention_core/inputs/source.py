@@ -44,7 +44,7 @@ class Source(ABC):
     may_be_trained: ClassVar[bool] = True
     is_text: ClassVar[bool] = False
     is_offered: ClassVar[bool] = True
-    layer = 0  # a plain attribute without annotation is not a dataclass field; only TextSource has a field for it
+    layer = 0  # not annotated, so not a dataclass field; subclasses with several layers declare a field
 
     def __repr__(self) -> str:
         # The default ``positions`` is left out, so that addresses, cache keys and code that were made before this

@@ -1,4 +1,4 @@
-"""Texts read by a trained model, and the queries, keys and values of its layers."""
+"""Reads texts with a trained language model and returns the queries, keys and values of its layers."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -125,7 +125,7 @@ def read(
     for layer in layers:
         _check_layer(layer, info.layers, info.title)
 
-    # The recorder imports transformers, which takes seconds. Here, ``models.load`` has already imported it.
+    # Imported here, because it imports transformers, which takes seconds. ``models.load`` has already imported it.
     from attention_core.inputs.models.recorder import record
 
     tokens = tokenise(text, model=model, max_tokens=max_tokens)

@@ -1,4 +1,4 @@
-"""A tiny model that was trained on a learning task, as a source: it reads one sequence of the task.
+"""A source of queries, keys and values: a tiny model, trained on a learning task, that reads one sequence of the task.
 
 A training run is written as words in links and code: the task, the variant, then each number that differs from its
 default, such as ``("recall", "local~window~16", "steps~200")``.
@@ -27,7 +27,8 @@ SEQUENCES = EVALUATION_SEQUENCES
 """Number of sequences that a trained model can read."""
 MAX_RATE = 1.0
 """Largest learning rate."""
-# A link cannot set the batch size, because the training time grows with it.
+# The settings of a training run that a link can change. The batch size is left out, because the training time grows
+# with it.
 _MODEL, _TRAINING = (
     tuple(each.name for each in fields(kind) if each.name not in ("model", "task", "word", "batch"))
     for kind in (ModelSpec, TrainSpec)

@@ -1,4 +1,4 @@
-"""Uploads: reading an ``.npz`` file with q, k and v as a record; everything is checked before arrays are unpacked."""
+"""Reads an uploaded ``.npz`` file with q, k and v into a record; checks sizes and types before it unpacks arrays."""
 
 import io
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""Analyses of approximations of attention by fewer numbers: low-rank factors, selected rows and feature maps."""
+"""Functions that analyse approximations of attention by low-rank factors or by feature maps."""

@@ -1,4 +1,4 @@
-"""How much of each token a landmark (a mean of some tokens) contains, and how much information landmarks lose."""
+"""Shares of tokens in landmarks (means of some tokens), and the variance lost if landmarks replace the tokens."""
 
 import numpy as np
 import torch

@@ -80,7 +80,7 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
     primitives: dict[str, Tensor] = {}
     if attention.variant.primitives is None:
         by_head = allowed_pairs(qkv, attention, causal=causal)[head_slice]
-    else:  # the pattern is the union of its primitives, so it needs no computation of its own
+    else:  # the union of the primitives is the pattern, so the pattern is not computed again
         primitives = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
         by_head = reduce(or_, primitives.values()).expand(qkv.heads, n, m)[head_slice]
     allowed = by_head.any(0)
@@ -107,7 +107,7 @@ def hash_order(qkv: QKV, attention: Attention, number: int, *, head: int, causal
         head: index of the head.
         causal: whether future keys are hidden.
     """
-    attention.mask(qkv.n, causal=causal)  # raises NotCausalError
+    attention.mask(qkv.n, causal=causal)  # raises NotCausalError if ``causal`` is set and the variant cannot be causal
     if attention.variant.anatomy is None or not has_pattern(attention.variant):
         return None
     anatomy = attention.anatomy(*qkv.tensors, causal=causal)
@@ -116,7 +116,8 @@ def hash_order(qkv: QKV, attention: Attention, number: int, *, head: int, causal
     allowed = allowed_pairs(qkv, attention, causal=causal)[head]
     rounds = anatomy["order"].shape[-2]
     order, bucket, chunk = (anatomy[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    # If causal, chunks of different buckets do not attend to each other: adding the bucket makes their codes differ.
+    # If causal, chunks of different buckets do not attend to each other. Adding the bucket's number makes their codes
+    # differ by more than one.
     chunk_code = chunk + bucket if causal else chunk
     chunks_back = chunk_code[:, None] - chunk_code
     is_diagonal = torch.eye(qkv.n, dtype=torch.bool)

@@ -1,7 +1,7 @@
-"""Effects of averaging tokens before attention: how many tokens each mixture combines, and how future tokens leak.
+"""Effects of averaging tokens before attention: how many tokens each average combines, and how it leaks later tokens.
 
-A mixture is a pooled key or a query that several tokens share. A provenance ``[m, n]`` holds the share of each token in
-each mixture. All functions take numpy arrays of one head.
+The averages are called mixtures: a mixture is a pooled key or a query that several tokens share. A provenance
+``[m, n]`` holds the share of each token in each mixture. All functions take numpy arrays of one head.
 """
 
 import numpy as np

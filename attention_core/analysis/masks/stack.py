@@ -1,4 +1,4 @@
-"""How far information travels through a stack of masked attention layers: the pairs of tokens that it connects."""
+"""Computes which pairs of tokens a stack of masked attention layers connects, and after how many layers."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""Analyses of attention matrices: comparisons, heads, settings and single rows."""
+"""Analyses of attention matrices, such as comparisons with softmax, scores of heads and the effects of settings."""

@@ -1,4 +1,4 @@
-"""Variants on one head of a short input, each measured at every value of its budget.
+"""Matrices, errors and costs of variants on one head of a short input, at every value of each variant's budget.
 
 A budget is the setting that trades cost for accuracy, such as the width of a window.
 """

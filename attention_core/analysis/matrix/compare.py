@@ -82,8 +82,8 @@ def compare(
 
 def ranks(comparison: MatrixComparison) -> Ranks:
     """Compute the ranks of a compared matrix; NaN if an allowed pair has a weight that is NaN."""
-    # The weights are NaN for pairs that are not allowed; these count as zero. A row sum that is NaN means that allowed
-    # pairs are NaN as well.
+    # Pairs that are not allowed have the weight NaN, which counts as zero here. If a row sum is NaN, allowed pairs have
+    # the weight NaN as well.
     has_nan = math.isnan(comparison.passport.row_sum_max)
     return Ranks.of(torch.tensor(comparison.weights if has_nan else np.nan_to_num(comparison.weights)))
 

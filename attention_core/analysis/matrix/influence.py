@@ -1,4 +1,4 @@
-"""The influence of each token on the outputs. If it changes an earlier output, the variant leaks: it is not causal.
+"""The influence of each token on a variant's outputs. If a token changes an earlier output, the variant is not causal.
 
 The query, key and value of one token are replaced by seeded random vectors of the same size, for every token in turn.
 The outputs are compared with those of the original input, in float64.

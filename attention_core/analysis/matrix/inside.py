@@ -41,7 +41,8 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Intermediat
     def of_head(matrix: Tensor) -> np.ndarray:
         return (matrix[head] if couples_heads else matrix).numpy()
 
-    weights = attention.weights(q, k, causal=causal)  # raises NotCausalError
+    # ``weights`` raises NotCausalError if ``causal`` is set and the variant cannot be causal.
+    weights = attention.weights(q, k, causal=causal)
     return IntermediateResults(
         parts={name: part.numpy() for name, part in attention.anatomy(q, k, v, causal=causal).items()},
         weights=of_head(weights),

@@ -1,6 +1,6 @@
 """A numerical test of whether a variant's weights depend only on its scores ``q kᵀ / √d``, not on q and k themselves.
 
-If so, a term added to the scores acts as a bias.
+If they do, a position bias such as ALiBi's can be added to the scores by extra entries of q and k.
 """
 
 from functools import cache

@@ -1,8 +1,8 @@
 """Linear attention in which every token shrinks the sums over the past by a factor, its gate, computed from its key.
 
-It is compared with a fixed factor. Trained models learn the gate. Here nothing is trained: one gate is a rule without
-parameters, the other has random weights in the form that models learn. Sources: Katsch 2023, arXiv 2311.01927; Yang et
-al. 2023, arXiv 2312.06635.
+It is compared with linear attention whose factor is the same for all tokens. Trained models learn the gate. Here
+nothing is trained: one kind of gate is a rule without parameters, the other has random weights in the form that models
+learn. Sources: Katsch 2023, arXiv 2311.01927; Yang et al. 2023, arXiv 2312.06635.
 """
 
 import math
@@ -114,7 +114,9 @@ def gated_weights(q: Tensor, k: Tensor, log_gates_: Tensor, feature_map: str) ->
         feature_map: a feature map of ``retention``.
     """
     cumulative = -log_gates_.cumsum(0)[:, None]
-    if feature_map == "exp":  # e^k times a gate is e^(k + log gate); what remains is a factor per row, which cancels
+    # For ``exp``, the gates between a key and the query are added to the key's logarithm. The remaining factor depends
+    # on the query alone, so it cancels in the row.
+    if feature_map == "exp":
         features = exponential_features(q, k + cumulative, causal=True)
     else:
         features = Features(FEATURE_MAPS[feature_map](q), FEATURE_MAPS[feature_map](k), cumulative)

@@ -1,4 +1,4 @@
-"""Other kernels that variants are timed against: torch's fused attention, compiled masks, and third-party kernels."""
+"""Baselines for the times of variants: torch's fused attention, compiled ``flex_attention`` and third-party kernels."""
 
 import importlib.util
 from collections.abc import Callable, Mapping
@@ -70,10 +70,11 @@ def compiled(attention: Attention) -> Baseline | None:
         return None
 
     def build(n: int, device: torch.device, causal: bool) -> Attend:
-        from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # imports the compiler: seconds
+        # This import takes seconds, because it imports torch's compiler.
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-        # The benchmark runs one backward pass several times on what its forward pass has saved. With donated buffers,
-        # compiled code would overwrite these tensors. torch does not guarantee that the option exists.
+        # The benchmark runs the backward pass of one forward pass several times. With donated buffers, compiled code
+        # would overwrite the tensors that the forward pass saved. torch does not guarantee that the option exists.
         if hasattr(config := getattr(torch._functorch, "config", None), "donated_buffer"):
             config.donated_buffer = False  # type: ignore[union-attr]
         mask = attention.mask(n, causal=causal)

@@ -168,7 +168,8 @@ def _time_or_warm_up(
     except torch.OutOfMemoryError:
         reason = OUT_OF_MEMORY
     except Exception as failure:
-        # Third-party kernels may not support a type, shape or device, which is a result. In our variants it is a bug.
+        # An error of a baseline is a result: a third-party kernel may not support a type, shape or device. An error of
+        # one of our variants is a bug.
         if isinstance(subject, Attention):
             raise
         reason = f"It does not run here: {type(failure).__name__}."
@@ -238,7 +239,7 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
     if plan.mode == "decode":
         result = call()
         # The bytes of a decoding step: a recurrent state is read and written, so it counts twice. Softmax reads a cache
-        # of keys and values, of the same size as x[0] each.
+        # of keys and one of values, each of the size of x[0].
         state = [] if isinstance(result, Tensor) else tree_leaves(result[1])
         return call, 2 * sum(y.numel() * y.element_size() for y in state if isinstance(y, Tensor)) or 2 * size
     return call, TENSORS_MOVED[plan.mode] * size
@@ -276,7 +277,7 @@ def _outputs(result: Any) -> list[Tensor]:  # noqa: ANN401 - an output, gradient
     if isinstance(result, Tensor):
         return [result]
     if isinstance(result[0], Tensor) and not isinstance(result[-1], Tensor | None):
-        return [result[0]]  # a decode step's output
+        return [result[0]]  # a decode step returns its output and the next state
     return [x for x in result if isinstance(x, Tensor)]
 
 

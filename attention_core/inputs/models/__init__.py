@@ -1,6 +1,7 @@
-"""Trained models that turn text into queries, keys and values: two built-in models, an optional one, and hub models.
+"""Language models that turn text into queries, keys and values: two built-in models, an optional one, and hub models.
 
-transformers is imported when the first model is loaded, so that the rest of the library starts fast.
+Hub models are those of the Hugging Face hub. transformers is imported when the first model is loaded, so that the rest
+of the library starts fast.
 """
 
 import threading
@@ -95,8 +96,8 @@ def _built_in(key: str) -> LoadedModel:
     return _READERS[key]()
 
 
-@lru_cache(maxsize=2)  # each may be gigabytes
+@lru_cache(maxsize=2)  # at most two, because a model may take gigabytes of memory
 def _from_hub(name: str) -> LoadedModel:
-    from attention_core.inputs.models import hub  # imports transformers
+    from attention_core.inputs.models import hub  # not imported earlier, because it imports transformers
 
     return hub.read(name)

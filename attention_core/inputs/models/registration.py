@@ -1,7 +1,7 @@
-"""Registration of the name ``attention_lab_record`` with transformers in every program that imports this library.
+"""Registers this library's attention function with transformers, under the name ``attention_lab_record``.
 
 Importing transformers' models takes seconds, so this library does not import them for the registration. It registers
-the name when the program itself imports them.
+the function right after the program itself imports them.
 """
 
 import importlib

