@@ -1,4 +1,4 @@
-"""The family tree of variants: which variant is a special case of which other, and at which settings."""
+"""The family tree of variants: each edge names a variant, its special case, and the settings at which they agree."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

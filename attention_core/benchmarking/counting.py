@@ -140,7 +140,8 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # With True, torch would guard this mode against torch.compile and import the compiler, which takes seconds.
+        # If this returned True, torch would disable torch.compile in this mode, and import the compiler for that, which
+        # takes seconds.
         return False
 
     def __torch_dispatch__(

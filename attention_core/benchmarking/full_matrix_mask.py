@@ -1,4 +1,4 @@
-"""Full attention that computes every pair and then applies a variant's mask, to be timed against the variant itself."""
+"""Full attention that computes every pair and then applies a variant's mask, as a timing baseline for the variant."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ class TimingSpec:
 
     Attributes:
         variants: variants with their settings, as written by ``Attention.word``, or their masks on the full matrix, as
-            written by ``Masked.word``. Ratios need softmax among the variants.
+            written by ``MaskedFullAttention.word``. Ratios need softmax among the variants.
         sizes: sequence lengths in tokens, ascending.
         mode: one of ``MODES``; ``"backward"`` is forward and backward together.
         causal: whether future keys are hidden; a decode step always hides them.

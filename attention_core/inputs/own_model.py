@@ -1,4 +1,4 @@
-"""Recording of queries, keys and values from a model of transformers that the caller has already loaded."""
+"""Records queries, keys and values of a model of transformers that the caller has already loaded."""
 
 from __future__ import annotations
 

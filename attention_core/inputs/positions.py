@@ -1,4 +1,4 @@
-"""Position encodings of recorded queries and keys, shared by all variants: the source's own, none, RoPE or ALiBi."""
+"""Position encodings for recorded queries and keys: the source's own is kept, removed, or replaced by RoPE or ALiBi."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,8 @@
 """Synthetic sequences: queries, keys and values with a known structure, determined by a seed.
 
-At sharpness one, the logits ``q·k / √d`` within a row have a standard deviation of one (root mean square over the rows
-of a head). This holds for every kind, so that kinds can be compared. Sharpness multiplies the logits.
+The setting ``sharpness`` multiplies the logits. At sharpness 1, the logits ``q·k / √d`` within a row have a standard
+deviation of one (root mean square over the rows of a head). This holds for every kind of sequence, so that kinds can be
+compared.
 """
 
 from dataclasses import dataclass

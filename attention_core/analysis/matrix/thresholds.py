@@ -1,4 +1,4 @@
-"""Entmax's threshold and the number of keys above it, as the setting α goes from nearly softmax to sparsemax."""
+"""Entmax's threshold and the number of keys above it, for values of α from nearly softmax to sparsemax."""
 
 from collections.abc import Sequence
 

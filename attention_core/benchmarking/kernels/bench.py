@@ -107,7 +107,7 @@ class Plan:
         device: ``"cpu"`` or ``"cuda"``.
         repeats: number of timed calls per subject and shape.
         flush: whether the processor's last-level cache is flushed before each call.
-        ``with_baselines``: whether baselines are timed too.
+        with_baselines: whether baselines are timed too.
     """
 
     attentions: Sequence[Attention]

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub by name: only safetensors are loaded, and a model's own code is never run.
+"""Loads models of the Hugging Face hub by name: only safetensors files are read, and a model's own code is never run.
 
 The files are downloaded first and then read locally. A name is never taken as a local folder, so it cannot reach files
 outside the hub's cache.

@@ -1,4 +1,4 @@
-"""Records that describe a model before and after it is loaded."""
+"""The classes ``ModelInfo``, a description of a model, and ``LoadedModel``, a model that is ready to read text."""
 
 from __future__ import annotations
 

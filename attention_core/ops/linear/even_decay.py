@@ -111,7 +111,7 @@ def _attend_chunk(
             each row's similarities as last column; None to compute it from the chunk.
         phi: computes the features.
         decay: the powers of γ.
-        divide: whether outputs are divided by their row's sum; otherwise they are returned as ``sums`` is.
+        divide: whether outputs are divided by their row's sum; otherwise the result has the form of ``sums``.
     """
     decay, dtype = decay.shortened(q.shape[-2]), v.dtype
     q, k, v = phi(at_least_float32(q)), phi(at_least_float32(k)), at_least_float32(v)

@@ -124,7 +124,7 @@ def causal_similarities(f: Features, previous: Tensor | None = None) -> tuple[Te
 
     Args:
         f: features of n tokens.
-        previous: the reference before the first token, ``[..., 1, C]``, finite; None means that of the first token.
+        previous: the reference before the first token, ``[..., 1, C]``, finite; None means the first token's reference.
 
     Returns:
         The triangle; the queries relative to the state before the first token, ``q_i e^{before - R_i}``; the keys

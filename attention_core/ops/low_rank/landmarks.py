@@ -1,4 +1,4 @@
-"""Landmarks: a few means of tokens that represent all tokens, from consecutive segments or from k-means."""
+"""Landmarks: means of consecutive segments or of k-means clusters of tokens, which represent all tokens."""
 
 import torch
 from torch import Tensor

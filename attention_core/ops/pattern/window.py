@@ -1,4 +1,4 @@
-"""Attention to a window: the keys at most ``reach`` tokens before or after a query, or before it only if causal.
+"""Attention to a window: the keys at most ``reach`` tokens before or after a query, or only before it if causal.
 
 In an image, a window along the row contains pixels to the left and right, and a square window pixels in all directions.
 """

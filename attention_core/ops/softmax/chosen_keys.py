@@ -1,6 +1,7 @@
-"""Softmax attention of each query to c keys of its own, given by position, without an n x n matrix.
+"""Softmax attention of each query to its own c keys, which are given by their positions, without an n x n matrix.
 
-It takes O(n c d) time. The result is a ``Part``, which can be merged with attention to other keys.
+It takes O(n c d) time. The result is a ``Part`` (output and log-sum-exp), which can be merged with attention to other
+keys.
 """
 
 import math

@@ -22,8 +22,8 @@ from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import KernelInputs, Part, part_backward, partial_forward
 
 with warnings.catch_warnings():
-    # torch warns at the first sparse tensor that these are in beta. This call triggers the warning and ignores it; the
-    # module uses sparse tensors only for products at given positions.
+    # torch warns at the first sparse tensor that sparse tensors are in beta. This call triggers the warning and ignores
+    # it, because the module uses sparse tensors only for products at given positions.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
 

@@ -1,4 +1,4 @@
-"""Quantised keys: each key is replaced by the nearest of a few codes, so attention is linear in n.
+"""Quantised keys: each key is replaced by the nearest of a few codes, so the time of attention is linear in n.
 
 All tokens with the same code have the same logit. Their values are therefore summed first, and each query attends to
 the codes only. The codes are k-means centres of the head's own keys: k-means++ draws the initial codes, preferring keys

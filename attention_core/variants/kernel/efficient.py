@@ -1,4 +1,4 @@
-"""Efficient attention: a softmax over features for queries times a softmax over positions for keys.
+"""Efficient attention: the softmax of queries over features times the softmax of keys over positions.
 
 Every feature of the keys averages the values over all positions, and every query mixes these averages: the gather and
 distribute steps of A²-Nets (arXiv 1810.11579). Rows sum to one without a division. Efficient attention does not

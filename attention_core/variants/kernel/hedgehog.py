@@ -1,4 +1,4 @@
-"""Hedgehog: the features of a token are the softmax of its entries and the softmax of their negatives.
+"""Hedgehog: the features of a query or key are the softmax of its entries and the softmax of their negatives.
 
 The largest entries of queries and keys dominate the features, whereas maps such as ``elu + 1`` flatten them. Entries
 far below zero count as much as entries far above zero. Hedgehog approximates softmax only after training, which is not

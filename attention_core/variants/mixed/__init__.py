@@ -1,1 +1,1 @@
-"""Mixed variants: quadratic attention inside chunks of tokens or a window, linear attention beyond them."""
+"""Mixed variants: attention of quadratic cost within chunks or a window of tokens, and linear attention beyond them."""

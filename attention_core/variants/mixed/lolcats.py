@@ -121,8 +121,8 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
     """Return the output of one token, ``[..., d_v]``, and the next state."""
     q, k, v = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), at_least_float32(v).unsqueeze(-2)
     keys, values = torch.cat([state.keys, k], -2), torch.cat([state.values, with_ones(v)], -2)
-    # The oldest token leaves the window and is added to the sums. Until the window is full, its slot holds values of
-    # zero, which add nothing.
+    # The oldest token leaves the window and is added to the sums. Until the window is full, the oldest slot holds
+    # values of zero, which add nothing.
     sums = state.sums + both_softmaxes(keys[..., :1, :]).mT @ values[..., :1, :]
     keys, values, token_count = keys[..., 1:, :], values[..., 1:, :], state.token_count + 1
     out = both_softmaxes(q) @ sums

@@ -37,7 +37,7 @@ class SinkParams(Params):
 def rule_masks(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
-    sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # j < s
+    sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # true if key j is a sink
     return {"window": distance.abs() < p.window, "sink": sinks}
 
 
