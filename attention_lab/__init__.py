@@ -1,1 +1,1 @@
-"""The installed package: ``attention_lab/app`` and ``attention_lab/pages`` are the checkout's ``app`` and ``pages``."""
+"""The package that contains the web app in the wheel: the folders ``app`` and ``pages`` become its subpackages."""

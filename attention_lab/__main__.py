@@ -1,4 +1,4 @@
-"""``python -m attention_lab``: the command ``attention-lab``."""
+"""Runs the command ``attention-lab``, which starts the web app, as ``python -m attention_lab``."""
 
 from attention_lab.launch import main
 

@@ -1,7 +1,7 @@
-"""The modules of the app that notebooks use, which need no Streamlit: the board's messages and script, and the figures.
+"""Imports the modules of the web app that notebooks use: the matrix board's messages and script, and the figures.
 
-The app's code imports its package under the name ``app``. In a notebook, this name may belong to a package of the user.
-The modules below are therefore imported once, and the name is then given back.
+They need no Streamlit. The app's code imports its package as ``app``, a name that a package of the notebook's user may
+also have. The modules are therefore imported once, and ``app`` then refers to the user's package again.
 """
 
 import importlib
@@ -19,7 +19,7 @@ def _app_importable() -> Iterator[None]:
     own = folder() / "app"
     theirs = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "app"}
     if "app" in theirs and str(own) in map(str, getattr(theirs["app"], "__path__", ())):
-        yield  # in the app itself and in its tests
+        yield  # in the app and its tests, ``app`` is already this project's package
         return
     for name in theirs:
         del sys.modules[name]

@@ -1,7 +1,8 @@
-"""The command ``attention-lab``.
+"""The command ``attention-lab``, which starts the server of the web app.
 
-The code imports its packages as ``app`` and ``pages``. An installed wheel holds both inside ``attention_lab``, so that
-they do not collide with other packages of these names. Only the process of the server finds them under the short names.
+The code imports its packages as ``app`` and ``pages``. An installed wheel contains both inside ``attention_lab``, so
+that they do not collide with other packages of these names. Only the server process can import them under the short
+names.
 """
 
 import importlib.util

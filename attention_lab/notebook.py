@@ -1,4 +1,4 @@
-"""The board of matrices as a widget in a notebook: the same script as in the app, sent by anywidget."""
+"""The matrix board, which shows attention matrices side by side, as an anywidget widget for notebooks."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Charts of the app as plotly figures, for notebooks and scripts.
+"""Charts of attention matrices, errors and entropies as plotly figures, for notebooks and scripts.
 
 Example:
     >>> import torch

@@ -1,1 +1,1 @@
-"""The pages: one folder each, declared by the ``PAGE`` of its ``page.py``."""
+"""The pages of the app, one folder each. The object ``PAGE`` in a folder's ``page.py`` declares the page."""

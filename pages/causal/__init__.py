@@ -1,1 +1,1 @@
-"""The Causal page: which variants can generate text token by token, and at what cost."""
+"""The Causal page: which attention variants can generate text token by token, and at what cost."""

@@ -1,4 +1,4 @@
-"""Charts of an algorithm's cost over the sequence length, in the Training chapter of the Causal page."""
+"""Charts of the cost of algorithms for causal linear attention, in the Training chapter of the Causal page."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
-"""The Decay chapter of the Causal page: how much weight later tokens still give to an early token.
+"""The Decay chapter of the Causal page: how much attention weight later tokens still give to an early token.
 
-It compares linear attention, with and without decay or gates, and softmax attention.
+It compares softmax attention with linear attention, without decay, with a constant decay, and with gates.
 """
 
 from collections.abc import Callable, Sequence
@@ -314,7 +314,7 @@ def _explain() -> None:
 def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, gate_code: str) -> None:
     options = FadingOptions.current()
     variant_words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-    # The weights are copied into lists: an array of one column would be a view that keeps all [n, n] weights in memory.
+    # ``tolist`` copies the weights. One column as an array would be a view that keeps all [n, n] weights in memory.
     weights_by_word = [(line.word, line.token_weight.weights.tolist()) for line in lines]
     header = (_("variant"), "j", "i", _("weight"))
 

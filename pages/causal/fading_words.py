@@ -1,4 +1,4 @@
-"""The curves of the Decay chapter of the Causal page, and the sentences about them."""
+"""The Decay chapter of the Causal page: the curves of an early token's weight over later tokens, and sentences."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The gate in the Decay chapter of the Causal page: for each token, it decides how much of the past is kept.
+"""The gate of linear attention in the Decay chapter of the Causal page: for each token, how much of the past is kept.
 
 This module has the gate's options, its names and its chart.
 """

@@ -199,7 +199,8 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     for group in group_by_size(rows):
         row, name = _smallest(group), group_name(group)
         colour = palette.index(row.variant.partition("~")[0])
-        # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
+        # Memory that grows with n is a constant plus a multiple of n. On two logarithmic axes, that is a bent curve,
+        # which needs a point at each length.
         xs = lengths if row.grown_bytes else [lengths[0], lengths[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in xs]
         lines.append(Curve(name, xs, sizes, colour=colour, markers=False, label=group_short_name(group)))

@@ -1,4 +1,4 @@
-"""The memory needed for the gradient of linear attention in three ways, in the Training chapter of the Causal page."""
+"""The Training chapter of the Causal page: the memory that three ways to compute linear attention's gradient need."""
 
 from collections.abc import Sequence
 

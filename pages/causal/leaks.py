@@ -1,4 +1,4 @@
-"""The Leaks view of the Causal page: which outputs change when one token is replaced.
+"""The Leaks chapter of the Causal page: which outputs change when one token is replaced.
 
 A variant leaks if an output before the replaced token changes: it uses later tokens and cannot generate text.
 """

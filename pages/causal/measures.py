@@ -1,4 +1,4 @@
-"""The numbers of the Causal page that a lesson can ask about: how many variants leak, and how many outputs change."""
+"""The numbers of the Causal page that a lesson can ask about: variants that use later tokens, and changed outputs."""
 
 import attention_core as ac
 from app.jobs import dispatch

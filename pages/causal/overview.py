@@ -1,6 +1,6 @@
 """The Overview chapter of the Causal page: which variants can generate text, and with how much memory.
 
-Its table also has the length from which a variant needs fewer multiply-adds than softmax.
+Its table also lists the text length from which a variant needs fewer multiply-adds than softmax.
 """
 
 import math
@@ -52,7 +52,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     selected = SharedOptions.variants.value
     not_causal.sort(key=lambda attention: attention not in selected)
-    # A model that the text goes through, but that also sees later tokens, cannot generate text itself.
+    # If the model that reads the text also attends to later tokens, the note names it, because it cannot generate text.
     model_name = forms()[chosen.source.key].name() if chosen.source.is_text and not chosen.qkv.causal else ""
     headline.markdown(summary(rows, [_(each.variant.title) for each in not_causal]), help=method(heads, d, model_name))
     _chart(rows, heads)

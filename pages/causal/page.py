@@ -1,4 +1,4 @@
-"""The Causal page: which variants can generate text token by token, and at what cost."""
+"""The Causal page: which attention variants can generate text token by token, and at what cost."""
 
 from dataclasses import replace
 from functools import partial
@@ -88,7 +88,7 @@ def _show_chapter_choice() -> None:
             required=True,
             label_visibility="collapsed",
         )
-        # In a lesson this button is left out: the lesson has its own “Next” button, and this one would leave it.
+        # In a lesson, this button is left out: it would leave the lesson, which has its own “Next” button.
         if (next_key := next_chapter(current)) and LessonOptions.lesson.value is None:
             st.button(
                 _("Next: {chapter}", chapter=_(CHAPTERS[next_key])),

@@ -1,4 +1,4 @@
-"""The State view of the Causal page: the numbers that a recurrent variant keeps, updated token by token."""
+"""The State chapter of the Causal page: the numbers that a recurrent variant stores, updated token by token."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -63,7 +63,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         st.caption(words)
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // MAX_PICTURES))
-    # While the animation plays, only this fragment reruns for each of its pictures.
+    # While the animation plays, only this fragment reruns for each frame.
     st.fragment(_draw, run_every=play.tick_interval)(play, load_history, labels, play.is_running)
     _explain(attention, history)
     header = ("i", *_sizes(history), _("difference from the matrix output"), _("distance from softmax output"))

@@ -1,4 +1,4 @@
-"""Sentences and formulas of the State view, which shows the numbers that a recurrent variant keeps between tokens."""
+"""Sentences and formulas of the State chapter of the Causal page, about the numbers that a recurrent variant stores."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The Training chapter of the Causal page: three algorithms for the same causal output, and the cost of each."""
+"""The Training chapter of the Causal page: algorithms for the causal output of linear attention, and their costs."""
 
 from collections.abc import Sequence
 from dataclasses import replace

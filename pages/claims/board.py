@@ -1,6 +1,6 @@
-"""The board of the Claims page: one card per claim, with its article, verdict, finding and a small figure.
+"""The cards of the Claims page, one per claim, with its article, verdict, finding and a small figure.
 
-Cards are drawn as results arrive.
+Each card is drawn as soon as its result arrives.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -232,7 +232,7 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
     xs = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
     points: dict[str, list[tuple[float, float]]] = {}
-    # Each run draws about twenty cards. Grouping with pandas instead of this loop would take most of the page's time.
+    # A loop, because grouping with pandas would take most of the page's time: each rerun draws about twenty cards.
     for row in rows:
         x = getattr(row, figure.x)
         x = xs.index(x) if figure.kind == "bars" else x

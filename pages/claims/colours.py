@@ -1,4 +1,4 @@
-"""The colours in the figures of claims: a method has the colour of its variant on all cards, as on the other pages."""
+"""The colours in the figures of the Claims page: each attention variant has the same colour as on the other pages."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The button that replaces the input by a longer one if a claim cannot be judged on so few tokens."""
+"""The button on the Claims page that replaces an input by a longer one if it is too short to judge a claim."""
 
 from collections.abc import Callable
 from functools import partial

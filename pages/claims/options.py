@@ -1,4 +1,4 @@
-"""The options of the Claims page."""
+"""The options of the Claims page: the checks on request, the claim on screen, the heads, and the filter by verdict."""
 
 from collections.abc import Sequence
 
@@ -45,7 +45,7 @@ class ClaimsOptions(Options):
         link="claims_view",
         layout={"label_visibility": "collapsed"},
     )
-    # Most claims are judged by the median head or by a share of heads.
+    # All heads by default, because most claims are judged by the median head or by a share of the heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("selected head")},
         C_("choice of heads", "Heads"),

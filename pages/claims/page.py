@@ -1,4 +1,4 @@
-"""The Claims page: checks, on the current input, whether statements of articles about attention hold."""
+"""The Claims page: checks on the current input whether statements from articles about attention hold."""
 
 from dataclasses import replace
 

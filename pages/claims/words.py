@@ -1,4 +1,4 @@
-"""The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides the verdict."""
+"""The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides its verdict."""
 
 import math
 from collections import Counter

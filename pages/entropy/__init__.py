@@ -1,1 +1,1 @@
-"""The Entropy page: how evenly a query spreads its attention over the keys, and how length, RoPE and scaling matter."""
+"""The Entropy page: how evenly queries spread attention over the keys, and how length, RoPE and scaling affect it."""

@@ -1,6 +1,6 @@
-"""The Distance and RoPE view: softmax's weights and logits by the distance between query and key.
+"""The Effect of distance view of the Entropy page: softmax's weights and logits by the distance from query to key.
 
-It compares them with RoPE, with ALiBi and without either.
+The view compares three cases: with RoPE, with ALiBi, and with neither.
 """
 
 from collections.abc import Mapping, Sequence

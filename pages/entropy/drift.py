@@ -1,6 +1,7 @@
-"""The Length transfer view: how row sums and output sizes change at lengths other than a reference length.
+"""The Length transfer view of the Entropy page: how row sums and output sizes change with the sequence length.
 
-It compares squared ReLU under several divisors ("normalisers") with softmax. The visitor chooses the reference length.
+It compares squared ReLU under several divisors ("normalisers") with softmax. All values are relative to those at a
+reference length, which the visitor chooses.
 """
 
 import math
@@ -101,7 +102,7 @@ def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: in
     first, second = sorted(sizes.values())[:2]
     divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
     values = {"measure": measure, "divisor": divisor, "base": base, "n": n}
-    if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
+    if second - first < 0.01:  # The best two differ by less than 1 %, which the chart cannot show.
         return _(
             "**From {base:,} to {n:,} tokens, no divisor is clearly best at keeping the {measure} of squared ReLU "
             "constant.**",
@@ -127,7 +128,7 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
         curves_.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
     title = _("{measure}, relative to n = {base}", measure=measures()[question.options.drift], base=base)
     axes = {"x_title": question.length_title, "y_title": title, "log_x": True, "log_y": True}
-    mark = (base, _("reference length")) if lengths else None  # The chart is empty until that length is measured.
+    mark = (base, _("reference length")) if lengths else None  # Until that length is measured, there are no curves.
     return curves_, {**axes, "mark": mark, "x_ticks": doublings(curves_)}
 
 
@@ -141,7 +142,7 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
         for measure, word in columns.items():
             each = spreads[measure][name]
             for i in (0, -1) if each.x else ():
-                if each.x[i] != base:  # At the reference length itself, the ratio is 1 by definition and says nothing.
+                if each.x[i] != base:  # At the reference length, the ratio is always 1.
                     line[_("{measure} at n = {n:g}, relative to n = {base}", measure=word, n=each.x[i], base=base)] = (
                         number(each.middle[i], 3)
                     )

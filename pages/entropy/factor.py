@@ -1,4 +1,4 @@
-"""The view that multiplies all logits by a factor λ, which changes softmax's entropy but not squared ReLU's."""
+"""The view of the Entropy page that multiplies logits by λ, which changes softmax's entropy but not squared ReLU's."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The Entropy H view: the entropy of each variant's rows over the sequence length, and the numbers for lessons."""
+"""The Effective keys view of the Entropy page: each variant's entropy over length, and numbers for lessons."""
 
 import math
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ def by_length(rows: Sequence[EntropyRow], word: str, question: Question, measure
     unit = question.units_per_nat if measure == "entropy" else 1.0
     field = "entropy" if measure in ("keys", "share") else measure
     points = [(row.n, value) for row in rows if row.variant == word and (value := getattr(row, field)) is not None]
-    if measure == "share":  # The exponential of this difference is the share.
+    if measure == "share":  # Entropies are logarithms of effective keys, so a difference is a ratio's logarithm.
         uniform = {n: uniform_entropy(n, causal=question.causal) for n, _entropy in points}
         points = [(n, entropy - uniform[n]) for n, entropy in points]
     spread_ = spread(((n, unit * value) for n, value in points), mean=question.uses_mean)
@@ -170,7 +170,7 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
     rounded = round(share(keys) / unit) * unit
     texts = (number(keys, digits) for digits in DIGITS)
-    # A share halfway between two percentages agrees with both.
+    # The limit is slightly above 0.5, so that a share halfway between two percentages agrees with both.
     agree = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
     return next(agree), f"{number(rounded, 1)}%"
 
@@ -253,7 +253,7 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
     log_n = dict(zip(scaled.x, scaled.middle, strict=True)) if scaled else {}
-    lengths = [int(n) for n in softmax.x if n in log_n]  # during a run, one curve can be ahead of the other
+    lengths = [int(n) for n in softmax.x if n in log_n]  # during a run, one curve can have more points
     scaling = ""
     if len(lengths) > 1:
         c, d = lengths[0], lengths[-1]

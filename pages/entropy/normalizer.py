@@ -1,4 +1,4 @@
-"""The Normaliser Z view: a row's sum of weights before division, for softmax and squared ReLU, as the text grows."""
+"""The Sum before division view of the Entropy page: a row's sum of weights Z, for softmax and squared ReLU."""
 
 import math
 from collections.abc import Mapping, Sequence

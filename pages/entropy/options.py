@@ -1,4 +1,4 @@
-"""The options of the Entropy page, and the ``Question``: the measurement that the options describe on one input."""
+"""The options of the Entropy page, and the ``Question`` class: a measurement on one input that the options describe."""
 
 import math
 from collections.abc import Sequence

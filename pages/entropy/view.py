@@ -1,4 +1,4 @@
-"""The class of all views of the Entropy page. A view measures several lengths or settings and shows the results.
+"""The ``View`` class of the Entropy page. A view measures several lengths or settings and shows the results.
 
 Results are shown as a sentence, a chart, a table, definitions and downloads.
 """
@@ -130,7 +130,8 @@ class View(Generic[RowT]):
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
             height=HEIGHT,
-            # The work grows with the pairs of tokens; 10,000 is the part of a task's work that does not depend on n.
+            # The time of a task grows with the number of token pairs, n². The part that does not depend on n equals the
+            # work for 10,000 pairs.
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:

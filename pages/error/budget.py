@@ -1,6 +1,6 @@
-"""The view of the error over each variant's budget, the setting that trades cost for accuracy.
+"""The view of the Error page over each variant's budget, the setting that trades cost for accuracy.
 
-Each line comes with its floor, a lower bound: the lowest error that any matrix of the same rank or sparsity can have.
+For each variant it also draws a lower bound: the lowest error that any matrix of the same rank or sparsity can have.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The view of the error over the cost, counted in multiply-adds or measured as time on this machine."""
+"""The view of the Error page over the cost of each variant, counted in multiply-adds or timed on this machine."""
 
 import math
 import statistics
@@ -133,8 +133,8 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             line = guide(words.equal_weights(question), xs, [p.middle] * 2)
             curves.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), name_index=1))
         if p.word == REFERENCE:
-            # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
-            # lines, its name is at the end of the axis.
+            # Softmax's point is large, because the line of a variant that becomes softmax ends at the same point. If
+            # only the Pareto front is labelled, softmax's name is at the end of the axis.
             symbol, x = "circle" if labels_all_points(question) else "", [costs[p.word]]
             colour = palette.index(REFERENCE)
             curves.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))
@@ -142,7 +142,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         group, budget = sorted(group, key=lambda p: p.budget), attention.variant.budget
         name = _(attention.title)
         line = curve(question, attention, group, [costs[p.word] for p in group], name=name)
-        # The point of softmax itself has a name already.
+        # A point with error 0 has no label, because its variant equals softmax, which has a label of its own.
         labelled = group if labels_all_points(question) else front
         labelled = [p for p in labelled if question.format_error(p.middle) != question.format_error(0.0)]
         texts = [number(p.value, 3) if p in labelled and isinstance(p.value, (int, float)) else "" for p in group]
@@ -156,7 +156,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 line = replace(line, label=f"{line.label} {texts[first]}", name_index=first)
                 texts[first] = ""
             elif first_text := next(filter(None, texts), ""):
-                # Only the first number has the setting's name: on a narrow screen, more names would overlap.
+                # Only the first label contains the setting's name: on a narrow screen, more names would overlap.
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
             if labels_all_points(question) and (i := steepest_error_rise(question, group)) is not None and texts[i]:
                 texts[i] = _("{setting}: smaller error than {dearer}", setting=texts[i], dearer=texts[i + 1])

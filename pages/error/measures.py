@@ -1,4 +1,4 @@
-"""The errors that a lesson can ask about: a variant's error at its chosen settings, and its curve over the budget."""
+"""The errors on the Error page that a lesson can ask about: at a variant's chosen settings, and over its budget."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The options of the Error page, their widgets, and the ``Question``: the comparison that the options describe."""
+"""The options of the Error page, their widgets, and the ``Question`` class: a comparison that the options describe."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

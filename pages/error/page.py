@@ -1,4 +1,4 @@
-"""The Error page: each variant's approximation error over its cost, its budget, or the sequence length."""
+"""The Error page: each attention variant's approximation error over its cost, its budget, or the sequence length."""
 
 from dataclasses import replace
 

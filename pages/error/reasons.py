@@ -1,4 +1,4 @@
-"""Reasons for errors that the chart shows."""
+"""Sentences that explain the errors on the Error page's chart, such as why a window is worse than equal weights."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The class of all views of the Error page. A view measures the error of each variant over one quantity.
+"""The ``View`` class of the Error page. A view measures each variant's error over one quantity.
 
 The quantity is the cost, the budget or the length. The chart is drawn while the measurement runs; a summary and
 downloads follow. The functions draw the parts that all views share: axis ends, ticks and curves.

@@ -1,4 +1,4 @@
-"""Sentences of the Error page: what its chart shows, for each view."""
+"""The headlines of the Error page, one for each view, which describe the finding on its chart."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
     if (full_cost := cost_of_softmax(question, times)) is None:
-        return ""  # Not measured yet.
+        return ""  # Softmax's time is not measured yet.
     cost = cost_name(times)
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     lines = []
@@ -203,7 +203,7 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
     sentences, full_cost = [], cost_of_softmax(question) or math.inf
     for reference, comparable, baseline in by_reference(question, points):
         if not math.isfinite(baseline):
-            continue  # Not computed yet.
+            continue  # The error of equal weights is not computed yet.
         if not baseline:
             sentences.append(
                 _(

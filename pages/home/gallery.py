@@ -1,4 +1,4 @@
-"""The gallery on the Home page: all variants by family. A family's rows are drawn only while the family is open."""
+"""The gallery on the Home page: all attention variants by family. Only the rows of open families are drawn."""
 
 import html
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ def top() -> None:
     start = card.step_link(next(iter(all_lessons().values())), 1, _("New here? Start lesson 1") + " →")
     with st.container(gap=None):
         st.markdown(f"# {purpose}", anchors=False)
-        # Streamlit draws Markdown that contains HTML later, which would move the page.
+        # ``st.markdown`` would draw text with HTML later than the rest, and the page would then move.
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
     parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents_html(), _page_links()

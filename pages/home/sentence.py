@@ -208,7 +208,7 @@ def _set_state(budgets: BudgetComparison, reported: SentenceState) -> None:
 
 
 def _reset_word() -> None:
-    HomeOptions.word.set(None)  # The chosen word is stored by its index, which is wrong for a new sentence.
+    HomeOptions.word.set(None)  # The word is stored as an index, which is wrong for a new sentence.
 
 
 def _matrices_address(text: str) -> str:

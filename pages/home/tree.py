@@ -1,4 +1,4 @@
-"""The family tree on the Home page: which variant is a special case of which other, and at which settings."""
+"""The family tree on the Home page: which attention variants are special cases of others, and at which settings."""
 
 import html
 

@@ -34,7 +34,7 @@ def headline(data: HeadData) -> str:
 def _needs(data: HeadData) -> str:
     """Return the sentence about the numbers or the multiply-adds that the variant needs instead of softmax's."""
     variant, (heads, n, d) = data.attention.variant, data.qkv.k.shape
-    if "left" in data.parts and "provenance" not in data.parts:  # a product of factors that all depend on the input
+    if "left" in data.parts and "provenance" not in data.parts:  # a product of factors, all computed from the input
         factors = [data.parts[name] for name in ("left", "inverse", "right") if name in data.parts]
         return factor_numbers(data.parts["left"].shape[1], sum(factor.size for factor in factors), n * n)
     if variant.family == "cache" and variant.cache is not None:

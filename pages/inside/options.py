@@ -1,4 +1,4 @@
-"""Options of the Inside page: the variant, the current step, and the choices within single steps."""
+"""The options of the Inside page: the explained variant, the current step, and choices within single steps."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ class InsideOptions(HashOptions):
         widget=st.segmented_control,
     )
     query = index(lambda: current().matrix_tokens, N_("Query"))
-    # Upper bound: a feature map has at most two features for each entry of a key.
+    # The largest index, because a feature map has at most two features for each entry of a key.
     feature = index(lambda: 2 * current().head_size, N_("Feature"))
     feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Show the error of"))
     logits = choice(

@@ -1,4 +1,4 @@
-"""The Inside page: its declaration, its options, the choice of the variant, and the scope of its numbers."""
+"""The Inside page, which explains one attention variant step by step. This module declares it and loads its input."""
 
 from dataclasses import replace
 

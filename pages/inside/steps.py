@@ -79,7 +79,7 @@ def show(chosen: ChosenInput) -> None:
         with row:
             index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
-        findings = step.findings  # This builds the step, which may take long, while `spinner` shows a spinner.
+        findings = step.findings  # This access builds the step, which can take seconds.
     with row:
         _draw_formula(step)
     st.markdown("  \n".join(filter(None, (step.mechanism, findings))))
@@ -146,6 +146,6 @@ def _draw_formula(step: Step | LazyStep) -> None:
     """Draw the formula of a step, whose symbols have the colours of the panels, with the sizes of arrays on hover."""
     sizes = "  \n".join(rf"${symbol}$: {' × '.join(map(str, shape))}" for symbol, shape in step.shapes.items())
     with st.container(width="content", key="inside.formula"):
-        # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em
-        # makes the box high enough.
+        # The page clips a formula at its box, but a fraction can extend above it. The invisible rule makes the box 1.5
+        # em high.
         st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes of the arrays: {sizes}", sizes=f"  \n{sizes}"))

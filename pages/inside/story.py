@@ -1,4 +1,4 @@
-"""The types of a story, the step-by-step explanation of a variant: the variant computed on one head, and the steps."""
+"""The classes of a story, the step-by-step explanation of a variant: the variant computed on one head, and a step."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -97,9 +97,9 @@ class LazyStep:
         self.title, self._build = title, build
         self._built: Step | None = None
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a step's own
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the type of the step's attribute
         """Return an attribute of the step, building the step at the first access."""
-        # This is not a cached_property: before Python 3.12, that holds one lock for all sessions while a step is built.
+        # ``cached_property`` is not used: before Python 3.12, it holds one lock for all sessions while a step is built.
         if self._built is None:
             self._built = self._build()
         return getattr(self._built, name)

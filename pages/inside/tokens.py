@@ -1,4 +1,4 @@
-"""Tokens as HTML: a text with a colour per token, and pools of neighbouring tokens as strips."""
+"""HTML for tokens on the Inside page: a text with a colour per token, and strips of grouped neighbouring tokens."""
 
 import html
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""The menu of variants on the Inside page, and the settings of the chosen variant."""
+"""The menu of attention variants on the Inside page, and the settings of the chosen variant."""
 
 from functools import partial
 

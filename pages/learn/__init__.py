@@ -1,1 +1,1 @@
-"""The Learn page."""
+"""The Learn page: tiny models with different attention variants, trained on small tasks."""

@@ -1,4 +1,4 @@
-"""The sentences of the Learn page about attention matrices during training."""
+"""Sentences of the Learn page about the attention matrices of tiny models during training."""
 
 from collections.abc import Sequence
 

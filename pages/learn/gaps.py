@@ -1,4 +1,4 @@
-"""The texts that say which results the Learn page does not show, and what to do about it."""
+"""Messages of the Learn page that say which results are missing, and how to get them."""
 
 from collections.abc import Sequence
 

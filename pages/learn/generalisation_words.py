@@ -1,4 +1,4 @@
-"""The sentences of the Learn page about trained models on longer sequences and with more items to remember."""
+"""Sentences of the Learn page about trained models on longer sequences and with more items to remember."""
 
 from collections.abc import Mapping, Sequence
 

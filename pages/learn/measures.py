@@ -1,4 +1,4 @@
-"""The numbers that a lesson can ask about on the Learn page, from the recorded runs."""
+"""The numbers of the Learn page that a lesson can ask about, taken from recorded training runs."""
 
 import attention_core as ac
 from app.lessons.lesson import LessonError

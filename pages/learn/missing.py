@@ -1,4 +1,7 @@
-"""The view of models without single parts: the short convolution, the gate, the positions or the last layer."""
+"""The Missing parts view of the Learn page: how well models learn if one part is removed.
+
+The part is the short convolution, the gate, the position encoding or the last layer.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

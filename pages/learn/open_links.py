@@ -1,4 +1,4 @@
-"""Links that open a model of the Learn page as the input of another page."""
+"""Links of the Learn page that open a model trained there as the input of another page."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The options of the Learn page, and the plans of the live run and of the recorded runs that they describe."""
+"""The options of the Learn page, and the training plans that they describe: the live run and the recorded runs."""
 
 from collections.abc import Sequence
 

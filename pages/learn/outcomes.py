@@ -1,4 +1,4 @@
-"""The rows of a run gathered for display: one line of measurements for each variant."""
+"""The rows of a training run, grouped by attention variant for the charts and tables of the Learn page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -111,7 +111,7 @@ def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
     results = outcomes(rows)
     chosen = [attention.word for attention in SharedOptions.variants.value]
     link_values = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
-    # In a lesson, there is no link, because the lesson stays on its screen.
+    # In a lesson, the sentence has no link, because a link would leave the lesson.
     link = "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
     return paragraph(words.headline(results, link), words.diverged_note(results))
 

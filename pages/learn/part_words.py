@@ -1,4 +1,4 @@
-"""The sentences of the Learn page about models without single parts."""
+"""Sentences of the Learn page about models with one part removed, such as the gate or the short convolution."""
 
 from collections.abc import Sequence
 

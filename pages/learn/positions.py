@@ -1,4 +1,4 @@
-"""Comparison of models with rotary positions and without positions, on sequences longer than those of training."""
+"""The comparison of models with rotary positions and without positions, on sequences longer than in training."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The views of the Learn page that are line charts: accuracy during training, longer sequences, more to remember."""
+"""The line charts of the Learn page: accuracy during training, on longer sequences, and with more items to remember."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,18 +44,20 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     task = task_of(spec.model.task)
     chance = task.chance(spec.length, spec.items)
-    # The chance level of selective copying is that of guessing any symbol.
+    # In selective copying, a guess is any symbol, not only one of those in the sequence.
     from_sequence = task.shows_answers and chance > 1 / task.classes
     lines = [_line(each, measure, by) for each in results]
     if measure == "accuracy":
-        # The guides reach the last planned step, so that curves that grow do not move.
+        # The horizontal reference lines end at the last planned step, so that the axis does not change while curves
+        # grow.
         x_end = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         text = words.guess_label(chance, from_sequence=from_sequence)
-        # Accuracy starts below guessing if a guess is an answer of the sequence, and otherwise rises from guessing.
+        # The label is where no curve is: if guesses are drawn from the sequence's answers, accuracy starts below the
+        # chance level, otherwise it starts at this level and rises.
         side = "top right" if from_sequence else "bottom right"
         lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), text_position=side))
         threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
-        # Above its line, the text would touch the line at 100%.
+        # The label is below its line: above, it would touch the line at 100%.
         lines.append(replace(threshold, text_position="bottom right"))
         hidden = {share for outcome in results if (share := words.guess_accuracy(outcome)) is not None}
         if len(hidden) == 1:
@@ -88,7 +90,7 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     }
     line = summary.curve(outcome.title, outcome.colour, band=len({each.row.seed for each in outcome.rows}) > 1)
     x = line.x if by == "step" else [seconds[int(step)] for step in line.x]
-    # Lines that reach 100% end in the same place, so their names are where they rise.
+    # Lines that reach 100% end in the same place, so each name is placed where its line rises.
     heights = NAME_HEIGHTS if measure == "accuracy" and outcome.learned_at else ()
     return replace(line, name=outcome.name, x=x, label=outcome.title, markers=False, name_heights=heights)
 
@@ -114,7 +116,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         guessing = _guide(_("guessing"), x, [task.chance(int(n), spec.items) for n in x])
         lines.append(replace(guessing, text_position="bottom right"))
     else:
-        # The line falls, so there is room below and to the left of its second point.
+        # The chance level falls, so there is room for its label below and to the left of the second point.
         guessing = guide(_("guessing"), x, [task.chance(spec.length, int(n)) for n in x])
         texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
         lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
@@ -122,7 +124,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     longest = length_with_items(task, spec.length, int(x[-1]))
     numbers = {each.name: numbers_stored(each.rows[0].spec.model) for each in results}
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
-    if by == "length" and key == "end":  # Other drawings share a run of the script, in which a button has one place.
+    if by == "length" and key == "end":  # The last drawing: a rerun may draw this button only once.
         positions.show(rows)
 
 

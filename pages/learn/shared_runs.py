@@ -1,7 +1,7 @@
 """Training runs that visitors share: a model that another visitor trains or has trained is not trained again.
 
-The cache holds the measurements of each model and its last checkpoint. A visitor who starts later takes over what is
-there and continues with the same tasks, which run once for all.
+The cache holds each model's measurements and its last checkpoint. A visitor who starts later continues from these.
+Tasks that several visitors need at the same time run once.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
         if cached_rows is not None and len(cached_rows.value) >= len(spec_rows):
             spec_rows = cached_rows.value
         elif not spec_rows and plan.every == learning.MEASURE_INTERVAL:
-            # Another page that trained the model measured it at the same steps. If only its weights are cached, the
-            # measurements before the last are missing.
+            # Another page may have trained the model and measured it at the same steps. If only one row is cached, the
+            # measurements before the last are missing, and the row is not used.
             trained = dispatch.cached_rows("learning", trained_form.task_of(spec)) or ()
             spec_rows = trained if len(trained) > 1 else ()
         if spec_rows and (cached_rows is None or len(cached_rows.value) < len(spec_rows)):

@@ -1,4 +1,4 @@
-"""The sentences of the Learn page about what is trained, with which learning rates, and how long it takes."""
+"""Sentences of the Learn page about what is trained, with which learning rates, and how long it takes."""
 
 import math
 from collections.abc import Sequence

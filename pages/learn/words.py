@@ -1,4 +1,4 @@
-"""The sentences of the Learn page, each made from measured numbers."""
+"""The headline of the Learn page and notes on its results, each made from measured numbers."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -173,7 +173,8 @@ def _set_kind(step: Step, index: int) -> None:
     elif kind == "draw":
         changes["draw"] = f"{next(iter(discover()[step.page].curves))} {_variant_keys(step)[0]}"
     elif kind in ("least", "most"):
-        # The author has yet to choose the number that the question is about. A default could be overlooked.
+        # Only the kind is stored: the author must choose the number to ask about, because a default could be
+        # overlooked.
         changes["answer"] = kind
     draft.update_step(index, **changes)
 

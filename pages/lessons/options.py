@@ -1,4 +1,4 @@
-"""The options of the Lessons page: the lesson in the editor."""
+"""The option of the Lessons page: the lesson in the editor, which a link can contain."""
 
 from app.lessons.draft import DRAFT
 from app.lessons.options import is_lesson, read_lesson, write_lesson

@@ -1,4 +1,4 @@
-"""The Lessons page: the lessons that ship with the lab, a lesson from a file, and the lesson editor."""
+"""The Lessons page: the lessons that come with the app, a lesson from a file, and the lesson editor."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The view that shows the tokens in the order into which a hash sorts them, round by round (Reformer)."""
+"""The view of the Masks page for Reformer, which hashes tokens: their order after sorting by hash, round by round."""
 
 import numpy as np
 import streamlit as st

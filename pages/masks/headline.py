@@ -1,4 +1,4 @@
-"""The headline of the Masks page: which layers connect all pairs of tokens, with how many scores, and why."""
+"""The headline of the Masks page: which layers connect all pairs of tokens, how many scores they compute, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def headline(stack_reach: StackReach) -> str:
     names, cost = " → ".join(name for name, _pattern in layers), 0.0
     if reach.complete is not None:
         cost = relative_cost(stack_reach.patterns, reach.complete)
-        # The reason for what the stack connects also says which distances these variants reach.
+        # The sentence of ``connection_reason`` already says which distances the stack's variants reach.
         steps = {name: step for name, step in steps.items() if step <= 1 or name not in dict(layers)}
     equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
     return paragraph(
@@ -169,7 +169,8 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
     if largest_step > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % largest_step)
         if len(layers) == 2 and len(others) == 1 and complete <= 2:
-            # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
+            # Each distance between two tokens is then a distance of one pattern plus a distance of the other; either
+            # can be 0.
             strided = next(name for name, pattern in layers if pattern.step == largest_step)
             return _(
                 "**{strided}** reaches keys {distances} tokens away, and **{other}** fills the gaps between them.",

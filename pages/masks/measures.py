@@ -1,4 +1,4 @@
-"""The numbers of the Masks page that a lesson can ask about: of one variant's pairs, and of a stack of layers."""
+"""The numbers of the Masks page that a lesson can ask about: the pairs that a variant allows or a stack connects."""
 
 import attention_core as ac
 from app.jobs import cached

@@ -1,4 +1,4 @@
-"""The table of the Masks page: allowed pairs, largest distance, and the number of layers that connects all pairs."""
+"""The table of the Masks page: allowed pairs, largest distance, and the number of layers that connect all pairs."""
 
 from collections.abc import Sequence
 from functools import partial

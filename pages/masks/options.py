@@ -1,4 +1,4 @@
-"""The options of the Masks page."""
+"""The options of the Masks page: the view, the token whose reach is shown, and the stack of layers."""
 
 import streamlit as st
 

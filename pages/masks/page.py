@@ -1,4 +1,4 @@
-"""The Masks page: which keys each query can attend to, and how far information travels through several such layers."""
+"""The Masks page: which keys each query can attend to, and how far information travels through several layers."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pairs of tokens that each chosen variant allows on the Masks page, and which of its rules allows each pair."""
+"""The token pairs that each variant on the Masks page allows, and the rules (such as a window) that allow each pair."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

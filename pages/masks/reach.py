@@ -65,8 +65,7 @@ def compute_reach(masks: Masks) -> StackReach:
     not_causal = [a for a in stack if masks.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in not_causal]
     with cached.spinner(_("Computing which pairs the layers connect …")):
-        # This computes the reach up to the largest depth of the slider. A move of the slider then only selects how much
-        # of the result is shown.
+        # The reach is computed up to the slider's largest depth. Moving the slider then only selects how much is shown.
         reach = cached.reach(masks.view, tuple(stack), current().stack_layers) if stack else None
     view = masks.view
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]

@@ -1,6 +1,6 @@
 """The editor of the stack of layers on the Masks page: presets, and adding and removing layers.
 
-The button next to the title of the stack's panel opens it. The number of layers is set on that panel.
+A button in the title of the stack's panel opens the editor. The number of layers is set on that panel.
 """
 
 from functools import partial
@@ -99,7 +99,7 @@ def _apply_preset() -> None:
 
 
 def _append_layer(key: str) -> None:
-    # The stack is cut to its limit, because two quick presses of the button may exceed it before the page is redrawn.
+    # The stack is cut to its limit: two quick presses of the button before the page is redrawn may exceed it.
     MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 

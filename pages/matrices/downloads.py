@@ -1,4 +1,4 @@
-"""The downloads of the matrices in full precision, and the Python code that computes them again."""
+"""The downloads of the Matrices page: the matrices in full precision, and Python code that computes them again."""
 
 import streamlit as st
 

@@ -115,7 +115,7 @@ def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, 
     """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
     if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
         fields = {"subject": subject, "share": compared.misplaced, "hidden": hidden}
-        # Without the special tokens, the mask hides at most this share of all weight.
+        # ``passport`` covers only the tokens on screen. Without the special tokens, the mask hides at most this share.
         drawn = compared.passport.total_variation
         if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
             return _(

@@ -1,4 +1,4 @@
-"""The numbers of the Matrices page that a lesson can ask about, equal to the numbers in its table."""
+"""The numbers of the Matrices page that a lesson can ask about; they equal those in the page's table."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The table of the Matrices page: metrics of each variant's matrix and output on the input."""
+"""The table of the Matrices page: metrics of each variant's attention matrix and output on the current input."""
 
 from itertools import chain
 
@@ -41,7 +41,7 @@ def show(comparison: Comparison) -> None:
     percent = columns["relative_error"].format
     config = {output_error: st.column_config.NumberColumn(format=percent, help=help_texts["output_error"])}
     for name, column in columns.items():
-        # The two ends of a range are text, which a column of numbers does not show.
+        # A range is shown as text, which a column of numbers cannot contain.
         config[_(column.label)] = (
             st.column_config.TextColumn(help=help_texts.get(name))
             if column.range_end

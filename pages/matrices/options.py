@@ -1,4 +1,4 @@
-"""The options of the Matrices page."""
+"""The options of the Matrices page: how matrices are drawn, the pinned query, and the view below them."""
 
 from typing import Literal
 
@@ -52,7 +52,8 @@ class MatricesOptions(Options):
         default="sqrt",
     )
     row: Control[int | None] = link_only_option(_row_field, N_("Pinned query"), link=PINNED)
-    # The pinned query is shown as one strip of text per variant. Only this variant's strip shows the whole text.
+    # The pinned query is shown as one strip of text per variant. Only the strip of the variant ``coloured`` shows the
+    # whole text.
     coloured = link_only_option(_variant_field)
     below = choice(
         {

@@ -1,4 +1,4 @@
-"""The Matrices page: the attention matrices of the chosen variants on the same queries, keys and values."""
+"""The Matrices page: the attention matrices of the chosen variants for the same queries, keys and values."""
 
 import streamlit as st
 

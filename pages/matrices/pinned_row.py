@@ -1,4 +1,4 @@
-"""The pinned query: the text, coloured by one query's attention weights in each variant, and the largest changes."""
+"""The pinned query on the Matrices page: the text, coloured by its weights in each variant, and the most changed keys."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The other sentences of the Matrices page: on one variant, a panel, a pinned row, and the heads."""
+"""Sentences of the Matrices page other than the headline: about one variant, a panel, a pinned row, and the heads."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The Budget view: perplexity and copying over each variant's budget, the setting that trades cost for accuracy."""
+"""The Curves view of the Model page: perplexity and copying over each variant's budget, such as its window."""
 
 from collections.abc import Sequence
 
@@ -118,7 +118,8 @@ def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: fl
     setting = _setting(word)
     if (least := preserved_from(points, name, limit)) is not None:
         return f"{setting} ≥ {least:g}"
-    if (most := preserved_from(points[::-1], name, limit)) is not None:  # A smaller stride is more exact.
+    # A smaller value of some settings, such as a stride, is more exact, so the points are also tried in reverse order.
+    if (most := preserved_from(points[::-1], name, limit)) is not None:
         return f"{setting} ≤ {most:g}"
     inner = [f"{point.x:g}" for point in points if getattr(point, name) is not None and getattr(point, name) <= limit]
     return f"{setting} ∈ {{{', '.join(inner)}}}" if inner else ""

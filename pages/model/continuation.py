@@ -1,4 +1,4 @@
-"""The Continuation view: the text that each model generates, greedily and by sampling, and where the texts diverge."""
+"""The Continuation view of the Model page: the texts that each model generates, and where they start to differ."""
 
 from collections.abc import Sequence
 

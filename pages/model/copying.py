@@ -1,4 +1,4 @@
-"""The Copying view: the loss of each token when a model reads random tokens twice and can copy them the second time."""
+"""The Copying view of the Model page: a model reads random tokens twice; the loss shows whether it copies them."""
 
 from collections.abc import Sequence
 from statistics import mean

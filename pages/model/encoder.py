@@ -1,4 +1,7 @@
-"""The Embeddings view: how a replacement changes an encoder's sentence embeddings and the ranking by similarity."""
+"""The Embeddings view of the Model page: the effect of a replaced attention on an encoder.
+
+It shows how sentence embeddings change, and with them the ranking of sentences by similarity.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The Forecast view: whether the error of a variant's outputs predicts its perplexity and its copying loss."""
+"""The Forecast view of the Model page: whether a variant's output error predicts its perplexity and copying loss."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The Layers view: perplexity and copying by number of replaced layers, or as heat maps with one layer replaced."""
+"""The Layers view of the Model page: perplexity and copying by the number, or the position, of replaced layers."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The options and widgets of the Model page, and the ``Question``: the measurement that the options describe."""
+"""The options and widgets of the Model page, and the ``Question`` class: a measurement that the options describe."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -228,7 +228,7 @@ def scope() -> Scope:
         return trained_scope(options, SharedOptions.trained.value)
     question = current_question()
     values = {"text": shorten(question.text), "model": model_title(swap.MODEL)}
-    if options.view != "layers":  # The Layers view varies the layers, so each of its rows names its own.
+    if options.view != "layers":  # In the Layers view, each row names its replaced layers.
         values["layers"] = f"{question.layers[0]}-{question.layers[-1]}"
     return Scope(variants=tuple(question.words), causal=True, facts=values)
 

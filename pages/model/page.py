@@ -1,4 +1,4 @@
-"""The Model page: the effect on a language model of replacing its softmax attention by another variant."""
+"""The Model page: what happens to a language model if another attention variant replaces its softmax attention."""
 
 from dataclasses import replace
 from functools import partial

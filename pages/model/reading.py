@@ -1,4 +1,4 @@
-"""The Perplexity view: the loss of each token of the text, with the original model and with each variant."""
+"""The Perplexity view of the Model page: each token's loss in the original model and with each variant."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def describe_outcome(
     original, changed = scores(question, rows)
     if complete := [each for each in changed if original.complete and each.complete]:
         return describe(original, complete)
-    # The first task reads the text. If the first row is of another kind, that task has failed.
+    # The first task reads the text and returns a ``ReadingRow``. If the first row is of another kind, that task failed.
     refused = bool(rows) and not isinstance(rows[0], ReadingRow)
     return "" if refused else _("Reading the text …")
 

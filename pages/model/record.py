@@ -1,7 +1,8 @@
 """Record the results that the Model page shows first for the built-in texts: ``python -m pages.model.record``.
 
-This takes a quarter of an hour. Repeat it if a changed model, text, variant or task affects the numbers. The files are
-stamped. With ``--continue``, rows that a file already has are kept, for example after an interrupted run.
+This takes a quarter of an hour. Repeat it if a changed model, text, variant or task affects the numbers. Each file has
+a stamp with the date and the processor. With ``--continue``, rows that a file already has are kept, for example after
+an interrupted run.
 """
 
 import sys

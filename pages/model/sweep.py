@@ -1,4 +1,4 @@
-"""Two charts side by side, perplexity and copying loss, over a quantity such as the budget or the replaced layers."""
+"""Two charts of the Model page side by side: perplexity and copying loss over a quantity such as the budget."""
 
 from collections.abc import Callable, Mapping, Sequence
 

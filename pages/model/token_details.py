@@ -1,4 +1,4 @@
-"""The details of the text on the Model page: the largest increases in loss, and one token's predictions."""
+"""Details on the Model page about single tokens of the text: the largest increases in loss, and predictions."""
 
 from collections.abc import Sequence
 

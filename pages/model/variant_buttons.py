@@ -1,4 +1,7 @@
-"""The variants that replace softmax on the Model page: a button with settings for each, and a form that adds more."""
+"""The attention variants that replace softmax on the Model page: a button for each, and a form to add more.
+
+Each button opens the variant's settings.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -95,7 +98,7 @@ def _set_setting(control: WordsControl, index: int, key: str, name: str, value: 
     if index >= len(words) or (attention := registry.from_word(words[index])).key != key:
         return  # The visitor has removed the variant in the meantime.
     changed = variant_picker.with_setting(attention, name, value).word
-    if changed not in words:  # Otherwise the same variant with the same settings would be listed twice.
+    if changed not in words:  # A variant is not listed twice with equal settings.
         words[index] = changed
         _set_words(control, tuple(words))
 

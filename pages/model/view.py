@@ -1,4 +1,4 @@
-"""The class of all views of the Model page. A view has tasks, which may be recorded, notes on them, and downloads."""
+"""The ``View`` class of the Model page: tasks, whose results may be recorded, notes on the results, and downloads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -163,7 +163,7 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> str:
             losses=_copying_losses(failing),
             guess=number(GUESS_LOSS, 3),
         )
-        # Compared as written.
+        # The losses are rounded as in the sentence, so that the comparison agrees with the numbers on screen.
         if min(round(each.copied, 1) for each in failing) > round(GUESS_LOSS, 1)
         else _("**Copying fails with {names}.**", names=names(failing)),
         _copying_cause(failing),

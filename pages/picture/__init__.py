@@ -1,1 +1,1 @@
-"""The Picture page."""
+"""The Picture page: what attention variants do to a noisy photograph, or to a digit that a trained model reads."""

@@ -1,4 +1,4 @@
-"""The view of the PSNR of the denoised image over the cost of each variant, with several values of its budget."""
+"""The view of the Picture page that draws the quality (PSNR) of the denoised image over the cost of each variant."""
 
 import streamlit as st
 

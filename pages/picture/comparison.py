@@ -1,4 +1,4 @@
-"""A noisy photograph as a subject of the page: its tiles, its finding and its views."""
+"""The Picture page for a noisy photograph, which each variant denoises: its tiles, its headline and its views."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""A handwritten digit that a trained tiny model reads, as a subject: the attention of each variant over its pixels."""
+"""The Picture page for a handwritten digit that a trained model reads: each variant's attention over the pixels."""
 
 import math
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
     pixels = _pixels(source)
     compared = {each: _compared(source, head, each) for each in shown_variants(len(pixels))}
     ranked = {each: error for each, result in compared.items() if (error := _ranked_error(each, result)) is not None}
-    # Softmax, the reference, is first. Other variants without a rank are last.
+    # Softmax, the reference, is first. The others follow by their error; variants without an error are last.
     order = dict.fromkeys(compared, math.inf) | ranked | {ac.get(REFERENCE): -1.0}
     return Subject(
         side=len(pixels),

@@ -1,4 +1,4 @@
-"""The table of the Picture page, and its downloads."""
+"""The table of the Picture page, with the numbers of each variant's denoised image, and the page's downloads."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The options of the Picture page, and the variants that an empty address opens with."""
+"""The options of the Picture page, and the attention variants that the page shows at a first visit."""
 
 from collections.abc import Mapping
 from typing import Any

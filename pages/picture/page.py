@@ -1,4 +1,4 @@
-"""The Picture page: what each chosen variant does to a noisy photograph, or to a digit that a trained model reads."""
+"""The Picture page: what attention variants do to a noisy photograph, or to a digit that a trained model reads."""
 
 from dataclasses import replace
 from functools import partial

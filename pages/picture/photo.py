@@ -1,4 +1,4 @@
-"""The images of a noisy photograph: the original, the noisy image, and the image that each chosen variant returns."""
+"""The images on the Picture page: the original photograph, the noisy one, and the image that each variant returns."""
 
 from dataclasses import dataclass
 

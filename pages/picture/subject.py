@@ -1,4 +1,7 @@
-"""The subject of the page, a photograph or a digit, and the board with one tile for each variant."""
+"""The subject of the Picture page (a photograph or a digit), and the board that shows it.
+
+The board has one tile for each attention variant.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -149,7 +152,7 @@ def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:
 
 def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:
     """Return the tile of a variant."""
-    is_twin = attention not in SharedOptions.variants.value  # the square form of another tile has no slider
+    is_twin = attention not in SharedOptions.variants.value  # the square form of a variant, without a slider
     return Tile(
         key=attention.word if is_twin else attention.key,
         title=name(attention),

@@ -1,4 +1,4 @@
-"""The charts of the Timing page: time against the number of tokens with crossings, and the second chart."""
+"""The charts of the Timing page: time over the number of tokens, and next to it memory, work or relative time."""
 
 import math
 import re
@@ -146,7 +146,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], ser
     """Return a variant's curve: dotted for a mask, hollow if recorded, and also dashed if there is a live run."""
     solid = {other.name for other in series if other.live}
     x, low, middle, high = zip(*values, strict=True)
-    # If two runs are drawn, only the one on this machine ("live") has bands, since bands of two runs would overlap.
+    # If two runs are drawn, only the run on this machine ("live") has bands, because the bands of both would overlap.
     has_band = low != high and (line.live or not solid)
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
@@ -187,7 +187,7 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     text = _("{most} times as fast", most=highest)
     if lowest != highest:
         text = _("{least} to {most} times as fast", least=lowest, most=highest)
-    # Annotations, unlike shapes, have logarithms as positions on a logarithmic axis.
+    # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value itself.
     place = math.log10(x), (math.log10(top) + 2 * math.log10(max(times))) / 3
     figure["layout"].setdefault("annotations", []).append(annotation(text, *place, xanchor="right", xshift=-4))
 

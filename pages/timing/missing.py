@@ -1,4 +1,4 @@
-"""Sentences about chosen variants that a run did not measure, or measured with other settings."""
+"""Sentences of the Timing page about chosen variants that a run did not measure, or measured with other settings."""
 
 from collections.abc import Mapping
 
@@ -40,7 +40,7 @@ def _reason(run: Run, skipped: Skipped) -> str:
     """Return why a variant was not measured, in one sentence."""
     variant = attention_from_word(skipped.variant).variant
     if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
-        # A recorded file has the words of its day, which the catalogue may no longer have.
+        # The file of a recorded run contains its reason as a sentence, which may no longer have a translation.
         return _("{name} cannot be causal: {reason}", name=_(variant.title), reason=_(variant.causal_reason))
     return _(skipped.reason, **skipped.fields)
 

@@ -1,4 +1,7 @@
-"""The choice of a second run to compare with the run on this machine: one in the app, one from a file, or none."""
+"""The second run on the Timing page, which is compared with the run on this machine.
+
+The visitor chooses a run recorded in the app, a run from a file, or none.
+"""
 
 from collections.abc import Mapping
 
@@ -94,8 +97,8 @@ def _load_file() -> None:
     except ac.LabError as error:
         state["timing.refused"] = sentence(error)
         return
-    # A loaded file is selected immediately. The page also takes over its mode and causality, since it offers only runs
-    # that match these options.
+    # A loaded file is selected immediately. The page also takes over the file's mode and causality, because it offers
+    # only runs that match these options.
     state[FILE_KEY] = run
     TimingOptions.recorded.set(FROM_FILE)
     TimingOptions.mode.set(run.spec.mode)

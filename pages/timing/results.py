@@ -1,4 +1,4 @@
-"""The results of timing runs: sentences, charts and table."""
+"""The results of timing runs on the Timing page: sentences, charts and a table."""
 
 from collections.abc import Sequence
 

@@ -84,7 +84,7 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
     same = [line for line in recorded if line.is_reference or line.word in {other.word for other in series}]
     if not series or len(same) < 2:
         return ""
-    where = crossings(without_settings(same))  # The settings are those of the variants shown.
+    where = crossings(without_settings(same))  # The names omit settings: the chart shows them.
     names = [
         *(_("{name} (at every measured length)", name=name) for _tokens, name, _text in where.get("below", [])),
         *(
@@ -155,7 +155,7 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     The work at two lengths gives the least number of multiply-adds that are the same at every length.
     """
     lines = [line for line in series if not line.masked and line.points]
-    if series[0].run.spec.device != "cpu":  # On a GPU, times of short texts do not follow the work: see starting_time.
+    if series[0].run.spec.device != "cpu":  # On a GPU, the time for a short text does not depend on its work.
         return ""
     if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
         return ""

@@ -1,6 +1,6 @@
-"""Stories: the step-by-step explanations of variants on the Inside page, one module per variant.
+"""Stories: the step-by-step explanations of attention variants on the Inside page, one module per variant.
 
-A module has the variant's key as its name. The module ``generic`` explains all other variants.
+A module is named after the variant that it explains. The module ``generic`` explains all variants without one.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Block selection, explained step by step on the Inside page: how blocks are scored and chosen, and what is missed."""
+"""Block selection, explained on the Inside page: how key blocks are scored and chosen, and which weight is missed."""
 
 from dataclasses import dataclass
 

@@ -19,7 +19,7 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
     ending = _("The rank of the matrix is at most {c}, the number of features.", c=data.parts["gather"].shape[0])
     if data.causal:
-        ending = ""  # A causal mask can raise the rank of the product above the number of features.
+        ending = ""  # With a causal mask, the rank can exceed the number of features.
     return _gather(data), _distribute(data), _product(data), compare_with_reference(data, ending)
 
 

@@ -1,4 +1,4 @@
-"""The explanation of a variant without its own module, on the Inside page: one step per intermediate result."""
+"""The explanation on the Inside page for variants without their own module: one step per intermediate result."""
 
 from functools import partial
 

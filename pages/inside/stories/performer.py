@@ -52,7 +52,7 @@ def _anatomy(data: HeadData, tokens: int | None = None, **changes: Value) -> dic
 
 
 def _logits(data: HeadData) -> str:
-    if data.setting("kind") == "relu":  # The error of this kernel does not depend on the scale of the logits.
+    if data.setting("kind") == "relu":  # This kernel's error does not depend on the scale of the logits.
         return ""
     return _(
         "The random error grows with the logits. The largest logit of this head is {largest:.1f}.",
@@ -311,8 +311,8 @@ def _more_features(data: HeadData) -> Step:
                 )
                 for (kind, orthogonal), each in errors.items()
             ]
-            # The curves of positive and hyperbolic features coincide where both have the same large error. The positive
-            # ones are drawn last and dashed, so that both stay visible.
+            # The curves of positive and of hyperbolic features coincide where both have the same large error. The
+            # curves of positive features are drawn last and dashed, so that both stay visible.
             over = [
                 replace(curve, hollow=True, dash="dash" if orthogonal else "dot")
                 for curve, (kind, orthogonal) in zip(lines, errors, strict=True)

@@ -1,1 +1,1 @@
-"""The view of the Model page that replaces the attention of a tiny model trained on this server."""
+"""The view of the Model page that replaces the attention in a tiny model, which visitors can train on this server."""
