@@ -1,1 +1,1 @@
-"""Benchmarks of every variant: its time and memory relative to full attention and to other implementations."""
+"""Benchmarks of every attention variant: time and memory compared with full attention and with other libraries."""

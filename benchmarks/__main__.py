@@ -1,4 +1,4 @@
-"""The command line of the benchmark: ``python -m benchmarks``."""
+"""The command ``python -m benchmarks``, which measures the variants' time and memory and writes a report."""
 
 import argparse
 import os
@@ -88,7 +88,7 @@ def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
     rows = list(_rows(preset, chosen, plan, absent))
     machine["load at end"] = f"{os.getloadavg()[0]:.1f}"
     result = Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
-    if preset != "decode":  # an explanation repeats the call, which a decoder makes after reading 100,000 tokens
+    if preset != "decode":  # explaining repeats a call; a decoder would read 100,000 tokens first
         explain(result, partial(_build_case, preset, {case.label: case for case in chosen}, plan), say)
     return result
 
@@ -124,7 +124,7 @@ def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:
             try:
                 with torch.no_grad(), quietly():
                     error = checks[f"{case.label}: {name}"] = PEERS[name].error(case)
-            except Exception as failure:  # code of other projects may fail here in any way; the peer is then left out
+            except Exception as failure:  # a peer is the code of another project, which may fail in any way
                 absent[name] = f"fails: {type(failure).__name__}"
                 continue
             if not error < TOLERANCE:

@@ -1,8 +1,8 @@
 """Lower bounds of the variants' times: their bare arithmetic in torch calls, timed in the same rounds as the variants.
 
-A bound leaves out everything that a better implementation could save. Features exist in advance, unless making them is
-the work. Masks, special cases at the ends of the text, row sums and concatenation are left out. Results
-overwrite each other in memory that fits a cache. The computed numbers are therefore useless except for timing.
+A bound leaves out all work that a better implementation of the variant could save: masks, special cases at the ends of
+the text, row sums and concatenation. Features are computed in advance, unless computing them is the work. Results
+overwrite each other in memory that fits a cache, so the computed numbers serve only for timing.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,7 @@
-"""The measured cases: every registered variant, with the settings that other implementations use, and further forms."""
+"""The cases that the benchmark measures, each a variant with fixed settings, causal or not.
+
+The list has every registered variant, with the settings that implementations of other projects use, and further forms.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -147,7 +150,7 @@ def cases(only: Iterable[str] = ()) -> list[Case]:
     keys = list(only) or [v.key for v in ac.all_variants()]
     selected = []
     for key in keys:
-        variant(key)  # called only because it raises an error for an unknown key
+        variant(key)  # raises an error if the key is unknown
         main = [case for case in MAIN if case.key == key] or [Case(key, key)]
         selected += main + [case for case in MORE if case.key == key]
     return selected

@@ -1,7 +1,7 @@
-"""Compares multiply-adds and peak bytes of every case at two sizes with a record. No time is measured.
+"""Counts multiply-adds and peak bytes of every variant at two lengths and compares them with the recorded counts.
 
-``python -m benchmarks.counts`` lists what grew; with ``--record`` it rewrites the record, including new variants.
-Counts do not depend on the machine, so a test fails if a change makes a variant more expensive.
+``python -m benchmarks.counts`` lists the counts that grew; with ``--record`` it rewrites the recorded counts. No time
+is measured, so counts do not depend on the machine, and a test fails if a change makes a variant more expensive.
 """
 
 import argparse

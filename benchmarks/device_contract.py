@@ -1,4 +1,4 @@
-"""Compare every variant, with each of its settings, on another device with float64 on the CPU.
+"""Compares every variant on a device such as a GPU with the same variant in float64 on the CPU, with each setting.
 
 ``python -m benchmarks.device_contract cuda`` prints the largest relative errors and takes one minute on a GPU.
 """
@@ -86,5 +86,5 @@ def main(device: str, variants: Sequence[Variant], measure: Callable[..., dict[s
 
 
 if __name__ == "__main__":
-    use_threads()  # Threads that wait for each other take many times longer on small inputs.
+    use_threads()  # One by default: on small inputs, several threads take many times longer.
     sys.exit(main(sys.argv[1], ac.all_variants()))

@@ -1,6 +1,7 @@
-"""Drag-to-paint latency in Chromium: the time from a slider's move until its panel on Matrices or row on Home shows it.
+"""Measures in Chromium how long the app takes to redraw while a slider is dragged, on the Matrices or the Home page.
 
-``python -m benchmarks.drag http://127.0.0.1:8501 --pid <the server's> --panel local nystrom`` or ``--home``
+``python -m benchmarks.drag http://127.0.0.1:8501 --pid <the server's> --panel local nystrom`` measures the panels of
+these variants on Matrices; ``--home`` measures the live sentence on Home.
 """
 
 import argparse

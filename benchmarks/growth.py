@@ -1,8 +1,8 @@
-"""How a variant's own cost grows: with the length of the text, or from token to token in a decoder.
+"""Measures how a variant's cost grows: with the length of the text, or from token to token in a decoder.
 
 Full attention at 262,144 tokens takes minutes per head, so each variant is compared with itself at the smallest size.
-Both are timed in turn within a round, as ``measure`` does with full attention. A row's ``base`` is the time expected
-from the target growth.
+Both sizes are timed in turn within a round, as ``measure`` does with a variant and full attention. The ``base`` of a
+row is the time that the target growth predicts.
 """
 
 import time

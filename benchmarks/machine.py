@@ -1,4 +1,4 @@
-"""A description of the machine that runs a benchmark."""
+"""A description of the machine that runs a benchmark (processor, memory, system, load), saved with the results."""
 
 import datetime
 import os

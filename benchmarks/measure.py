@@ -1,10 +1,11 @@
-"""Measures the time of each subject, a case of the benchmark, between two runs of full attention.
+"""Measures the time of each subject, such as a variant or its lower bound, relative to full attention.
 
 It measures CPU time on one thread, and wall-clock time on all cores.
 
-A round runs full attention, then subjects until they have taken as long as it did, then full attention again, and so on
-through all subjects. A subject's ratio is its time over the mean of the full attentions before and after it. A machine
-that slows down as a whole therefore changes no ratio; the spread over rounds shows the remaining noise.
+A round runs full attention, then subjects until they have taken as long as full attention did, then full attention
+again, and so on through all subjects. The result is a subject's time divided by the mean time of full attention before
+and after it. A machine that slows down as a whole therefore does not change the result; the spread over rounds shows
+the remaining noise.
 """
 
 import math
@@ -96,7 +97,7 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
             ready, skipped = _prepare(everything, n, plan, say)
             yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in CLOCKS)
             for mode, threads, clock in CLOCKS:
-                # The product with the explicit matrix is only a rough comparison, so it is timed on one thread only.
+                # The product with the explicit matrix is only a rough comparison, so it is not timed on all cores.
                 timed = [r for r in ready if r.subject.role != "explicit" or threads == 1]
                 say(f"n = {n}: timing {len(timed)} subjects, {mode}")
                 torch.set_num_threads(threads)
@@ -133,7 +134,7 @@ def _prepare(
             else:
                 built.call()
         except Exception as error:
-            # The code of another project (a peer) may not support a length; this library's code must.
+            # A peer, the code of another project, may not support a length. This project's code must support it.
             if subject.role != "peer":
                 raise
             skipped.append((subject, f"fails: {type(error).__name__}"))
@@ -146,7 +147,7 @@ def _prepare(
 def _time(ready: Sequence[PreparedSubject], clock: Clock, plan: Plan, end: float) -> None:
     """Collect the samples, round by round."""
     for r in ready:
-        if not r.subject.counted:  # a subject without counts is compiled, and compiled for one number of threads
+        if not r.subject.counted:  # compiled code, which the changed number of threads recompiles
             r.call()
     for index in range(plan.rounds):
         if index and time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""First paint in Chromium: the time from navigation until each page is complete, and the time that a server starts in.
+"""Measures in Chromium how long each page of the app takes to load, and how long the server takes to start.
 
 ``python -m benchmarks.paint http://127.0.0.1:8501 --out benchmarks/PAINT.md``
 """

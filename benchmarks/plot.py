@@ -1,4 +1,7 @@
-"""Draws the measured times and memory as one SVG: a row per family, time on the left, memory on the right, log axes."""
+"""Draws the measured times and memory of all variants as one SVG.
+
+There is a row per family of variants, with time on the left and memory on the right, on logarithmic axes.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Explanations of missed targets: the time of each operator, and the tensors alive at the memory peak."""
+"""Explains why cases missed their targets: the time of each operator, and the tensors alive at the memory peak."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The report of a benchmark: RESULTS.md with tables, results.json with every sample, results.svg with the curves."""
+"""Writes a benchmark's report: RESULTS.md with tables, results.json with every sample, results.svg with curves."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence

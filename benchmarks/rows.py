@@ -1,4 +1,7 @@
-"""The results of a measurement in one JSON file: a row per subject, size and mode, and a stamp of the run."""
+"""The results of the benchmark in one JSON file: a row per subject, size and mode, and a stamp of date and machine.
+
+A subject is a timed computation, such as a variant. A mode is one thread or all cores.
+"""
 
 import importlib.metadata
 import json

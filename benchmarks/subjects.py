@@ -1,4 +1,4 @@
-"""The subjects that the benchmark times: full attention, each variant, its lower bound, its peers, and its matrix."""
+"""The computations ("subjects") that the benchmark times: full attention, variants, lower bounds, peers and matrices."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -115,7 +115,7 @@ def variant_of(case: Case, *, backward: bool = False) -> Subject:
 
 def _bound(case: Case) -> Subject:
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
-        # The settings of the case, and the defaults of all others.
+        # A case stores only the settings that differ from the defaults, but a bound reads all settings.
         settings = asdict(case.attention(case.settings_at(n)).params)
         return BOUNDS[case.bound](q, k, v, settings)
 

@@ -1,4 +1,4 @@
-"""The targets for speed and memory, and whether the measured rows meet them and by how much."""
+"""The targets for the variants' speed and memory, and whether measured results meet them and by how much."""
 
 import math
 import statistics

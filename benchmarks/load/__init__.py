@@ -1,1 +1,1 @@
-"""The load test: simulated visitors use Streamlit's websocket protocol, and measure the server's response times."""
+"""The load test of the app's server: simulated visitors use Streamlit's websocket and measure response times."""

@@ -1,4 +1,4 @@
-"""The command line of the load test: ``python -m benchmarks.load``."""
+"""The command ``python -m benchmarks.load``, which runs scenarios of simulated visitors and writes a report."""
 
 import argparse
 import asyncio
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--report", type=Path, default=HERE.parent / "LOAD.md", help="Markdown file written from --out")
     options = parser.parse_args(arguments)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Each visitor has one to three connections, so the limit on open files is raised to its maximum.
+    # Each visitor opens one to three connections, so the limit on open files is raised to its maximum.
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     record = Record.load(options.out)
     try:

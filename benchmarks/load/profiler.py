@@ -1,6 +1,6 @@
-"""A profile of a running server: which parts of the code its threads spend their time in.
+"""A profile of the running app server: which parts of the code its threads spend their time in.
 
-py-spy samples the stacks of threads that hold Python's interpreter lock; samples are summed by part of the code.
+py-spy samples the stacks of the threads that hold Python's interpreter lock. Samples are summed by part of the code.
 """
 
 import asyncio

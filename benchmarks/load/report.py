@@ -1,4 +1,4 @@
-"""The report LOAD.md, written from the record: response times before the optimisations and now."""
+"""The report LOAD.md of the load test, written from its results: response times before the optimisations and now."""
 
 import statistics
 from collections.abc import Iterable, Sequence

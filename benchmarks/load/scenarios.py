@@ -189,7 +189,8 @@ async def run(
 async def _measure_repeatedly(watch: Watch, every: float) -> None:
     while True:
         await asyncio.sleep(every)
-        # In a thread, because this takes a while: the kernel walks a gigabyte of memory pages.
+        # The measurement runs in a thread, because it takes a while: the kernel reads the page tables of a gigabyte of
+        # memory.
         await asyncio.to_thread(watch.measure)
 
 
@@ -208,7 +209,7 @@ async def _check(server: str, checks: list[float], log: Log) -> None:
                 (await client.get(f"{server}/_stcore/health")).raise_for_status()
             except (httpx2.HTTPError, OSError) as error:
                 log.errors[f"the health check fails: {type(error).__name__}"] += 1
-            finally:  # also when the run ends: a request that still has no answer counts with its wait so far
+            finally:  # also when the run ends: a request without an answer counts with its wait so far
                 checks.append(time.monotonic() - start)
             await asyncio.sleep(max(0.0, 1.0 - checks[-1]))
 

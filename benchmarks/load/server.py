@@ -135,7 +135,7 @@ def clocks(roots: Iterable[int]) -> dict[int, float]:
     seconds = {}
     for pid in descendants(roots):
         with suppress(OSError):
-            # The id of a process's CPU clock on Linux, as clock_getcpuclockid(3) returns it.
+            # Linux derives the id of a process's CPU clock from the process id in this way, see clock_getcpuclockid(3).
             seconds[pid] = time.clock_gettime(~pid << 3 | 2)
     return seconds
 
@@ -173,8 +173,9 @@ class Watch:
                 pss = _pss(pid)
                 files += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - only their number
                 cpu = _own_cpu_seconds(pid)
-                # CPU time from before the first measurement is not caused by visitors, so it is subtracted later. A
-                # process that appears in a later measurement started during the run, and all its time counts.
+                # CPU time from before the first measurement is not caused by visitors, so it is stored here and
+                # subtracted later. A process that appears in a later measurement started during the run, so nothing is
+                # subtracted.
                 self._first.setdefault(pid, 0.0 if self.over_time else cpu)
                 self._last[pid] = cpu
                 memory[name].append(pss)

@@ -1,4 +1,4 @@
-"""The connection of a simulated browser tab: the page's address, cookies, the websocket, requests and their answers."""
+"""The connection of a simulated browser tab to the server: loading the page, cookies, the websocket, and requests."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The peers, other projects' implementations of attention that the benchmark compares with, by name."""
+"""The peers: implementations of attention by other projects, with which the benchmark compares this library."""
 
 from benchmarks.peers import compiled, gated, hugging_face, libraries, xformers_parts
 from benchmarks.peers.adaptor import Peer
@@ -42,8 +42,8 @@ PEERS: dict[str, Peer] = {
         Peer("transformers Longformer", "transformers", hugging_face.longformer),
         Peer("transformers BigBird", "transformers", hugging_face.bigbird),
         Peer("transformers Reformer", "transformers", hugging_face.reformer, check_settings=ALL_SEEN),
-        # ``longest``, because the search for empty blocks needs n x n numbers. ``counted=False``, because counting
-        # would disable compilation.
+        # ``longest`` is set because the search for empty blocks needs n x n numbers; ``counted=False``, because
+        # counting the tensors would disable compilation.
         Peer("flex_attention", "torch", compiled.flex, counted=False, longest=8192, compiles=True),
     )
 }

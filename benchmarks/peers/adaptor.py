@@ -1,4 +1,7 @@
-"""The adaptor for peers, other projects' implementations: runs them without their projections on given q, k and v."""
+"""The adaptor for peers, which are implementations of attention by other projects.
+
+It runs a peer on given q, k and v, without the peer's own projections.
+"""
 
 import contextlib
 import importlib.util

@@ -1,6 +1,6 @@
-"""The peer ``flex_attention`` of torch, compiled: a function of two positions gives the pattern.
+"""The peer ``flex_attention`` of torch, compiled. A peer is an implementation that the benchmark compares with ours.
 
-Empty blocks are skipped.
+A function of two positions defines which pairs are allowed; blocks without an allowed pair are skipped.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
-"""Peers with gated and delta-rule states: plain torch code of flash-linear-attention (fla) and of transformers.
+"""Peers with gates or the delta rule: plain torch code of flash-linear-attention (fla) and transformers.
 
-The time does not include making the gates, nor normalising the keys if a peer does not do so itself; for this library's
-variants it includes both. All peers take ``[B, n, H, *]``, tokens before heads, except fla's delta rule.
+A peer is an implementation by another project. Its time does not include making the gates, nor normalising the keys
+unless the peer does so itself; for this library's variants the time includes both. All peers take ``[B, n, H, *]``,
+tokens before heads, except fla's delta rule.
 """
 
 import math

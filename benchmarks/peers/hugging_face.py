@@ -1,6 +1,7 @@
 """Peers from transformers: the attention modules of four models, with the given q, k, v instead of projections.
 
-All take tokens ``[B, n, H d]``, read heads as strided views and return a packed copy, which counts in their time.
+A peer is an implementation by another project. All of these take tokens ``[B, n, H d]``, read heads as strided views
+and return a packed copy, whose time is included.
 """
 
 import torch

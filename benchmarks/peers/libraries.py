@@ -1,8 +1,8 @@
-"""Peers (other implementations of attention) from packages on PyPI.
+"""Peers, implementations of attention by other projects, from packages on PyPI.
 
-Each docstring says what a peer's output should be if it differs from ours, and why. Modules with projections get q, k
-and v through ``FixedProjection``. Those with a packed layout ``[B, n, H d]`` read heads as strided views and return a
-packed copy of n H d numbers, which counts in their time.
+Each docstring says what a peer's output should be if it differs from this library's, and why. Modules with projections
+get q, k and v through ``FixedProjection``. Modules with a packed layout ``[B, n, H d]`` read heads as strided views and
+return a packed copy of n H d numbers, whose time is included.
 """
 
 from functools import partial
@@ -46,7 +46,8 @@ def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = Fa
         similarity = f_q @ f_k.mT
         if not causal:
             return (similarity / similarity.sum(-1, keepdim=True)).to(v.dtype) @ v
-        # The library's causal form adds 1e-6 to every sum of key features, which changes the totals by 1e-6 Σ f_q.
+        # performer_pytorch's causal form adds 1e-6 to every sum of key features, which changes the totals by 1e-6 Σ
+        # f_q.
         total = similarity.tril().sum(-1, keepdim=True) + 1e-6 * f_q.sum(-1, keepdim=True)
         return (similarity.tril() / total).to(v.dtype) @ v
 
@@ -162,7 +163,7 @@ def flash(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     module.norm, module.to_qk, module.to_out = nn.Identity(), nn.Identity(), nn.Identity()
     module.to_hidden = FixedProjection(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
     module.qk_offset_scale = FixedProjection(folded(q) * (chunk / d) ** 0.5, folded(q) * d**-0.5, folded(k), folded(k))
-    # The module always adds a position bias, so it gets the cheapest one, a scalar zero.
+    # The module cannot omit its position bias, so it gets the cheapest one, a scalar zero.
     module.rel_pos_bias = FixedProjection(torch.zeros(()))
     x = torch.zeros_like(folded(v))
     return Built(lambda: module(x))
@@ -180,7 +181,7 @@ def fla_retention(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     import attention_core as ac
 
     chunked = file_module("fla", "ops/simple_gla/naive.py").naive_chunk_simple_gla
-    decay = ac.get("retention", **p).params.decay  # type: ignore[attr-defined] # its own setting
+    decay = ac.get("retention", **p).params.decay  # type: ignore[attr-defined] # retention has this setting
     n = q.shape[-2]
     gates = torch.full((q.shape[0], n, q.shape[1]), decay).log()
     tensors = [x.transpose(1, 2) for x in (q, k, v)]

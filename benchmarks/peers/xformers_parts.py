@@ -1,4 +1,7 @@
-"""Peers from the components that xformers shipped until 2024. They have no head dimension, so heads join the batch."""
+"""Peers (implementations by other projects) from the components that xformers shipped until 2024.
+
+They have no head dimension, so the heads become part of the batch.
+"""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""The pinned query on the Matrices page: the text, coloured by its weights in each variant, and the most changed keys."""
+"""The pinned query on the Matrices page: the text, coloured by its weights in each variant, and the largest changes."""
 
 import streamlit as st
 
