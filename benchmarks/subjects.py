@@ -1,4 +1,4 @@
-"""The computations ("subjects") that the benchmark times: full attention, variants, lower bounds, peers and matrices."""
+"""The computations ("subjects") that the benchmark times: full attention, variants, lower bounds, peers, matrices."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -69,7 +69,7 @@ class ExperimentInput:
             UntestableError: if the source is not a text.
             LabError: if the text is empty.
         """
-        # The decoder's tokenizer may split the text into more or fewer tokens than ``whole``.
+        # The decoder has a tokenizer of its own, so its number of tokens can differ from the input's.
         text, n = self.text, self.load(self.source, None).n
         return len(
             swap.text_tokens(

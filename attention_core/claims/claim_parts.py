@@ -1,4 +1,4 @@
-"""The parts of a claim: its measured quantities, its figure, its link to a page, and its conditional sentences."""
+"""The parts of a claim: its measured quantities, figure, link to a page of the app, and conditional sentences."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The experiment shared by the claims about cost: multiply-adds and memory, counted at growing lengths."""
+"""The experiment that claims about cost share: it counts multiply-adds and memory at growing lengths."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

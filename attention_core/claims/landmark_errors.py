@@ -1,4 +1,4 @@
-"""The experiment shared by claims about landmarks: errors of several forms of attention with equally many landmarks.
+"""The experiment that claims about landmarks share: errors of forms of attention with equally many landmarks.
 
 A landmark is a mean of some tokens that represents them.
 """

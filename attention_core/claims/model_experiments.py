@@ -1,6 +1,6 @@
-"""Experiments shared by the claims that replace softmax in a trained model and measure perplexity and copying.
+"""Experiments that several claims share: they replace softmax in a trained model and measure perplexity and copying.
 
-These claims always use the decoder ``swap.MODEL``, independent of the model that read the input.
+They always use the decoder ``swap.MODEL``, even if another model computed the queries, keys and values of the input.
 """
 
 from collections.abc import Iterator, Sequence
@@ -189,7 +189,7 @@ def reread_perplexity(inputs: ExperimentInput, keys: int) -> float:
 @lru_cache(16)
 def _reread_perplexity(ids: tuple[int, ...], keys: int) -> float:
     loaded = models.load(swap.MODEL)
-    first = losses(loaded, ids[: keys + 1])  # no token here has more than ``keys`` predecessors, so one pass is enough
+    first = losses(loaded, ids[: keys + 1])  # one pass: each token has at most ``keys`` predecessors
     later = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
     return perplexity(torch.cat([first, *later]))
 

@@ -1,4 +1,7 @@
-"""Rows of recorded runs and thresholds of learning, which the claims about trained models share."""
+"""Code that the claims about trained models share: rows of recorded training runs, and thresholds of accuracy.
+
+The thresholds decide whether a model has learned a task.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +56,7 @@ def recorded_rows(study: str, describe: Callable[[ModelSpec], str], *, tests: bo
     Raises:
         UntestableError: if a run is not recorded.
     """
-    from attention_core.learning import recorded_runs  # It needs msgspec, without which the library can be installed.
+    from attention_core.learning import recorded_runs  # imported here: it needs msgspec, an optional package
 
     for plan in STUDIES[study]():
         rows = [each for each in recorded_runs.recorded_rows(plan) if each.is_test == tests]

@@ -1,4 +1,4 @@
-"""Claim: linear attention needs a short convolution for recall."""
+"""Claim: linear attention needs a short convolution over neighbouring tokens to learn to recall a key's value."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Claim: as the number of pairs grows, linear attention's recall falls before that of softmax."""
+"""Claim: a trained model with linear attention can recall fewer pairs of keys and values than one with softmax."""
 
 from collections.abc import Iterator, Sequence
 

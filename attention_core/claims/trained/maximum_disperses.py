@@ -1,4 +1,4 @@
-"""Claim: on more items than in training, maximum retrieval by softmax degrades less than by sigmoid or squared ReLU."""
+"""Claim: with more numbers than in training, softmax finds the largest more often than sigmoid or squared ReLU."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
     """Return each model's accuracy at the largest number of items in training, and its fall at the largest tested."""
     lengths = list(map(int, values(rows, "length")))
     few, many = min(lengths), max(lengths)
-    result: dict[str, float] = {"few": few - 1, "many": many - 1}  # the last token is the query
+    result: dict[str, float] = {"few": few - 1, "many": many - 1}  # without the last token, the query
     for word, model in NAMES.items():
         result[word] = accuracy(rows, model, length=few)
         result[f"{word}_falls"] = result[word] - accuracy(rows, model, length=many)

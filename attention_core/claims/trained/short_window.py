@@ -1,4 +1,4 @@
-"""Claim: local attention whose window is shorter than the distance to the key fails on recall."""
+"""Claim: local attention cannot learn to recall a key's value if its window is shorter than the distance to the key."""
 
 from collections.abc import Iterator, Sequence
 

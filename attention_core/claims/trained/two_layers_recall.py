@@ -1,4 +1,4 @@
-"""Claim: softmax attention without a short convolution needs two layers for recall."""
+"""Claim: without a short convolution, softmax attention needs two layers to learn to recall a key's value."""
 
 from collections.abc import Iterator, Sequence
 

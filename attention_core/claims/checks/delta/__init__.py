@@ -1,1 +1,1 @@
-"""Claims about the delta rule."""
+"""Claims about the delta rule, which subtracts what is stored under a key before it stores a new value there."""

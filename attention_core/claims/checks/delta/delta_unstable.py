@@ -84,7 +84,7 @@ CLAIM = Claim(
     "the growth factor is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in "
     "every head. The claim partly holds if only one condition is met.",
     bounds={"most": 1},
-    # In the second condition, the negative tolerance demands more growth than a rounding error.
+    # With the negative tolerance, a growth that is only a rounding error does not meet the second condition.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),

@@ -1,4 +1,4 @@
-"""Claim: with keys of length one, every entry of the matrix inverse in the delta rule is between -1 and 1."""
+"""Claim: with keys of norm one, all entries of the inverse matrix in the delta rule are between -1 and 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
         scaled = k / safe_divisor(scale)
         ones = torch.ones_like(length)
         inverse = anatomy(RuleInputs(scaled, scaled, ones, None, ones), causal=True)["inverse"]
-        # The matrix is lower triangular, so its first n rows and columns are the inverse for the first n tokens. The
+        # The inverse is lower triangular, so its first n rows and columns are the inverse for the first n tokens. The
         # running maximum over rows is therefore the largest entry for each length.
         largest = inverse.abs().tril(-1).amax(-1).nan_to_num(OVERFLOW, OVERFLOW).clamp(max=OVERFLOW).cummax(-1).values
         for n in doubling_lengths(k.shape[-2], 2):

@@ -1,4 +1,4 @@
-"""Claim: PaTH attention along the keys themselves equals DeltaNet."""
+"""Claim: if PaTH attention removes each token's key from earlier keys, its logits equal DeltaNet's weights."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

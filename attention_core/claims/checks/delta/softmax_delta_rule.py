@@ -1,4 +1,4 @@
-"""Claim: without training, softmax attention nearly equals a gated delta rule, which decays and corrects a state."""
+"""Claim: even without training, softmax attention nearly equals the delta rule, which corrects stored values."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
-"""Claim: in linear attention, early tokens lose weight to later ones faster than in softmax, since no token decays.
+"""Claim: as a text grows, early tokens lose weight faster in linear attention than in softmax.
 
-A decay changes which tokens have the most weight.
+A decay of earlier weights changes which tokens have the most weight.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,7 @@
-"""Claim: linear attention is a recurrent network. Three algorithms give the same output.
+"""Claim: causal linear attention is a recurrent network, and three algorithms compute the same output.
 
-The algorithm that stores all states ("cumsum") saves memory, compared with the explicit matrix, if n > d².
+For n tokens and head size d, the algorithm that stores all states ("cumsum") needs less memory than the explicit matrix
+only if n > d².
 """
 
 import math

@@ -1,1 +1,1 @@
-"""Claims about landmarks, pooling and the rank of attention."""
+"""Claims about landmarks (averages that represent tokens), pooling, and the rank of attention matrices."""

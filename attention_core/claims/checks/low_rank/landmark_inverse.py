@@ -1,4 +1,4 @@
-"""Claim: with Nyström's inverse in the middle, the product of two softmaxes over landmarks is closer to softmax."""
+"""Claim: inverting the matrix of weights between the landmarks brings Nyström attention closer to softmax."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Claim: the rank of Linformer, its number m of projected keys, can stay constant as the number of tokens grows."""
+"""Claim: Linformer's rank, its number of averaged keys, can stay constant as the number of tokens grows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ FORMS = {SEGMENTS: "nystrom~method~segment_means", CLUSTERS: "nystrom~method~kme
 def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
     """Return median errors, the median and third quartile of the error ratio, and the cost ratio of k-means."""
     segments, clusters, uniform = judged_errors(rows, SEGMENTS, CLUSTERS, UNIFORM)
-    # The tolerance makes the ratio 1 if both errors are only rounding errors.
+    # If both errors are only rounding errors, the tolerance makes their ratio about 1.
     ratio = (segments + FLOAT32_TOLERANCE) / (clusters + FLOAT32_TOLERANCE)
     work, clustering = (values(rows, "work", form=form, share=JUDGED)[0] for form in FORMS)
     [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}

@@ -1,6 +1,6 @@
-"""Claim: with a window and the first four tokens (sinks), a model reads as well as one that rereads the window.
+"""Claim: if queries attend to a window and the first four tokens (sinks), a language model still predicts text well.
 
-The model that it is compared with reads the window again from scratch for every token.
+The baseline is the unchanged model, which reads the window again from scratch for every prediction.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Claim: replacing attention in one middle layer says little about the variant, since attention hardly matters there.
+"""Claim: replacing softmax in one middle layer hardly tests a variant, because attention hardly matters there.
 
 Even a replacement that ignores the keys does no harm.
 """

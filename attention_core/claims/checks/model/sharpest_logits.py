@@ -1,4 +1,4 @@
-"""Claim: in a trained model, only variants that keep softmax's weight on the largest logits still work."""
+"""Claim: a variant can replace softmax in a trained model only if it keeps softmax's weight on the largest logits."""
 
 from collections.abc import Sequence
 

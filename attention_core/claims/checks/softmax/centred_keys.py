@@ -1,4 +1,4 @@
-"""Claim: the second-order Taylor series of the softmax weights is closer to softmax than that of the exponential."""
+"""Claim: a second-order Taylor series of the whole softmax is closer to it than a series of only the exponential."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -66,7 +66,7 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
         return fit_power(part, means).exponent
 
     def change(plain: str, scaled: str) -> float:
-        # The rows of both variants are in the same order, by length and then by head, so they can be paired.
+        # Pairing the rows is correct, because both variants' rows are in the same order: by length, then by head.
         before, after = (values(rows, "entropy", variant=variant) for variant in (plain, scaled))
         return max(abs(b - a) for a, b in zip(before, after, strict=True))
 

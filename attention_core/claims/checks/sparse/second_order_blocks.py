@@ -1,4 +1,4 @@
-"""Claim: block scores of second order find blocks with more of softmax's weight than scores by the mean key do."""
+"""Claim: key blocks chosen by mean and covariance have more of softmax's weight than blocks chosen by mean alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     rows: list[BlocksRow] = []
     for chosen in BUDGETS:
         n_other_blocks = block_of if qkv.causal else torch.full_like(block_of, int(block_of[-1]))
-        has_choice = n_other_blocks > chosen  # only these queries have more other blocks than they may choose
+        has_choice = n_other_blocks > chosen  # the queries that cannot choose all other blocks
         for name, score in SCORES.items():
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
