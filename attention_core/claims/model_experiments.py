@@ -196,7 +196,8 @@ def _reread_perplexity(ids: tuple[int, ...], keys: int) -> float:
 
 @lru_cache(256)
 def _kept_weight(text: str, tokens: int, word: str) -> float:
-    # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
+    # ``recorder`` is imported here because it imports transformers, which takes seconds. Loading a model has done so
+    # already.
     from attention_core.inputs.models.recorder import record
 
     loaded = models.load(swap.MODEL)

@@ -1,7 +1,7 @@
 """Experiments: one module per question, usable without the web app.
 
 An experiment is a list of independent frozen tasks and a pure function from a task to rows. Progress bars, cancelling,
-streaming charts, caching and remote execution then need no extra code. Each such module has
+streaming charts, caching and remote execution then need no extra code. Each experiment's module has
 
 - ``tasks(...) -> tuple[Task, ...]``, with the most useful results first;
 - ``run(task, *, load=load) -> Sequence[Row]``, whose random seeds depend on the task only. It raises ``LabError`` if
@@ -21,7 +21,8 @@ Docstrings of tasks and rows leave out the fields that mean the same everywhere:
 - ``live``: whether to compute even if a result is recorded.
 - ``recorded``: date and processor of the recording; empty for a new result.
 
-``attention_core.sweep`` runs the two that most programs need, ``error`` and ``entropy_length``, in one call.
+``attention_core.sweep`` runs the two experiments that most programs need, ``error`` and ``entropy_length``, in one
+call.
 
 Example:
     >>> import torch

@@ -1,4 +1,7 @@
-"""The gradient of causal linear attention by running sums, autograd through all states, and the full matrix."""
+"""Compares three ways to compute the gradient of causal linear attention: their results and their memory.
+
+The ways are running sums, autograd through the states of all tokens, and autograd through the full matrix.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -129,15 +132,15 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
     rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (x.to(dtype) for x in qkv.tensors)
-        # One head at a time, because autograd would store the states of all heads.
+        # Gradients are computed one head at a time, because autograd would otherwise store the states of all heads.
         gradients: dict[str, list[Tensor]] = {}
         for algorithm in ALGORITHMS:
             heads = [_gradients(task.word, algorithm, q[h], k[h], v[h])() for h in range(len(q))]
             gradients[algorithm] = [torch.stack(per_head) for per_head in zip(*heads, strict=True)]
             check_finite(gradients[algorithm])
         for algorithm in ALGORITHMS[1:]:
-            # All differences are divided by the largest entry of the three gradients together. A single gradient may be
-            # zero, for example that of q if all values are equal.
+            # All differences are divided by the largest entry of the gradients of q, k and v, because one of these
+            # gradients may be zero, for example that of q if all values are equal.
             largest = safe_divisor(torch.stack([x.abs().amax() for x in gradients[algorithm]]).amax())
             rows += [
                 DifferenceRow(

@@ -1,6 +1,6 @@
-"""Compares the algorithms for a variant's causal output: their results on an input, and their costs.
+"""Compares the algorithms that compute a variant's causal output: their results on an input, and their costs.
 
-The algorithms are the choices of a variant's ``mode``, and the explicit n x n matrix.
+The algorithms are the choices of the variant's setting ``mode``, and the product with the explicit n x n matrix.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Texts continued by a language model (a decoder), unchanged and with a variant in place of softmax in some layers.
 
-The next token is the most probable one (greedy), or sampled. The continuations that the Model page shows first are
-recorded in one JSON file, so that visitors need not wait for them.
+The next token is the most probable token (greedy), or is sampled. The continuations that the app's Model page shows
+first are recorded in one JSON file, so that visitors need not wait for them.
 """
 
 import time

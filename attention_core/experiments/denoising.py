@@ -1,4 +1,7 @@
-"""How well each variant denoises an image when it attends over patches, at its own settings or over its budget."""
+"""Measures how well each variant denoises an image when it attends over patches of the image.
+
+Variants are measured at their own settings, or over their budget, the setting that trades cost for accuracy.
+"""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,9 +1,9 @@
-"""Attention weights and logits by distance |i − j|, with and without RoPE, and the bound that RoPE gives.
+"""Attention weights and logits by distance |i − j|, with and without RoPE, and the upper bound for logits with RoPE.
 
 RoPE rotates pair i of a query and of a key by ``position · θ_i`` with ``θ_i = base^(-2i/d)``. At distance Δ their dot
 product is ``Re Σ_i h_i e^{iΔθ_i}``, where ``h_i`` is the pair's product before the rotation, as complex numbers.
 Summation by parts, with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, bounds it by ``max_i |h_{i+1} − h_i| · Σ_j
-|S_j|``. The mean ``|S_j|`` decays with Δ. It is a bound, which the dot products need not follow.
+|S_j|``. The mean ``|S_j|`` decays with Δ, but the dot products themselves need not.
 
 Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.09864.
 """

@@ -1,6 +1,6 @@
-"""The effect of a variant in an encoder: changes of sentence embeddings, and of the ranking of sentences by similarity.
+"""The effect of a variant on an encoder: how sentence embeddings change, and the ranking of sentences by similarity.
 
-The similarity is that to one sentence, the query.
+The ranking compares each sentence with one sentence, the query.
 """
 
 from collections.abc import Sequence

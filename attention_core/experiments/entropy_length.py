@@ -1,4 +1,4 @@
-"""The entropy of every variant's rows over the number of tokens: whether attention spreads out as the text grows."""
+"""The entropy of each variant's attention rows over the number of tokens: whether attention spreads out with length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -218,8 +218,8 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     budget, n, d = None if task.is_uniform else attention.variant.budget, qkv.m, qkv.q.shape[-1]
     candidates = [attention] if task.is_uniform else seed_variants(attention)
     matrices = [None if task.is_uniform else _coupled_matrices(draw, qkv, task.causal) for draw in candidates]
-    # Uniform attention (the mean of the values, or a causal running mean) adds n values in each of d columns. The cost
-    # of a variant is that of all heads, of which each head gets an equal share.
+    # Uniform attention (the mean of the values, or a causal running mean) adds n values in each of d columns. A
+    # variant's cost is counted for all heads together, so each head gets an equal share.
     variant_cost = attention.cost(qkv.n, d, causal=task.causal, heads=qkv.heads, keys=n).multiply_adds
     multiply_adds = n * d if task.is_uniform else variant_cost // qkv.heads
     rows = []

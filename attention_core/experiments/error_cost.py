@@ -1,4 +1,4 @@
-"""The measured time of every point of the error experiment, that is, of each variant at each of its budgets."""
+"""The measured time of every point of the error experiment; a point is a variant at one value of its budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

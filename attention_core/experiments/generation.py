@@ -1,4 +1,4 @@
-"""The cost of text generation: the key-value cache of softmax, which grows, and the states or caches of variants."""
+"""The cost of generating text: softmax's key-value cache, which grows with each token, and variants' states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The entropy of each variant's weights when all logits are multiplied by one factor, an inverse temperature."""
+"""The entropy of softmax's and squared ReLU's weights when all logits are multiplied by one factor."""
 
 from dataclasses import dataclass
 

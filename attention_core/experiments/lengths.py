@@ -1,4 +1,4 @@
-"""The sequence lengths at which experiments measure."""
+"""The sequence lengths at which experiments measure: doublings from 16 tokens, in finer steps for short inputs."""
 
 SHORTEST = 16
 """Shortest length in tokens, if the input has enough."""

@@ -1,6 +1,6 @@
 """The most probable next tokens before and after a variant replaces softmax, and the attention row that changes most.
 
-Only one token of a text is predicted.
+The experiment predicts only one token of a text.
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,8 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
 
 def _predict(loaded: LoadedModel, ids: Sequence[int], attends: Attends, layers: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
-    # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
+    # ``recorder`` is imported here because it imports transformers, which takes seconds. Loading a model has done so
+    # already.
     from attention_core.inputs.models.recorder import record
 
     with torch.no_grad():

@@ -160,8 +160,8 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
     try:
         call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
         if first is None:
-            # Counting the operations runs the call once, which warms it up. A long call is therefore not repeated: its
-            # first time below is its first sample.
+            # Counting the operations runs the call once, which warms it up. A long call is therefore not repeated: the
+            # time measured here is its first sample.
             counts, peak = clock.costs(call)
             first = Sample(
                 variant=task.variant,
@@ -200,8 +200,8 @@ def _exceeded_limit(
 ) -> tuple[str, float] | tuple[None, None]:
     """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""
     large, long = LIMIT_REASONS
-    # A mask has n² entries and is built in the host's memory, also for other devices. This check needs no measurement
-    # at a shorter length, so it also covers the first length.
+    # A mask has n² entries and is built in the host's memory, even if attention runs on another device. This check
+    # needs no measurement at a shorter length, so it also applies to the first length.
     if isinstance(attention, MaskedFullAttention) and attention.bytes(n, spec.heads, spec.element) > max_bytes:
         return large, max_bytes / MIB
     if spec.mode == "decode" or not shorter:

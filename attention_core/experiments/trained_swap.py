@@ -62,7 +62,7 @@ def run(task: TrainedSwapTask, *, load: Load = load) -> tuple[TrainedSwapRow]:
     for layer in task.layers:
         module: Any = model.layers[layer]
         if not (isinstance(attends, Attention) and attends.variant is module.attention.variant):
-            module.learned = None  # Learned tensors such as gates belong to the original variant.
+            module.learned = None  # Learned gates fit only the original variant.
         module.attention = attends
     loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
     return (TrainedSwapRow(word=task.word, layers=task.layers, loss=loss, accuracy=accuracy),)

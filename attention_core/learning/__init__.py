@@ -1,4 +1,4 @@
-"""Training of tiny transformers, one per attention variant, on small tasks with a known answer.
+"""Training of tiny transformers, one per attention variant, on small tasks with known answers.
 
 Example:
     >>> from attention_core.learning.model import ModelSpec

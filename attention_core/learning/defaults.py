@@ -1,4 +1,4 @@
-"""The default selection of each task: the variants that are compared, and the sequences that they are tested on."""
+"""The default selection of each learning task: the variants to train, and the sequences to test trained models on."""
 
 from collections.abc import Sequence
 

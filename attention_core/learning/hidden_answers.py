@@ -1,4 +1,4 @@
-"""How often a fixed mask hides the answer from the token that must predict it, and how much weight is on the answer."""
+"""How often a variant's mask hides the answer from the token that predicts it, and the answer's attention weight."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The record that describes a learning task: a generator of sequences with targets, its chance level and bounds."""
+"""The class that describes a task for tiny models: a generator of sequences with targets, chance level, and limits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

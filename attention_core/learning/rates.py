@@ -1,4 +1,4 @@
-"""Learning rates, tuned for each model and task: with one rate for all models, the comparison would be unfair."""
+"""Learning rates, tuned for each model and task. With one rate for all models, a comparison would be unfair."""
 
 import json
 from dataclasses import fields

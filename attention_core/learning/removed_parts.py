@@ -1,4 +1,4 @@
-"""Parts that can be removed from a tiny model: the short convolution, the gate, the positions and the last layer."""
+"""The parts of a tiny model that can be removed: the short convolution, the gate, the positions, and the last layer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,8 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
     settings = {name: getattr(attention.params, name, None) for name in UNGATED}
     if None in settings.values() or settings == UNGATED:
         return model
-    if getattr(attention.params, "write", "") == "rest":  # The write strength is 1 minus the gate, so it would be 0.
+    # Such a variant writes new values with the strength 1 minus its gate. Without the gate, the strength would be 0.
+    if getattr(attention.params, "write", "") == "rest":
         return model
     return replace(model, word=_ungated(attention).word)
 

@@ -1,4 +1,4 @@
-"""The training runs that the claims about trained models are judged on, by the claim's key; their rows are recorded."""
+"""The recorded training runs on which the claims about trained models are judged, by the claim's key."""
 
 from collections.abc import Callable
 from dataclasses import replace

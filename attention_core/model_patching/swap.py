@@ -1,6 +1,6 @@
 """Replaces the attention in some layers of a model, for the calling thread only and until a block ends.
 
-The model's weights, configuration and code stay unchanged. The function that it attends through
+The model's weights, configuration and code stay unchanged. The function that computes its attention
 (``inputs.models.recorder``) reads the replacement of a layer from a context variable. Threads have separate contexts,
 so two threads may use different swaps of one shared model at the same time. Source of the interface: the documentation
 of transformers, "Attention Interface".
@@ -99,7 +99,8 @@ class _Swap:
 
     def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:
         self.replacements = replacements
-        # A model that reads a text token by token passes only the new queries, so each module's queries are kept here.
+        # A model that generates token by token passes only the new queries, so each module's earlier queries are stored
+        # here.
         self._past: dict[nn.Module, Tensor] = {}
 
     def __call__(

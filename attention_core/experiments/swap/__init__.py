@@ -1,7 +1,7 @@
 """The effect of a swap: without training, a variant replaces softmax in some layers of a language model (a decoder).
 
-Measured are the model's losses on a text, its copying of repeated tokens, and the error of the variant's outputs.
-Perplexity and copying measure different abilities, so both are measured together.
+The experiment measures the model's losses on a text, its copying of repeated tokens, and the error of the variant's
+outputs. Perplexity and copying measure different abilities, so both are measured together.
 """
 
 import time
@@ -84,7 +84,7 @@ def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
 
 def recorded_row(task: SwapTask) -> SwapRow | None:
     """Return the recorded row of a task; None if there is no row, or it lacks the details that the task needs."""
-    # The records are read with msgspec, which the library itself does not need.
+    # Imported here because it needs msgspec, without which the library can be installed.
     from attention_core.experiments.swap import records
 
     return records.recorded_row(task)
@@ -154,7 +154,8 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
         layers: the layers compared; the error is the mean over their heads, 0 for no layer.
         model: key of a decoder, or ``owner/name``.
     """
-    # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
+    # ``recorder`` is imported here because it imports transformers, which takes seconds. Loading a model has done so
+    # already.
     from attention_core.inputs.models.recorder import record
 
     loaded, attention, softmax = models.load(model), from_word(word), registry.get(SOFTMAX)

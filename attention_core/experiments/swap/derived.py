@@ -1,4 +1,7 @@
-"""Numbers computed from the rows of the swap experiment: scores of a model, and curves over budgets or layers."""
+"""Numbers computed from the results of the swap experiment, in which a variant replaces softmax in a model.
+
+They are the scores of a model, and curves over the variant's budget or over the replaced layers.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -119,7 +122,7 @@ def hidden_pairs(word: str, n: int) -> HiddenPairs | None:
     reached, connected, layers = copy_mask, 0, 1
     while (share := reached.diagonal(-COPY_DISTANCE).double().mean()) < 0.5 and int(reached.sum()) > connected:
         connected, layers = int(reached.sum()), layers + 1
-        reached = reached | (reached.double() @ copy_mask.double() > 0)  # the residual connection keeps the rest
+        reached = reached | (reached.double() @ copy_mask.double() > 0)  # the residual connection keeps earlier pairs
     incomplete = (mask.sum(-1) < torch.arange(1, n + 1)).nonzero()
     return HiddenPairs(
         share=1 - int(mask.sum()) / (n * (n + 1) // 2),

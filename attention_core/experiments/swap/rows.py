@@ -1,4 +1,4 @@
-"""Tasks of the swap experiment, in which a variant replaces softmax in a model, and the rows that they return."""
+"""The tasks of the swap experiment, in which a variant replaces softmax in a model, and the rows that they return."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""Ordered lists of tasks, each of which replaces the attention in some layers of a model by a variant.
+"""Ordered lists of tasks of the swap experiment, each of which replaces the attention in some layers of a model.
 
-The layers are given, grow in number, or are replaced one at a time; or the variant's budget grows, the setting that
-trades cost for accuracy.
+The layers are given, grow in number, or are replaced one at a time; or the replacing variant's budget grows, the
+setting that trades cost for accuracy.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The learning tasks, one file each."""
+"""The tasks on which tiny transformers are trained, one file each."""
 
 from attention_core.errors import InputError, name_hint
 from attention_core.learning.learning_task import LearningTask

@@ -41,7 +41,8 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
     for row in inputs.rows_of_selected_heads(
         each for t in tasks for each in normalizer_length.run(t, load=inputs.load)
     ):
-        # Without a positive logit at a length, a head's row sums are zero, and ``log_z`` is None.
+        # Without a positive logit at a length, a head's row sums are zero and have no logarithm, so the length is left
+        # out.
         if row.normalizer == "relu2" and row.log_z is not None:
             points.setdefault(row.head, []).append((row.n, row.log_z))
     points_by_head = {head: sorted(head_points) for head, head_points in sorted(points.items()) if len(head_points) > 1}
