@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 @torch.no_grad()
 def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
-    """Time and count every case that is linear in n, at all sizes. Ratios are to linear growth from the smallest size.
+    """Time and count every case that is linear in n, at all sizes. Times are compared with growth in proportion to n.
 
     Args:
         cases: the cases; those that are not linear in n are skipped.

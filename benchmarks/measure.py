@@ -167,7 +167,7 @@ def rounds_of(r: PreparedSubject, plan: Plan) -> int:
 
 
 def take_round(base: PreparedSubject, group: Sequence[PreparedSubject], clock: Clock, plan: Plan) -> None:
-    """Take one sample of each subject, with full attention in between as often as it costs no more than they do."""
+    """Time each subject once, between samples of full attention, which take at most as long as the subjects do."""
     if not group:
         return
     before, limit = base.sample(clock, plan.shortest)

@@ -24,7 +24,7 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
     settings = {name: getattr(attention.params, name, None) for name in UNGATED}
     if None in settings.values() or settings == UNGATED:
         return model
-    # Such a variant writes new values with the strength 1 minus its gate. Without the gate, the strength would be 0.
+    # With this setting, new values are written with the strength 1 minus the gate. Without the gate, it would be 0.
     if getattr(attention.params, "write", "") == "rest":
         return model
     return replace(model, word=_ungated(attention).word)

@@ -48,7 +48,7 @@ def known_rows(spec: TrainSpec) -> Sequence[LearnRow]:
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
-    """Return each measurement of a model once, and of its checkpoints the last alone."""
+    """Return each measurement of a model once, and only the last of its checkpoints."""
     unique = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
     last = max((i for i, each in enumerate(unique.values()) if each.checkpoint is not None), default=-1)
     return tuple(
