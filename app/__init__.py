@@ -1,1 +1,4 @@
-"""The Streamlit app: the code that several pages share. It contains no tensor mathematics; see ``attention_core``."""
+"""The code that all pages of the Streamlit app share, such as widgets, figures and links.
+
+The attention algorithms themselves are in ``attention_core``.
+"""

@@ -1,4 +1,4 @@
-"""The numbers and curves of a page that a lesson can ask about, and the comparison of a number with a guess."""
+"""Declarations of a page's numbers and curves that a lesson can ask about, and the verdict on a visitor's guess."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The ``Page`` record, by which a page declares its menu entry and its functions, and the discovery of all pages."""
+"""The ``Page`` record, in which each page declares its menu entry and its functions, and a search for all pages."""
 
 import importlib
 import pkgutil
@@ -93,7 +93,7 @@ def discover() -> dict[str, Page[Any]]:
     Raises:
         TypeError: if the ``page.py`` of a folder does not define ``PAGE``.
     """
-    # ``app`` must not depend on ``pages``, so this is not an ordinary import: the package is found by its name.
+    # ``app`` must not depend on ``pages``, so an import statement is not allowed. The package is found by its name.
     folder = importlib.import_module("pages")
     pages = {}
     for info in pkgutil.iter_modules(folder.__path__):

@@ -1,4 +1,4 @@
-"""The router. On every rerun, it reads the shared input and draws the menu, the page header and the page."""
+"""The function that draws the whole app on every rerun: the menu, the shared input, the page's header, and the page."""
 
 from contextlib import suppress
 from functools import partial
@@ -49,7 +49,8 @@ def _run_app() -> None:
                 else:
                     input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         draw = partial(_draw, key, page)
-        # A run of the whole page can be stopped while it computes the input, and a run of a fragment cannot.
+        # A page is drawn as a fragment (a part that reruns alone) only if its input needs no computation. Streamlit can
+        # stop a run of the whole page during a long computation, but not a run of a fragment.
         if page.runs_as_fragment and (not page.uses_input or input_panel.is_ready()):
             partial_rerun.show(partial(_read_state, page), draw, partial(_outer_dependencies, page))
         else:
@@ -71,7 +72,7 @@ def _run_app() -> None:
     url.register_fields(opening_fields(page.opening()))
     marker = st.empty()
     if LessonOptions.present.value:
-        marker.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
+        marker.html('<i class="presenting"></i>')  # With it, app/page_script/style.css enlarges the page.
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
     current_page.run()
     gc_tuning.freeze_objects(current_page.url_path)
@@ -98,7 +99,7 @@ def _read_scope(page: Page[object]) -> tuple[Scope | None, str]:
         options = SharedOptions.current()
         chosen = input_panel.read_input(options, page.only_input(options))
     except LabError:
-        return None, ""  # The page, drawn later, reads the input again and shows this error.
+        return None, ""  # ``page.draw`` reads the input again later and shows this error.
     if chosen is None:
         return None, ""
     scope = page.scope(chosen) if page.scope else input_panel.scope(chosen, hides_special=page.hides_special)

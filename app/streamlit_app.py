@@ -1,4 +1,4 @@
-"""Entry point of ``streamlit run app``: the ASGI app, warmed up before its first visitor."""
+"""Entry point of ``streamlit run app``: the ASGI app, which loads modules and a model before the first visitor."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Warm the process up before the server answers health checks."""
     from app.server.warmup import warm_up
 
-    malloc.share_heap()  # It must run before warm-up starts threads.
+    malloc.share_heap()  # It affects new threads only, so it must precede ``warm_up``.
     patches.apply()
     await asyncio.to_thread(warm_up)
     yield

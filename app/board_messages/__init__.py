@@ -1,1 +1,4 @@
-"""The messages that describe a board of matrices to the browser, without Streamlit: the app and notebooks send them."""
+"""Messages to the browser that describe a board, which draws attention matrices side by side.
+
+They do not need Streamlit, so notebooks send the same messages as the app.
+"""

@@ -1,4 +1,4 @@
-"""The texts of a board of matrices."""
+"""All words on a board, which draws attention matrices side by side: axis titles, buttons, hints and legends."""
 
 from typing import Protocol, TypedDict, Unpack
 

@@ -1,10 +1,10 @@
-"""The messages that describe a board of matrices: large arrays as bytes, their description as JSON.
+"""Encoding of matrices as messages to the browser, which draws them as the panels of a board.
 
-Values are sent as 16-bit floats, scaled by a power of two per panel so that the largest magnitude is just below 2^16.
-This keeps 11 significant bits over nine decades below the largest value, and fewer bits below that. A number shown with
-three digits is off by at most one in the third digit. Powers of two, such as a weight of 1, are exact. Positive values
-never become zero, and NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB; only changed panels are
-sent.
+A message holds the values as bytes, after a description in JSON. Values are sent as 16-bit floats. A power of two per
+panel scales them so that the largest magnitude is just below 2^16. Values down to a billionth of the largest keep 11
+significant bits, and smaller values keep fewer. A number shown with three digits is off by at most one in the third
+digit. Powers of two, such as a weight of 1, are exact. Positive values never become zero, and NaN means masked. Four
+panels are 0.5 MB for 256 tokens, and 2.1 MB for 512 tokens; only changed panels are sent.
 """
 
 import json
@@ -20,9 +20,9 @@ from app.board_messages.panel import Panel
 
 DIGEST_LENGTH = 24
 MAX_INLINE_BYTES = 100_000
-"""Bytes of all panels up to which they are sent with their board: four panels of about 110 tokens."""
+"""Largest total size at which a board's panels are part of its own message: four panels of about 110 tokens."""
 _MAX_EXPONENT = 16  # half floats are below 2^16
-_MASKED = np.uint16(0x7E00)  # of the many codes for NaN only this one is sent, so that the browser can compare codes
+_MASKED = np.uint16(0x7E00)  # Half floats have many codes for NaN; only this one is sent, so browsers compare codes.
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
 
@@ -93,7 +93,7 @@ def pack(
         "col_labels": col_labels,
         "last_turn": last_turn,
     }
-    # The message needs no digest of its bytes, because its header lists the digests of all parts.
+    # The header already lists the digest of each panel, so no digest of the panels' bytes is needed.
     return encode(header, b"".join(inline), digest=compute_digest()), large
 
 
@@ -165,8 +165,8 @@ def _encode_values(panel: Panel) -> EncodedMatrix:
     magnitudes = np.abs(np.where(masked, np.float32(0), values))
     largest = float(magnitudes.max())
     fraction, power = np.frexp(largest)
-    # A fraction close to 1 is rounded up to 1 as a half float. The carry of 1 then halves all values, because the
-    # largest would otherwise become infinite.
+    # A fraction just below 1 rounds up to 1 as a half float, and the largest value would become infinite. The carry is
+    # then 1, which halves all values.
     carry = np.frexp(np.float16(fraction))[1]
     exponent = int(power + carry) - _MAX_EXPONENT if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")

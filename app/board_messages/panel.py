@@ -1,4 +1,7 @@
-"""The contents of a board: one panel per matrix, and the categories that whole numbers in a panel may represent."""
+"""The records that describe a board, which draws matrices side by side: its panels, one per matrix, and their sliders.
+
+On some boards the numbers are categories instead of magnitudes; a record names and colours each category.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

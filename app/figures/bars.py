@@ -1,4 +1,4 @@
-"""Bar charts: one query's attention weights under several variants, and one bar per label and series of numbers."""
+"""Two kinds of bar charts: one query's attention weights under several variants, and several series over labels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -105,7 +105,7 @@ def grouped_bars(
     return finish(
         data,
         height=height,
-        # Plotly omits labels of the axis that would not fit; every bar still shows its label in its tooltip.
+        # Plotly omits axis labels that would not fit. The tooltip of each bar still shows its label.
         xaxis=axis(x_title, type="category", labelalias=names, tickangle=0 if has_room else -45),
         yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
         barmode="relative" if stacked else "group",

@@ -1,6 +1,6 @@
-"""Rows of coloured cells with one colour scale, for example a row per variant and a cell per layer.
+"""A heat map whose rows have titles, for example one row per attention variant and one cell per layer of a model.
 
-Blue cells are better than the reference, orange cells are worse.
+Colours compare each cell with a reference, such as the unchanged model: blue is better, orange is worse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
     """
     n = max((len(row.positions) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)
-    for i, row in enumerate(rows):  # The line above each row of cells stays empty, as room for the row's title.
+    for i, row in enumerate(rows):  # The heat map's row above each row of cells stays empty, for the title.
         cells[2 * i + 1], notes[2 * i + 1] = row.positions, [escape_label(note) for note in row.notes]
     low = float(np.clip(np.nanmin(cells), -1, 0)) if np.isfinite(cells).any() else 0.0
     ramps = DARK if dark else LIGHT
@@ -65,7 +65,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hoverongaps": False,
                 "text": notes.tolist(),
                 "hovertemplate": "%{text}<extra></extra>",
-                # Less than the full width leaves room for the labels at both ends of the colour bar, on a phone too.
+                # A narrower colour bar leaves room for the labels at its two ends, on a phone too.
                 "colorbar": colour_legend(scale, ticks, x=0.05, length=0.9),
             }
         ],

@@ -1,4 +1,7 @@
-"""Three charts of a recurrent variant's state at one token: its normaliser, its size over all tokens, its output."""
+"""Three charts about the state of a recurrent attention variant at one token of a text.
+
+They show the state's normaliser, its size at all tokens, and the token's output.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -91,7 +94,7 @@ def memory(
     title_style = {"font": {"size": 13}, "xanchor": "left", "xref": "paper", "yanchor": "bottom", "yref": "paper"}
     texts = (keys_title, sizes_title, outputs_title)
     titles = [annotation(text, 0, high, **title_style) for (_low, high), text in zip(ROWS, texts, strict=True)]
-    titles[1]["yshift"] = 26  # Above the legend.
+    titles[1]["yshift"] = 26  # The second chart's title is above its legend.
     figure = finish(
         data,
         height=700,

@@ -1,4 +1,4 @@
-"""Small pictures for cards, without axes or tooltips: a matrix, pixels, curves, words, and a question mark."""
+"""Small pictures without axes or tooltips, as data URLs: a matrix, an image, curves, a sentence, or a question mark."""
 
 import base64
 import html

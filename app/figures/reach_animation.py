@@ -1,4 +1,4 @@
-"""A heat map, animated layer by layer, of the tokens that already contain information of one chosen token."""
+"""A heat map, animated layer by layer, of the tokens that information from one chosen token has reached."""
 
 from collections.abc import Sequence
 

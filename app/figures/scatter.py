@@ -1,4 +1,4 @@
-"""A scatter plot of estimated values over true values, with the diagonal on which both are equal."""
+"""A scatter plot of estimated values against true values, with the diagonal on which both are equal."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A small chart for a card: lines or bars as an SVG picture, with axis names, two ticks per axis and names in HTML."""
+"""A small line or bar chart as HTML, for a card on a page: an SVG picture with names and two ticks per axis."""
 
 import base64
 import math
@@ -76,7 +76,7 @@ def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tup
         zero: whether a linear axis must include zero; otherwise it does so if that costs little room.
     """
     if log:
-        low, high = (low / 1.1, high) if zero else (low, high)  # the smallest bar stays visible
+        low, high = (low / 1.1, high) if zero else (low, high)  # An axis from the smallest value would hide its bar.
         low_decade, high_decade = (_decade(each) for each in (low, high))
         first = max(step * low_decade for step in (1, 2, 5) if step * low_decade <= low * (1 + 1e-9))
         last = min(step * high_decade for step in (1, 2, 5, 10) if step * high_decade >= high * (1 - 1e-9))
@@ -132,7 +132,7 @@ def _lines(
     shapes = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     for name in order:
         points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]
-        # A round end makes a dot that is not stretched.
+        # A line of length 0 with round ends is a dot. Unlike a circle, it stays round when the picture is stretched.
         end, thickness = ("h0", DOT) if len(points) == 1 else ("", 2)
         attributes = f'stroke="{colours[name]}" stroke-width="{thickness}" stroke-linecap="round" fill="none"'
         shapes.append(f'<path d="M{"L".join(points)}{end}" {attributes}/>')
@@ -185,7 +185,8 @@ def _bars(
             row, size = order.index(int(x)), BAR if not one_series else LINE - EDGE / 2
             middle = sum(rows[:row]) + rows[row] / 2
             if dots:
-                point = f'd="M{x_pixel(y):.1f} {middle:.1f}h0"'  # A round end makes a dot that is not stretched.
+                # A line of length 0 with round ends is a dot that stays round when the picture is stretched.
+                point = f'd="M{x_pixel(y):.1f} {middle:.1f}h0"'
                 shapes.append(f'<path {point} stroke="{colours[name]}" stroke-width="{DOT}" stroke-linecap="round"/>')
                 continue
             top = middle - size / 2 if one_series else middle + (i - len(medians) / 2) * BAR
@@ -194,7 +195,7 @@ def _bars(
                 f'<rect x="{start:.1f}" y="{top:.1f}" width="{max(end - start, 1):.1f}" height="{size - 1:.1f}" '
                 f'fill="{colours[name]}"/>'
             )
-    # Text in a series' own colour would have too little contrast.
+    # Text in the unmixed colour of a series would have too little contrast.
     tints = {
         name: "" if one_series else f"color:color-mix(in srgb,{colours[name]} 60%,currentcolor)" for name in medians
     }

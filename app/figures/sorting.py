@@ -1,4 +1,4 @@
-"""A chart of how a hash sorts tokens: lines from their places in the text (top) to their sorted places (bottom)."""
+"""A chart of how a hash sorts tokens: a line from each token's place in the text (top) to its sorted place (bottom)."""
 
 from collections.abc import Sequence
 

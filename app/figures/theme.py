@@ -1,4 +1,4 @@
-"""Shared look of all figures: type sizes, margins, number formats, and colours for light and dark pages."""
+"""The look that all figures share: type sizes, margins, number formats, and colours for light and dark pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One strip of cells per variant, a cell per token: how much each token's output changes when one token is replaced.
+"""A heat map with a row per attention variant: how much each token's output changes when one token is replaced.
 
 Changes before and after the replaced token have different colours; unchanged tokens are grey.
 """
@@ -58,7 +58,7 @@ def strips(
     """
     ramps = DARK if dark else LIGHT
     n = len(labels)
-    sizes = np.full((2 * len(rows), n), np.nan)  # The row above each strip stays empty, as room for its title.
+    sizes = np.full((2 * len(rows), n), np.nan)  # The row above each strip stays empty, for the strip's title.
     for i, strip in enumerate(rows):
         sizes[2 * i + 1] = strip.sizes
     with np.errstate(divide="ignore"):
@@ -121,8 +121,8 @@ def strips(
 
 
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
-    # The palest colour of a ramp equals the page's background. The scale starts at a darker one, so that small changes
-    # stay visible.
+    # A ramp starts with the colour of the page's background. The scale starts a little later on the ramp, so that small
+    # changes stay visible.
     return [
         [i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))
     ]

@@ -1,4 +1,4 @@
-"""Bar charts with one bar per name. A bar that summarises several measurements has whiskers at their quartiles."""
+"""Bar charts of measurements. A bar that summarises several measurements has whiskers from quartile to quartile."""
 
 import textwrap
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Long computations of all visitors: their queue, the processes that run them, their caches, and their progress."""
+"""Code for long computations: the queue that all visitors share, the processes that run tasks, caches and progress."""

@@ -1,9 +1,9 @@
-"""The caches of the app, and the cached analysis functions that pages call.
+"""The caches that all visitors share, and the cached analysis functions that pages call.
 
-Cache keys are frozen records of settings, or words, never arrays. Cached matrices are NumPy arrays. Records and models
-are shared between visitors and are never modified. All caches together hold at most ``cached_bytes``, of which each
-cache may use a fixed share. Analyses of long inputs wait for one lock, so that pages with short inputs stay fast.
-Longer work runs as a task (see ``app/jobs/dispatch.py``).
+Cache keys are settings, never arrays. Cached results and models are shared between visitors and are never modified. All
+caches together hold at most ``cached_bytes`` bytes, and each cache may use a fixed share of them. Analyses of long
+inputs wait for one lock, so that pages with short inputs stay fast. Work that takes longer runs as a task (see
+``app/jobs/dispatch.py``).
 """
 
 import threading
@@ -86,8 +86,8 @@ def page_lock() -> FairLock:
     return FairLock(current().concurrent_pages)
 
 
-# Sources, views and gates are hashed by their repr, which contains all their fields. Only an upload's bytes are missing
-# in it; the repr has their digest instead, computed once when the file arrives.
+# These types are hashed by their repr, which contains all their fields. For an uploaded file, it contains the digest of
+# the file's bytes instead of the bytes. The digest is computed once, when the file arrives.
 _KEY_FUNCTIONS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
 _KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
 _KEY_FUNCTIONS[tuple] = lambda parts: tuple(map(_key, parts))
@@ -106,8 +106,8 @@ CACHE_PARTS = 66
 
 
 def _compute_turn(tokens: int) -> AbstractContextManager[None]:
-    # All analyses of a page queue with the time at which its visitor requested the page. A page with many analyses
-    # therefore waits for other pages once, and not for each analysis.
+    # The lock serves the earliest request first, and all analyses of a page have the time of the page's request. A page
+    # with many analyses therefore waits for other pages once, and not before each analysis.
     return (
         compute_lock().acquired(requested_at=page_lock().requested_at) if tokens > SHORT_INPUT_TOKENS else nullcontext()
     )
@@ -115,8 +115,8 @@ def _compute_turn(tokens: int) -> AbstractContextManager[None]:
 
 def _release_page(tokens: int) -> AbstractContextManager[None]:
     # Callers use this around a cache lookup, never inside the cached function. At the end of the block, the thread
-    # waits for the page lock again. Inside the function, its result would not be stored yet, and the page that has the
-    # lock may wait for this result: a deadlock.
+    # waits for the page lock again. Inside the cached function, the result is not stored yet at that time, and the page
+    # that holds the lock may wait for this result: a deadlock.
     return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 

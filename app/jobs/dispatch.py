@@ -1,4 +1,4 @@
-"""Runs tasks, the units of a long computation, in worker processes, on a cluster or in this process.
+"""Functions that run tasks (the parts of a long computation) in worker processes, on a cluster or in this process.
 
 Visitors take fair turns, and a task that several visitors request runs once.
 """
@@ -110,7 +110,8 @@ def run_ready(
             for task in ready():
                 task_executor = executor(task)
                 if task not in handles and len(handles) < task_executor.max_in_flight:
-                    # Timed tasks run again for each visitor. Other tasks run once for all visitors who request them.
+                    # A task that measures time runs again for each visitor. Other tasks run once for all visitors who
+                    # request them.
                     key = object() if getattr(task, "timed", False) else (experiment, repr(task))
                     handles[task] = scheduler_for(task_executor).submit(visitor(), experiment, task, key)
             if not handles:
@@ -131,12 +132,12 @@ def run_ready(
 def _wait(handles: Sequence[TaskHandle], on_status: StatusCallback | None) -> None:
     """Wait until one of the tasks has ended."""
     if wait_for_any(handles, 0):
-        return  # the task ended while the page drew the results of other tasks
+        return  # A task has already ended while the page drew earlier results, so no spinner is needed.
     cached.show_spinner()
     with cached.page_lock().released():
         while not wait_for_any(handles, POLL_SECONDS):
-            # When a script reads the session state, Streamlit ends the script if a newer one has replaced it or its
-            # visitor has left. ``visitor`` reads the session state.
+            # ``visitor`` is called because it reads the session state. At each such read, Streamlit ends this script if
+            # a newer script has replaced it or the visitor has left.
             visitor()
             if on_status:
                 on_status(handles[0].status())

@@ -1,4 +1,7 @@
-"""The processes that run tasks: workers forked from a warm process, a Dask cluster, or threads of this process."""
+"""Three ways to run the tasks of a long computation: in worker processes, on a Dask cluster, or in threads.
+
+Workers are forked from a process that has already imported everything they need.
+"""
 
 import os
 import pickle
@@ -97,7 +100,7 @@ class WorkerExecutor:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "attention_core.workers", self._folder.name + "/workers", "--owned"],
                     env={**MALLOC_ENVIRONMENT, **os.environ},
-                    stdin=subprocess.PIPE,  # when this server ends, the pipe closes, and the process then ends too
+                    stdin=subprocess.PIPE,  # The pipe closes when this server ends, which ends the process.
                 )
             return Path(self._folder.name, "workers")
 
@@ -115,7 +118,7 @@ class WorkerExecutor:
             connection = socket.socket(socket.AF_UNIX)
             try:
                 connection.connect(str(path))
-            except OSError:  # the process that forks workers does not listen yet
+            except OSError:  # The process that forks workers does not listen yet.
                 connection.close()
                 if self._process is not None and self._process.poll() is not None:
                     raise WorkerError(WORKERS_CANNOT_START) from None
@@ -152,10 +155,10 @@ class Worker(Slot):
         if self._connection is None:
             self._connection = self._connect()
         try:
-            if self._ended:  # another thread has called ``end`` while this one connected to the worker
+            if self._ended:  # Another thread called ``end`` while this thread connected to the worker.
                 raise EOFError
-            # The task is pickled to bytes, which are pickled again. A task that the worker cannot unpickle then does
-            # not break the stream, because the worker can still read the outer bytes completely.
+            # The task is pickled twice. The worker can then always read a whole message from the stream, even if it
+            # cannot unpickle the task inside the message.
             self._connection.sendall(pickle.dumps(pickle.dumps((experiment, task))))
             with self._connection.makefile("rb") as stream:
                 kind, payload = pickle.load(stream)
@@ -266,7 +269,7 @@ class ClusterSlot(Slot):
                 raise WorkerError(NO_DASK_SCHEDULER) from error
             raise
         finally:
-            self._future = None  # the cluster keeps a result in memory as long as a future refers to it
+            self._future = None  # The cluster keeps a result in memory as long as a future refers to it.
         return rows
 
     def end(self) -> bool:

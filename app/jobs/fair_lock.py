@@ -1,6 +1,6 @@
-"""A lock around heavy work. It admits a bounded number of threads and serves visitors in fair turns.
+"""A lock for heavy computations, which admits a bounded number of threads at a time and is fair between visitors.
 
-Timed work is admitted alone, so that no other work of this process slows it down.
+A computation whose time is measured is admitted alone, so that no other work of this process slows it down.
 """
 
 import heapq
@@ -151,7 +151,7 @@ class FairLock:
         try:
             yield
         finally:
-            self._enter(account)  # the account still has its due time, so the thread does not queue as a new request
+            self._enter(account)  # The account keeps its due time, so the thread does not queue like a new request.
 
     def yield_turn(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
@@ -184,7 +184,8 @@ class FairLock:
 
         A thread that already holds a place must not call this.
         """
-        # Only one caller may collect places: two callers that each hold some of them would wait for each other.
+        # Only one caller at a time may collect places. Two callers that each hold some places would wait for each other
+        # without end.
         with self._exclusive_lock, ExitStack() as stack:
             for _ in range(self._count):
                 stack.enter_context(self._semaphore.acquired(self._clock()))

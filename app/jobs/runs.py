@@ -1,6 +1,7 @@
-"""Long measurements ("runs") on a page: started by the page or a button, drawn as results arrive, stopped, continued.
+"""Runs: long measurements that a page draws as results arrive, and that the visitor can stop and continue.
 
-A run takes an experiment's tasks and returns rows of any kind. ``dispatch.executor`` decides where a task runs.
+A run consists of the tasks of an experiment, each of which returns rows of results. It starts when the page opens or
+when the visitor presses a button. ``dispatch.executor`` decides in which process a task runs.
 """
 
 import time
@@ -127,8 +128,8 @@ def run_immediately(
         headline.markdown(_("Measuring …"))
     style = f' style="height: {height}px"' if height else ""
     chart.html(f'<div class="chart-room"{style}></div>')
-    # “Stop” and “Continue” are one button with one key. With two buttons, the browser keeps the old one on screen as
-    # long as it has the focus; when it goes away, the new one moves, and a click would miss it.
+    # “Stop” and “Continue” are one button with one key. With two buttons, the browser would keep the first on screen as
+    # long as it has the focus. When the first disappears, the second moves, and a click on it can miss.
     is_running = run.is_running
     button.button(
         _("Stop") if is_running else _("Continue"),
@@ -147,7 +148,7 @@ def run_immediately(
             return
         current = (efforts[done + 1] - efforts[done]) * steps[0] / steps[1] if steps else 0.0
         left = time_left(time.monotonic() - start, (efforts[done] + current) / efforts[-1] if efforts[-1] else 1.0)
-        # If a newer script has replaced this one, Streamlit ends this script at this update of the page.
+        # If a newer script has replaced this one, Streamlit ends this script during the following call.
         bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
 
     def show(version: int | str) -> None:
@@ -256,10 +257,10 @@ def run_on_button(
     """
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
     if run is not None and run.is_running and run.request != request:
-        stop(key)  # the visitor has changed a control, so that the page now requests another run
+        stop(key)  # The visitor has changed a control, so the page now requests another run.
     is_running = run is not None and run.is_running
-    # Both labels are one button with one key. A second button would move when the first goes away after it has lost the
-    # focus, and a click would miss it.
+    # Both labels are on one button with one key. With two buttons, the browser would keep the first on screen as long
+    # as it has the focus. When the first disappears, the second moves, and a click on it can miss.
     row.button(
         _("Stop") if is_running else label,
         icon=":material/stop:" if is_running else icon,
@@ -278,7 +279,7 @@ def run_on_button(
 
     if run is not None and run.is_running:
         if not run.rows:
-            show(last_run(key), "before")  # The previous run fills the page until the first result of this one.
+            show(last_run(key), "before")  # The previous run stays on screen until this run has a result.
         rows, status_text = run.rows, partial(progress, run)
         bar.progress(*status_text())
 
@@ -297,7 +298,7 @@ def run_on_button(
                     start=run.done_count,
                 )
             run.is_complete = True
-        except ac.LabError as error:  # ends the run, since ``next_tasks`` would return the same task again
+        except ac.LabError as error:  # The run ends, because ``next_tasks`` would return the same task again.
             run.error = escape_markdown(sentence(error))
         stop(key)
         st.rerun()
@@ -380,13 +381,13 @@ def _collect_results(
     try:
         for done, (task, outcome) in enumerate(outcomes, start=start + 1):
             refusal = outcome if isinstance(outcome, ac.LabError) else None
-            if isinstance(outcome, WorkerError):  # without a worker all other tasks would fail too; a retry may succeed
+            if isinstance(outcome, WorkerError):  # Without a worker, all other tasks would fail too. The run ends.
                 raise outcome
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
             cached.page_lock().yield_turn()
-            # The run is updated before the page: Streamlit may end this script at an update of the page, because a
-            # newer script has replaced it, and an update may also fail.
+            # ``run`` is updated before the page. During an update of the page, Streamlit ends this script if a newer
+            # script has replaced it, or the update may fail.
             last_clock, clock = clock, time.monotonic()
             run.seconds += clock - last_clock
             run.done_count = max(run.done_count, done)

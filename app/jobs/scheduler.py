@@ -1,6 +1,6 @@
 """A task queue that is fair between visitors and runs a task once even if several visitors request it.
 
-It cancels tasks that no session waits for any more.
+It cancels a task when no session waits for it any more.
 """
 
 import threading
@@ -145,7 +145,7 @@ class FairScheduler:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._jobs: dict[Hashable, Job] = {}
-        self._waiting: dict[Hashable, deque[Job]] = {}  # the tasks of each visitor, in the order of turns
+        self._waiting: dict[Hashable, deque[Job]] = {}  # Each visitor's tasks; the next visitor is first.
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
@@ -209,7 +209,7 @@ class FairScheduler:
 
     def _end(self, job: Job) -> None:
         with self._changed:
-            # While this thread holds the lock, the slot cannot switch to another task, so it ends the right one. A
+            # The slot cannot switch to another task while this thread holds the lock, so ``end`` ends this task. A
             # later request for the task starts it again.
             if not job.visitors and job.slot is not None and job.slot.end():
                 self._remove(job)
@@ -220,18 +220,18 @@ class FairScheduler:
             error: BaseException | None = None
             try:
                 rows = slot.run(job.experiment, job.task, job.mark_waiting, job.set_progress)
-            except BaseException as raised:  # ``TaskHandle.rows`` raises it for the visitors who wait
+            except BaseException as raised:  # ``TaskHandle.rows`` raises this error again for each waiting visitor.
                 error = raised
             with self._changed:
                 job.slot = None
                 if isinstance(error, StoppedError) and job.visitors:
-                    self._requeue(job)  # a visitor has requested the task since it was asked to stop
+                    self._requeue(job)  # After the task was asked to stop, another visitor requested it.
                 elif error is not None:
                     job.future.set_exception(error)
                 else:
                     job.future.set_result(rows)
                 if job.future.done() and (error is not None or not job.visitors):
-                    self._remove(job)  # so that a new request computes the task again, which may succeed
+                    self._remove(job)  # A new request then runs the task again, which may succeed after an error.
         slot.close()
 
     def _requeue(self, job: Job) -> None:
@@ -252,7 +252,7 @@ class FairScheduler:
             jobs = self._waiting.pop(visitor)
             job = jobs.popleft()
             if jobs:
-                self._waiting[visitor] = jobs  # a new entry of a dict is its last, so all other visitors go first
+                self._waiting[visitor] = jobs  # The visitor is now last in the dict, so all other visitors go first.
             for other in set(job.visitors):
                 self._remove_from_queue(other, job)
             job.started, job.slot = True, slot

@@ -1,4 +1,4 @@
-"""A decorator for objects that a process creates once for all visitors, on first use."""
+"""A decorator for functions that create an object once per process, on first use, and return it to all visitors."""
 
 import threading
 from collections.abc import Callable
@@ -28,5 +28,5 @@ def cached_singleton(create: Callable[P, T]) -> Callable[P, T]:
                     instances[args] = create(*args, **kwargs)
         return instances[args]
 
-    get.instances = instances  # type: ignore[attr-defined]  # lets a test find all objects that live as long as the process
+    get.instances = instances  # type: ignore[attr-defined]  # A test reads all these objects.
     return get

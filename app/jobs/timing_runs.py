@@ -1,4 +1,4 @@
-"""The run that measures times, shared by several pages: its button, progress bar, lines, and text about its results."""
+"""The measurement of running times that several pages show: its button, its progress, and texts about its results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The answer that a lesson's step asks for: a number, the variant with the smallest or largest number, or a curve."""
+"""The answer to the question of a lesson's step: a number, the variant with the smallest or largest number, or a curve.
+
+The page of the step computes the number or the curve.
+"""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
-"""Lessons: their file format, and how they are read, written, and packed into a link. All input is validated.
+"""The file format of lessons, and functions that read, validate and write lessons and pack them into a link.
 
-A file is TOML, version 1::
+A lesson is a TOML file, version 1::
 
     lesson = 1
     title = "What a window loses"
@@ -212,7 +212,7 @@ def check_question(step: Step, number: int) -> None:
     Raises:
         LessonError: if the step's fields do not form one of the five kinds of questions.
     """
-    from app.lessons import answer  # not imported at the top, because it imports all pages
+    from app.lessons import answer  # An import at the top of the file would import all pages.
 
     page, count = discover()[step.page], len(step.choices)
     is_rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})

@@ -1,4 +1,4 @@
-"""The lessons included in the app, each in a file of the folder ``shipped``, and the pictures next to its question."""
+"""The lessons that the app includes, each a file in the folder ``shipped``, and pictures next to their questions."""
 
 import re
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""The canvas on which a visitor draws the curve they expect in a lesson, and its comparison with the measured curve."""
+"""The canvas of a lesson on which the visitor draws the curve they expect, and a comparison with the measured curve."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""The results that a page has already measured over several lengths or settings, for a lesson that asks about them.
+"""Access to measurements over several lengths or settings, for a lesson that asks about them.
 
-Nothing is computed here.
+The page that a lesson's step shows makes these measurements. This module only reads the page's cached results.
 """
 
 from collections.abc import Sequence

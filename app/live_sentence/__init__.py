@@ -1,4 +1,7 @@
-"""The browser component that shows one sentence under several variants, with arcs to the words a word attends to."""
+"""The browser component that shows one sentence under several attention variants.
+
+Arcs lead from one word to the words that it attends to.
+"""
 
 from app.live_sentence.sentence import Row, SentenceState, live_sentence
 

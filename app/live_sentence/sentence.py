@@ -1,8 +1,8 @@
-"""The live sentence: one sentence under several variants, with arcs from one word to the words it attends to.
+"""One sentence, drawn once per attention variant, with arcs from a chosen word to the words that it attends to.
 
-Each variant has a slider for its budget, the setting that trades cost for accuracy. The matrices for every step of
-every slider are sent in advance as half floats, with NaN for masked pairs, so that a dragged slider needs no request.
-At 40 tokens they are a quarter of a megabyte, at 15 tokens ten kilobytes.
+Each variant has a slider for its budget, the setting that trades cost for accuracy. The attention matrices for every
+step of every slider are sent in advance as half floats, with NaN for masked pairs, so that a dragged slider needs no
+request. They are a quarter of a megabyte for 40 tokens, and ten kilobytes for 15 tokens.
 """
 
 from collections.abc import Callable, Mapping, Sequence

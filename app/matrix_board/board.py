@@ -1,4 +1,7 @@
-"""A board of all matrices of a comparison, with linked crosshair and zoom, exact values on hover and a pinned row."""
+"""A board: the matrices of several attention variants side by side, with linked crosshair and zoom.
+
+It shows exact values on hover, and the visitor can pin a row.
+"""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict
@@ -97,7 +100,8 @@ def matrix_board(
         if on_frame and isinstance(event, int):
             on_frame(event)
 
-    # The session stores these functions. A reference to the panels would keep all matrices in memory.
+    # The session stores the callbacks, so they refer only to the panels' keys. References to the panels themselves
+    # would keep all matrices in memory.
     keys = frozenset(panel.key for panel in panels)
     columns = labels if col_labels is None else col_labels
     message, large_panels = pack(panels, labels, columns, key=key, diverging=diverging, last_turn=last_turn(key))

@@ -1,11 +1,14 @@
-"""The messages that a board sends to the browser: large arrays as bytes, settings as JSON.
+"""The Streamlit components that send a board (matrices side by side) to the browser and receive what the visitor does.
 
-Streamlit sends all of a component's data again whenever any of it changes. A board therefore consists of several
-component instances ("channels"). Each large matrix has its own, so that a changed setting ("knob") of one panel sends
-only that panel. Another one has pins, colour scales and texts, so that a click costs a kilobyte instead of megabytes.
-Each instance costs every run a millisecond, so small matrices are sent with their board, and settings with small
-messages. Only the board's own instance is visible. The page's script draws the boards
-(``app/page_script/mounting.py``), since Streamlit sends a component's script with each of its messages.
+Streamlit sends all data of a component again whenever any of it changes. A board therefore consists of several
+component instances ("channels"). Each large matrix has its own instance: if a setting of one panel changes, only that
+panel is sent. Another instance holds the pinned row, colour scales and texts, so that a click sends a kilobyte instead
+of megabytes. Each instance costs every run a millisecond. Small matrices are therefore sent in the board's own message,
+and the settings too if that message is small.
+
+Only the board's own instance is visible. Streamlit sends a component's script with each of its messages. The components
+therefore contain little code and pass all data on to the script of the page (``app/page_script/mounting.py``), which
+draws the boards.
 """
 
 import json
@@ -70,8 +73,8 @@ def mount(
         return
     receiver(key=key, data=message, **callbacks)
     for name, data in (panels or {}).items():
-        _PANEL(key=f"board_part.{key}.{name}", data=data)  # app/page_script/style.css hides elements with this prefix
-    # The settings are sent as bytes, because Streamlit would search a dictionary for tables.
+        _PANEL(key=f"board_part.{key}.{name}", data=data)  # app/page_script/style.css hides keys with this prefix.
+    # Streamlit searches every dictionary that it sends for tables, so the settings are sent as bytes.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 
 

@@ -1,4 +1,4 @@
-"""The reasons why a variant allows a query–key pair, such as its window or its global tokens, as colours on a board."""
+"""Categories of query–key pairs by the rule of the mask that allows them, such as a window, and their colours."""
 
 from collections.abc import Iterable, Mapping
 

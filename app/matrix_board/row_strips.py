@@ -1,4 +1,4 @@
-"""The pinned row of a board as text: all tokens, once for each matrix, in the colours of that matrix's row."""
+"""The row that the visitor pinned on a board of matrices, as text: one line of coloured tokens per matrix."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

@@ -9,7 +9,7 @@ from app.board_messages.packing import encode
 from app.matrix_board.component import mount
 from app.words.i18n import C_, _
 
-_MASKED = np.uint8(255)  # a masked cell; all smaller bytes are positions on the colour ramp
+_MASKED = np.uint8(255)  # A masked cell. Smaller bytes are positions on the colour scale.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The JavaScript of every page: history, keyboard, forms, links, language, charts, glossary terms and boards."""
+"""The invisible Streamlit component that loads the app's JavaScript on every page and receives the script's reports."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""The browser component that shows an image as several variants return it, and to which pixels each pixel attends."""
+"""The browser component that shows an image as several attention variants return it, with their attention maps."""
 
 from app.picture_board.pictures import Tile, picture_board
 

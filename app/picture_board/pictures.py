@@ -1,7 +1,7 @@
-"""An image as several variants return it, each with its error map and its attention from the pixel under the pointer.
+"""A noisy image as several attention variants return it, each with a map of its errors.
 
-All attention maps are sent in advance, so that pointing at another pixel needs no request. A changed setting sends only
-its own variant again.
+An attention map shows to which pixels the pixel under the pointer attends. All attention maps are sent in advance, so
+that pointing at another pixel needs no request. If a setting of a variant changes, only that variant is sent again.
 """
 
 from collections.abc import Callable, Sequence

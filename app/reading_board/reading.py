@@ -1,6 +1,7 @@
-"""A text whose tokens are tinted by the change of their loss when a model's attention is replaced.
+"""A text whose tokens are coloured by the change of their loss when the attention of a language model is replaced.
 
-All losses are sent in advance. Choosing another change or token needs no request, except for the page's text about it.
+The losses of all changed models are sent in advance. Choosing another model or token needs no request, except for the
+page's text about the choice.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,1 +1,1 @@
-"""Server code: the command line, replicas, response headers, warm-up and memory settings."""
+"""Code of the server: the command line, processes behind a proxy, response headers, warm-up and memory settings."""

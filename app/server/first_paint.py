@@ -1,7 +1,7 @@
 """Middleware that puts the app's styles and the server's address into the HTML page, and serves the page's scripts.
 
-Without it, the styles would arrive with the first rerun, after the content, and the content would jump. Scripts are
-files, because browsers cache files and their compiled code, but would load a script in a message with each visit.
+Without this middleware, the styles would arrive after the content, and the content would jump. Scripts are served as
+files because browsers cache files and their compiled code. A script in a message would be loaded again on each visit.
 """
 
 from functools import cache
@@ -30,7 +30,8 @@ class FirstPaint:
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        # Without this request header, Streamlit does not compress the page; styles cannot be added to a compressed one.
+        # Without the header ``accept-encoding``, Streamlit does not compress the page. Styles cannot be added to a
+        # compressed page.
         scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         start: Message | None = None
         body = b""
@@ -52,7 +53,7 @@ class FirstPaint:
                 headers = MutableHeaders(raw=start["headers"])
                 if "content-length" in headers:
                     headers["content-length"] = str(len(body))
-                for name in ("etag", "last-modified"):  # Both describe the file without the styles that were added.
+                for name in ("etag", "last-modified"):  # Both describe the page without the added styles.
                     if name in headers:
                         del headers[name]
                 await send(start)

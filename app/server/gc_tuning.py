@@ -1,8 +1,8 @@
-"""Garbage collector settings: rare collections that skip the objects that stay for the life of the process.
+"""Settings of Python's garbage collector: full collections are rare and skip objects that live as long as the process.
 
-By default, Streamlit collects everything after every run (``runner.postScriptGC``), and no visitor is served during a
-collection. Here Python's own generations decide instead. Imports, models and caches are excluded from collections: they
-are most of all objects, and scanning them never frees anything.
+By default, Streamlit runs a full collection after every run of a page (``runner.postScriptGC``), and no visitor is
+served meanwhile. With these settings, Python itself decides when to collect. Imports, models and caches are excluded
+from collections, because they are most of all objects and scanning them never frees anything.
 """
 
 import gc

@@ -1,8 +1,8 @@
-"""Several processes of the app, the replicas, behind one proxy: ``attention-lab --replicas 2``.
+"""Replicas: several processes of the app behind one proxy, as started by ``attention-lab --replicas 2``.
 
 One process has one Python interpreter, which runs one visitor's page at a time. A parent process imports and loads
-everything, and then forks the replicas and the process that forks workers for all of them. The forks share the parent's
-memory, and a process that dies is restarted within seconds.
+everything. It then forks the replicas, and one process from which the workers of all replicas are forked. The forks
+share the parent's memory. A process that dies is restarted within seconds.
 """
 
 import contextlib
@@ -117,7 +117,7 @@ def _warm_up() -> None:
     disable_progress_bar()  # The progress bar would start a thread, which would not survive the fork.
     threads = os.environ.get("ATTENTION_LAB_THREADS")
     os.environ["ATTENTION_LAB_THREADS"] = "1"
-    for model in models.BUILT_IN:  # Replicas and workers share what is loaded here; else each would load its own copy.
+    for model in models.BUILT_IN:  # Replicas and workers share the models loaded here, and need no own copies.
         with contextlib.suppress(LabError):
             models.load(model.key)
     warm_up()
@@ -138,14 +138,14 @@ def _run(run: Callable[..., object], *arguments: object) -> None:
     """Run a function in a child process that ends when its parent ends (on Linux, for any reason) and on SIGTERM."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG: the signal to get when the parent ends
     run(*arguments)
 
 
 def _replica(port: int, arguments: Sequence[str]) -> None:
     from app.server.command import streamlit
 
-    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # Visitors use the proxy's address.
+    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # It would show an address other than the proxy's.
     streamlit(["--server.address=127.0.0.1", f"--server.port={port}", "--server.headless=true", *arguments])
 
 

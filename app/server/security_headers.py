@@ -1,4 +1,4 @@
-"""Security headers of every answer: content security policy, permitted embedding pages, and browser permissions."""
+"""Middleware that adds security headers to every response: allowed content, embedding pages and browser permissions."""
 
 import base64
 import hashlib
@@ -65,7 +65,7 @@ class SecurityHeaders:
         return {
             "Content-Security-Policy": policy(),
             "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "same-origin",  # Other sites must not get the address, which has the visitor's text.
+            "Referrer-Policy": "same-origin",  # The address may contain the visitor's text.
             "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         }
 
@@ -84,8 +84,8 @@ class SecurityHeaders:
                 headers = MutableHeaders(raw=message["headers"])
                 headers.update(self.headers)
                 if secure and (cookie := headers.get("Set-Cookie")):
-                    # File uploads need Streamlit's cookie. Within another site's frame browsers send it only with these
-                    # attributes.
+                    # File uploads need Streamlit's cookie. If another site shows the app in a frame, browsers send the
+                    # cookie only with these attributes.
                     headers["Set-Cookie"] = cookie.replace("SameSite=Lax", "SameSite=None; Secure; Partitioned")
             await send(message)
 

@@ -1,4 +1,4 @@
-"""Loads the modules and the default model before the first visitor, and computes what a first visit shows."""
+"""Work done before the first visitor arrives: load modules and the default model, and compute the first screens."""
 
 import contextlib
 import importlib
@@ -21,7 +21,7 @@ def warm_up() -> None:
     if workers := dispatch.workers():
         workers.start()  # This runs in parallel; workers have a low priority, so they do not delay this process.
     for module in pkgutil.walk_packages(app_package.__path__, "app."):
-        if module.name not in ("app.main", "app.streamlit_app"):  # These modules run the app.
+        if module.name not in ("app.main", "app.streamlit_app"):  # Importing these modules would run the app.
             importlib.import_module(module.name)
     page.discover()
     ac.all_variants()

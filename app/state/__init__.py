@@ -1,1 +1,1 @@
-"""The state that links carry: a page's own options, the options that all pages share, and addresses."""
+"""The app's state and its links: the options of each page, the options that all pages share, and addresses."""

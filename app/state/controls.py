@@ -1,14 +1,14 @@
-"""Options of a page. One line declares an option's field in links, its validation, its widget, its help and its type.
+"""Classes to declare the options of a page. One line per option declares its values, its widget, its help and its type.
 
-A page's options are a class of such lines, as ``Params`` is for a variant::
+A page declares its options as the attributes of a class::
 
     class EntropyOptions(Options, prefix="h_"):
         unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
         band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
 
 ``EntropyOptions.unit.draw()`` draws the widget. ``EntropyOptions.current().unit`` is the current value, here a ``str``.
-``EntropyOptions(unit="bits")`` represents a state in which the other options have their defaults. Links carry an option
-under its prefix and name, ``h_unit``, or under the name given as ``link``.
+``EntropyOptions(unit="bits")`` represents a state in which the other options have their defaults. In links, the name of
+an option is the prefix and the attribute's name, here ``h_unit``, or the name given as ``link``.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -202,7 +202,8 @@ class Options:
 
 
 @cache
-def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:  # The profile sets bounds.
+def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:
+    # ``profile`` is only part of the cache key: the bounds of some fields depend on it.
     return {control.name: control.field() for control in controls}
 
 

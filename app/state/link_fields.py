@@ -1,4 +1,4 @@
-"""The kinds of values that a link carries, and how each is read from an address and written into it."""
+"""Fields: the kinds of values that a link carries, and how each is read from an address, checked and written."""
 
 import binascii
 import re
@@ -54,7 +54,7 @@ class Field:
         """Return whether the words are outside the field's own bounds, independent of what is on screen."""
         try:
             self.read(words)
-        except ac.LabError:  # The words name a variant with a wrong setting, which has a message of its own.
+        except ac.LabError:  # The words name a variant, but one of its settings is invalid.
             return False
         except READ_ERRORS:
             return True
@@ -114,7 +114,7 @@ def integer(default: int | None, low: int, high: int) -> Field:
 
     def read(words: list[str]) -> int:
         value = int(single_word(words))
-        # ``int`` also accepts " 3" and "\N{ARABIC-INDIC DIGIT THREE}", which a link never contains.
+        # ``int`` also accepts " 3" and "\N{ARABIC-INDIC DIGIT THREE}", which are rejected: the app never writes them.
         if value not in allowed or str(value) != single_word(words):
             raise ValueError
         return value

@@ -1,4 +1,4 @@
-"""The preset texts, written for this project, and the layer and head that a first visit shows."""
+"""The texts that visitors can choose as input, written for this project, and the layer and head of a first visit."""
 
 from functools import cache
 from pathlib import Path

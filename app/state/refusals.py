@@ -1,4 +1,4 @@
-"""The notice that lists the values of a link that were rejected, and what is shown instead."""
+"""The text of the notice that lists which values of a link were rejected, and what the page shows instead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""The options that all pages share, in the session and in links: the input, the variants, and the causal switch."""
+"""The options that all pages share: the input, the chosen attention variants, and the switch of the causal mask.
+
+They are stored in the visitor's session, and links carry them.
+"""
 
 import base64
 import zlib

@@ -1,9 +1,9 @@
-"""The session state in the address bar: names, defaults and validation of every value that a link carries.
+"""The state of the screen in the address bar: how values are read from a link, checked, and written into the address.
 
 A value is stored in ``st.session_state`` under its name. The address holds the values that differ from the defaults, so
-the same link shows the same picture anywhere. Values in an address are never trusted: a value that fails its check
-falls back to its default and is named in a notice. ``Field.read`` makes the checks that need only the value itself.
-``restrict_to`` makes those that depend on the input or on other content of the screen, once that is known.
+a link shows the same screen to everyone. Values in an address are never trusted: the default replaces a value that
+fails a check, and a notice lists the value. ``Field.read`` makes the checks that need only the value itself.
+``restrict_to`` makes the checks that depend on the input or on other content of the screen.
 """
 
 import dataclasses
@@ -134,8 +134,8 @@ def register_fields(fields: Mapping[str, Field]) -> None:
         if name not in state or (name in link.opening_values and _read_value(name, link) == link.opening_values[name]):
             state[name] = link.opening_values[name] = field.opening_value()
         else:
-            # Streamlit deletes the state of a widget that a run does not draw, for example on another page. A value
-            # that the script itself writes in every run stays.
+            # Streamlit deletes a widget's value after a run that does not draw the widget, for example on another page.
+            # It keeps a value that the script itself writes in every run.
             state[name] = _read_value(name, link)
 
 
@@ -148,7 +148,7 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
         values |= {name: link.opening_values[name] for name in fields if name not in query}
     for name in set(values) - set(query):
         if name in state and not fields[name].write(value(name)):
-            del values[name]  # No address can hold this value, so a link without it must not reset it.
+            del values[name]  # The value, such as a long text, does not fit into a link, so a link must not reset it.
     state.update(values)
     link.read_names |= {*fields}
     link.valid_values |= values
@@ -329,8 +329,8 @@ def current_query() -> dict[str, list[str]]:
     shown, fields = values(), st.session_state[LINK].fields
     query = to_query(shown, fields)
     if all(fields[name].presentation_only for name in query):
-        # If all values are defaults, this address would open the screen of a first visit, which is a different one. The
-        # address then names the values that differ from a first visit.
+        # Without a value, the address would open the screen of a first visit, where some values are not the defaults.
+        # The address therefore names all values that differ from a first visit.
         query |= {
             name: field.write(shown[name]) for name, field in fields.items() if shown[name] != field.opening_value()
         }

@@ -1,1 +1,1 @@
-"""Replacements for private methods of Streamlit. ``patches.apply`` makes all of them."""
+"""Patches that replace private methods of Streamlit. ``patches.apply`` applies all of them."""

@@ -1,4 +1,4 @@
-"""A patch that stops Streamlit from watching source files in sessions that reconnect."""
+"""A patch that stops Streamlit from watching source files when a session reconnects."""
 
 import inspect
 

@@ -1,8 +1,8 @@
-"""A patch that tracks which large messages a browser has cached, so that Streamlit never refers to an evicted one.
+"""A patch of Streamlit that tracks which large messages each browser has cached.
 
-A browser caches a large message until several runs have ended without it, and lists its cached messages with each
-request. The server then sends only the hashes of these messages. If a run ends before the server answers, the browser
-may have evicted a listed message: it then stops updating the page. Clicks during a run are enough to cause this.
+Without the patch, a browser lists its cached messages in each request, and the server then sends only their hashes. A
+browser evicts a message after several runs without it. If it evicts a listed message before the server answers, it
+cannot resolve the hash and stops updating the page. Clicks during a run are enough to cause this.
 """
 
 import inspect
@@ -27,7 +27,7 @@ class BrowserMessageCache:
 
     def __init__(self, max_age: int) -> None:
         self._max_age, self._runs = max_age, 0
-        self._last_uses: dict[str, tuple[int, str]] = {}  # hash: (run of the last use, fragment)
+        self._last_uses: dict[str, tuple[int, str]] = {}  # By hash: run of the last use, and fragment.
 
     def shorten(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for a message: a reference to it if the browser has cached it, or the message."""

@@ -1,4 +1,7 @@
-"""Applies all replacements of Streamlit's private methods, if the installed version is the one they are written for."""
+"""The list of patches that replace private methods of Streamlit, and the function that applies them.
+
+They are applied only to the version of Streamlit that they were written for.
+"""
 
 import logging
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A patch that removes details of the server from Streamlit's messages, since no visitor needs them."""
+"""A patch that removes details of the server, such as file paths, from Streamlit's messages to browsers."""
 
 import inspect
 from functools import wraps
@@ -39,7 +39,7 @@ def remove_server_info() -> bool:
         for name in DETAILS:
             details = getattr(message.new_session.initialize, name)
             details.Clear()
-            details.SetInParent()  # the browser reads this part, so it must be present, although it is empty
+            details.SetInParent()  # The browser reads this part, so it must be present, but may be empty.
         return message
 
     session._create_new_session_message = create_without_details

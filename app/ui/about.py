@@ -1,4 +1,4 @@
-"""The description of one variant: formula, cost on an input, source, code, and a link to its step-by-step view."""
+"""The description of one attention variant: formula, cost on the input, source, code, and a link to its step view."""
 
 import streamlit as st
 
@@ -86,5 +86,5 @@ def link_inside(attention: ac.Attention) -> None:
     """Draw a link to the step-by-step view of a variant on the same input, if the variant has one."""
     if attention.variant.anatomy:
         changes = {SharedOptions.causal.name: True} if opens_causal(attention.variant) else {}
-        fields = {"inside": [attention.word], "step": ["0"]}  # the first tab of its story
+        fields = {"inside": [attention.word], "step": ["0"]}  # The link opens the first step.
         navigation.link("inside", _("See it step by step"), icon=":material/biotech:", fields=fields, **changes)

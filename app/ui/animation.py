@@ -1,6 +1,6 @@
 """Animation of an option: a timer advances its value frame by frame, for example along the tokens of a text.
 
-It ends at the last value, when the visitor stops it, or when they close the page.
+The animation ends at the last value, or when the visitor stops it or leaves the page.
 """
 
 import time
@@ -61,8 +61,8 @@ class Animation:
     def draw_button(self, ticking: bool) -> None:
         """Draw the button that starts and stops the animation."""
         label, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
-        # The callback belongs to the button's label. If the animation ends before a late press arrives, the press still
-        # does what the label says.
+        # Label and callback depend on the same argument. If the animation ends just before a press arrives, the press
+        # therefore still does what the label said.
         on_click = self._stop if ticking else self._start
         st.button(label, icon=icon, key=f"{self.key}.play", width="stretch", on_click=on_click)
 

@@ -1,4 +1,4 @@
-"""Draws a figure on a page, with a button that saves it as a picture."""
+"""A function that draws a plotly figure on a page, with a button that saves the figure as a picture."""
 
 import base64
 from functools import cache

@@ -1,4 +1,4 @@
-"""Downloads of what a page shows: its formula, its numbers as CSV and NPZ, and Python code that reproduces them."""
+"""Buttons that download a page's numbers as CSV or NPZ, and boxes with its formula and with code for the numbers."""
 
 import io
 import mimetypes

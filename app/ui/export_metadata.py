@@ -1,4 +1,4 @@
-"""The facts stored in every exported file: page, text, model, layer, head, settings, and a link to the screen."""
+"""The origin that every exported file states: page, text, model, layer, head, settings, and a link to the screen."""
 
 import csv
 import io

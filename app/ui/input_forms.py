@@ -188,7 +188,7 @@ def use_model(model: str) -> None:
 
 
 def _match_causal() -> None:
-    # The causal switch follows the model: models that generate text hide later tokens, encoders do not.
+    # The causal switch is set to match the model: models that generate text hide later tokens, and encoders do not.
     models = {info.key: info for info in ac.inputs.models.BUILT_IN}
     if SharedOptions.model.value in models:
         SharedOptions.causal.set(models[SharedOptions.model.value].causal)
@@ -257,7 +257,7 @@ def _store(key: str, source: UploadSource | ImageSource, file: UploadedFile) -> 
     """Store a file in the uploads of all visitors, and its name and digest in the session under a key."""
     cached.uploads().get(source.digest, lambda: source.data)
     st.session_state[key] = replace(source, data=b"")
-    # Remove Streamlit's own copy, which would stay for as long as the session lasts.
+    # Streamlit would keep its own copy of the file as long as the session lasts, so the copy is removed.
     context = get_script_run_ctx()
     remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
     if context is not None and remove is not None:

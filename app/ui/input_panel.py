@@ -1,4 +1,4 @@
-"""The shared input in the sidebar: text, synthetic data, an upload or a trained model, as one source for all pages."""
+"""The panel in the sidebar where the visitor chooses the input that all pages share, such as a text or a file."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -64,9 +64,10 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         if SharedOptions.input.value == "text" or SharedOptions.model.value in [
             info.key for info in ac.inputs.models.BUILT_IN
         ]:
-            # A layer that the model lacks is replaced. For a model that is not built in, this loads the model.
+            # A chosen layer that the model does not have is reset. Counting the layers of a model that is not built in
+            # loads the model, so this is skipped for other kinds of input.
             SharedOptions.layer.restrict_to(range(ac.inputs.models.layer_count(SharedOptions.model.value)))
-        # ``restrict_to`` may have changed the layer, so the source is made again.
+        # ``restrict_to`` may have reset the layer, so the source is made again.
         qkv = cached.record(source := form.source(SharedOptions.current()) or source)
     except ac.LabError:
         return  # The page shows this error, because the sidebar has no room for a sentence.
@@ -296,7 +297,7 @@ def _draw_heads(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads
     draw_layer_and_head(source, qkv)
     selected = (SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value)
     causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
-    # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
+    # The pictures show all layers. With layer 0 as the key, they are cached once, not once per chosen layer.
     pictures = cached.head_miniatures(source.at_layer(0), causal, special)
     thumbnail_board(pictures, selected=selected, key="heads.board", on_choose=select_head)
     label = _("All heads")
@@ -329,7 +330,7 @@ def select_head(choice: tuple[int, int]) -> None:
     SharedOptions.head.set(head)
     with suppress(ac.LabError):  # The next run draws the page, which shows this error.
         source = forms()[SharedOptions.input.value].source(SharedOptions.current())
-        # Synthetic data and uploads have a single layer. The layer chosen for the text is then kept for later.
+        # Synthetic data and uploads have a single layer. The layer that was chosen for a text is then left unchanged.
         if source and source.layer_count > 1:
             SharedOptions.layer.set(layer)
 

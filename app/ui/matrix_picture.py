@@ -1,4 +1,4 @@
-"""A variant's attention matrix as a small picture, on the same few random tokens for all variants."""
+"""A small picture of an attention variant's matrix, computed on the same 32 random tokens for every variant."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""Links between pages, by the pages' names."""
+"""Functions that link to a page, or open it, by its name. The links keep the visitor's input and attention variants."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -60,7 +60,7 @@ def address(key: str) -> str:
 
 def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, list[str]]:
     query, shared = dict(fields), Options.shared()
-    # If nothing was changed, the link needs no query but the language, like an entry of the menu.
+    # If the visitor has changed nothing, the link needs no query except the language, like the links of the menu.
     if fields or changes or not url.are_unchanged({*shared} - {LANGUAGE}):
         query |= url.to_query(st.session_state, shared, **changes)
     if query and not fields and not changes:

@@ -1,4 +1,4 @@
-"""The colour, dash pattern and marker of each variant, the same on every page and for every selection of variants."""
+"""The colour, dash pattern and marker of each attention variant, which are the same on every page."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,7 +10,8 @@ from app.figures.theme import STYLE_COUNT
 COMPARED = ("softmax_log_n", "relu2", "retention")
 """Variants that pages draw even if the visitor did not choose them."""
 
-# Append only: a variant's position determines its colour, dash and mark. The first eleven have a colour each.
+# Add new variants only at the end, because a variant's position determines its colour, dash and marker. Each of the
+# first eleven variants has a colour of its own.
 _KEYS = """
     softmax local linear nystrom efficient atrous sparse topk softmax_log_n relu2 retention
     additive alibi differential entmax fox nonlocal selective sigmoid sink_logit softpick

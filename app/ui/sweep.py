@@ -1,4 +1,7 @@
-"""Draws a sweep, a measurement over several lengths or settings: a sentence and a line chart, drawn as rows arrive."""
+"""A function that runs a sweep (a measurement at several lengths or settings) and draws its results as they arrive.
+
+It draws a sentence and a line chart.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

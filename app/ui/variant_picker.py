@@ -1,4 +1,7 @@
-"""The widgets that choose variants and change their settings. A setting's declaration determines its widget."""
+"""The widgets with which the visitor chooses attention variants and changes their settings.
+
+The declaration of a setting determines its widget.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -144,7 +147,8 @@ def compute_for_each_variant(compute: Callable[[ac.Attention], T]) -> dict[ac.At
     Results are separate, so that a changed setting recomputes only its own variant.
     """
     with cached.spinner(_("Computing the variants …")):
-        # ``compute`` refuses the other variants too, but only after it has waited for other visitors' long inputs.
+        # ``allowed_variants`` leaves out variants that ``compute`` would refuse. ``compute`` itself would refuse them
+        # only after waiting for other visitors' computations.
         results = {attention: compute(attention) for attention in allowed_variants()}
     show_left_out()
     return results
@@ -254,7 +258,7 @@ def with_setting(attention: ac.Attention, name: str, value: Value) -> ac.Attenti
 
 
 def _report_change(name: str, key: str, on_change: SettingCallback) -> None:
-    with suppress(ac.LabError):  # A message that the browser sent before the last run may carry an invalid value.
+    with suppress(ac.LabError):  # The browser may have sent the value before the last run made it invalid.
         on_change(name, st.session_state[key])
 
 

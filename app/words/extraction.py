@@ -1,4 +1,4 @@
-"""Extraction of the messages to translate: from the app's code, from ``attention_core``, and from the lessons."""
+"""Functions by which Babel finds the texts to translate: in the app's code, in ``attention_core``, and in lessons."""
 
 import ast
 import tomllib

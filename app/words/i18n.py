@@ -1,4 +1,4 @@
-"""Translation of all text on screen through ``_``: English is in the code, other languages are in ``app/locale``."""
+"""Translation of all text on screen by the function ``_``. English texts are in the code, others in ``app/locale``."""
 
 import gettext
 import re
@@ -29,7 +29,8 @@ _SPACE = "\ufdd0"
 _NEXT_TO_VALUE = re.compile(r" (?=(?:\*\*)?\{)|(?:(?<=\})|(?<=\}\*\*)) ")
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
 _WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]"
-# Markdown shows the asterisks of bold text that ends or begins with a mark unless a space separates it from a word.
+# These spaces between Chinese words are removed. A space stays next to bold text that begins or ends with a punctuation
+# mark, because Markdown would otherwise show the asterisks.
 _SUPERFLUOUS = re.compile(
     rf"({_WIDE}(?:\]\([^()]*\))?){_SPACE}(?={_WIDE}|\*\*{_HAN}|\[{_WIDE})|({_HAN}\*\*){_SPACE}(?={_WIDE})"
 )

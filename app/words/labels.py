@@ -1,4 +1,4 @@
-"""The names on screen of variants, their settings, their families, the references of their errors, and tokens."""
+"""The names on screen of attention variants, their settings, their families, the references of errors, and tokens."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -28,7 +28,7 @@ def token_options(labels: Sequence[str]) -> dict[str, Any]:
     """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 
     def name(i: int) -> str:
-        # The widget may still have an index from a longer text. Streamlit formats it before it rejects it.
+        # The widget may still have an index into a longer text. Streamlit formats this index before it rejects it.
         return f"{i}  {isolate(labels[i])}" if i < len(labels) else str(i)
 
     return {"options": range(len(labels)), "format_func": name}

@@ -1,1 +1,1 @@
-"""Line charts, the names at the ends of their lines, and the summary of repeated measurements as a line with a band."""
+"""Line charts with a name at the end of each line. Repeated measurements become one line with a band."""

@@ -1,7 +1,7 @@
 """Line charts. A band around a line shows the spread of repeated measurements; dashed lines are baselines.
 
-Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts/lines.js``
-shows the band of the line under the pointer and greys out the other lines.
+Each line has its name at its end. If a figure has several bands, they are hidden. The browser then shows the band of
+the line under the pointer and greys out the other lines (``app/page_script/charts/lines.js``).
 """
 
 import math
@@ -155,7 +155,7 @@ def curves(
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:,.12g}" for x in x_ticks]
         xaxis |= {"tickvals": list(x_ticks), "ticktext": texts}
     elif not log_x and _are_few_whole_numbers([x for line in lines for x in line.x]):
-        xaxis["dtick"] = 1  # A count such as 2.5 layers does not exist.
+        xaxis["dtick"] = 1  # Ticks at whole numbers only: 2.5 layers do not exist.
     visible = list(lines)
     if right is not None:
         visible = [_clip(line, right, log_x=log_x) for line in lines]
@@ -165,14 +165,14 @@ def curves(
     if y_ticks:
         yaxis |= {"tickvals": list(y_ticks), "ticktext": list(y_ticks.values())}
     if top is not None and not log_y:
-        yaxis["range"] = [-0.03 * top, top]  # With an axis from 0, half the width of a line at zero would be cut off.
+        yaxis["range"] = [-0.03 * top, top]  # An axis from 0 would cut off half the width of a line at 0.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=HOVER_DISTANCE)
     if percent:
         figure["layout"]["yaxis"]["tickformat"] = "~%"
     if link_prefix:
         figure["layout"]["meta"] = {"link_prefix": link_prefix}
     labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
-    if mark is not None and any(line.x for line in visible):  # A growing chart may have no point yet.
+    if mark is not None and any(line.x for line in visible):  # A chart may have no points before the first result.
         position, text = mark
         add_line(figure, x=position, color=SERIES[GREY], width=1, dash="dot")
         x, xs = *_to_axis([position], log=log_x), [x for line in visible for x in _to_axis(line.x, log=log_x)]
@@ -254,7 +254,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "name": line.name,
         "legendgroup": group,
         "showlegend": line.name_at_end,
-        # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
+        # Plotly keeps a text off its line only if the point has a marker. The marker may be transparent.
         "mode": "lines" + "+markers" * (line.markers or any(line.texts)) + "+text" * any(line.texts),
         **(
             {"text": list(line.texts), "textposition": line.text_position or SIDES[0], "cliponaxis": False}

@@ -1,4 +1,4 @@
-"""The names of a chart's lines, written at the ends of the lines and moved apart until no two names overlap."""
+"""Placement of the lines' names in a line chart: at the ends of the lines, moved apart so that no two names overlap."""
 
 import re
 import textwrap
@@ -83,7 +83,7 @@ def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: floa
     for i in order:
         offsets.append(length + sizes[i] / 2)
         length += sizes[i]
-    pools: list[tuple[float, int]] = []  # Per group of touching items: sum of the wanted positions, number of items.
+    pools: list[tuple[float, int]] = []  # Per group of touching items: the sum of their targets, and their number.
     for i, offset in zip(order, offsets, strict=True):
         total, count = targets[i] - offset, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
@@ -169,7 +169,8 @@ def place_names(
         colour, name = end.colour, str(end.trace)
         segments = [(end.x, end.y, right, min(max(end.y, first), last))]
         if len(bundle) > 1:
-            # A line from one point to each name would look tangled, so a bracket joins the names.
+            # Several lines end at the same place. One connecting line leads to a bracket along all their names, because
+            # a connecting line to each name would look tangled.
             segments.append((right, first, right, last))
             colour, name = GREY, ALL
         lines += [_line(*xy, name=f"{PREFIX}{name}", colour=colour, log_x=log_x, log_y=log_y) for xy in segments]
@@ -256,13 +257,14 @@ def with_legend_below(figure: Figure) -> Figure:
     names = [trace.get("name", "") for trace in figure["data"] if trace.get("showlegend", True)]
     # All columns of the legend are as wide as its longest name.
     columns = 1 if any(len(name) > HALF for name in names) else 2
-    # A guide has its name at one of its points. Such names are long, so each of their lines needs a row.
+    # A guide (a reference line) has its name next to one of its points. In the legend, each line of this long name
+    # needs a row.
     guides = {i: trace["name"] for i, trace in enumerate(figure["data"]) if trace.get("name") in trace.get("text", ())}
     legend_height = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
-    # The lines now use the full width, so the button that saves the picture needs room above them.
+    # The chart now uses the full width, so the button that saves the picture needs room above it.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
-    # Plotly enlarges the bottom margin to the height of the legend, but does not add it to a margin that text below the
-    # axis already fills. Figures with such text have a margin above 8.
+    # Plotly makes the bottom margin at least as high as the legend. If text below the axis already fills the margin
+    # (then it is above 8), the legend needs additional height.
     if margin["b"] > 8:
         margin["b"] += legend_height
     narrow_layout = {
@@ -274,7 +276,7 @@ def with_legend_below(figure: Figure) -> Figure:
         "margin": margin,
         "height": layout["height"] + legend_height,
     }
-    # Text next to a point may not fit before the edge, or may cross other lines.
+    # On a narrow screen, text next to a point may not fit or may cross other lines, so it is removed.
     data = [
         trace | {"mode": trace["mode"].removesuffix("+text")} | ({"showlegend": True} if i in guides else {})
         for i, trace in enumerate(figure["data"])

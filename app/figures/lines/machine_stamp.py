@@ -1,4 +1,4 @@
-"""The small lines of text below a timing chart that name the machines on which the times were measured."""
+"""The small print below a timing chart: on which machine, how and when the times of each run were measured."""
 
 import html
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: 
     anchor = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
     stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 12, "color": SERIES[GREY]}, **anchor)
     changes = {
-        "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into these lines.
+        "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into the stamp.
         "annotations": [*layout.get("annotations", ()), stamp],
         "margin": {**layout["margin"], "b": 62 + extra_height},
         "height": layout["height"] + extra_height,

@@ -1,4 +1,4 @@
-"""Charts of measured rows, as lines or bars. Repeated measurements become their median with two quartiles."""
+"""A chart of a table of measurements, as lines or bars. Repeated measurements appear as their median and quartiles."""
 
 from collections.abc import Mapping
 

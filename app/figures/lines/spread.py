@@ -1,4 +1,4 @@
-"""The summary of repeated measurements at each position: their median or mean as a line, their quartiles as a band."""
+"""A summary of repeated measurements along an axis: their median or mean as a line, and their quartiles as a band."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Places for texts next to the points of a line chart, where they cross neither lines nor other texts."""
+"""A search for the side of a point in a line chart on which a text crosses neither lines nor other texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +65,8 @@ def find_side(
     for margin in (CLEARANCE, 0):
         for side in SIDES:
             box, padded_box = (_box(*point, size[0] + extra, size[1] + extra, side) for extra in (0, margin))
-            has_room = box.left >= size[0] and box.right <= width  # A narrower chart has less room on the left.
+            # On a narrower chart, points are closer to the left end, so the text needs spare room there.
+            has_room = box.left >= size[0] and box.right <= width
             if has_room and not any(map(box.overlaps, boxes)) and not any(map(padded_box.is_crossed, paths)):
                 return side, box
     return SIDES[0], _box(*point, *size, SIDES[0])

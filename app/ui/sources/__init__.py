@@ -1,1 +1,1 @@
-"""Forms of the input panel that need a file of their own, one for each kind of source."""
+"""Forms of the input panel that are long enough for a module of their own. Each form is for one kind of input."""

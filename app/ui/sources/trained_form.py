@@ -1,4 +1,4 @@
-"""The form of the input "Trained": a tiny model, trained on this server, that reads one sequence of its task."""
+"""The form of the input "Trained": the visitor trains a tiny model on this server and chooses a sequence for it."""
 
 from dataclasses import replace
 from functools import cache
@@ -160,7 +160,7 @@ def set_task(task: str) -> None:
     word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
     run = training_run(task, word, steps=spec.steps, seed=spec.seed)
     SharedOptions.trained.set(replace(run, rate=rate(run.model)))
-    # The causal switch follows the task: for most tasks, the model cannot attend to later tokens.
+    # The causal switch is set to match the task: in most tasks, the model must not attend to later tokens.
     SharedOptions.causal.set(TASKS[task].causal)
 
 
