@@ -3,7 +3,7 @@
 import { FIGURES, MAIN, PAGE_BODY, TABLES } from "../page_script/selectors.js";
 
 const CARD = ".st-key-lesson";
-/** The smallest height of a figure in pixels; lower components are scripts and controls. */
+/** The smallest height of a figure in pixels; components with less height are scripts and controls. */
 const MIN_HEIGHT = 120;
 /** Pixels that Streamlit's header covers. */
 const HEADER = 64;
@@ -13,13 +13,13 @@ function isFigure(host) {
   return host.getBoundingClientRect().height >= MIN_HEIGHT && !host.shadowRoot?.querySelector(".strips");
 }
 
-/** Follow the steps of lessons; the style sheet's animation reports each new step and each answer. */
+/** Show the figure at each new step and each answer: an animation in the style sheet then starts, which is observed here. */
 export function showFigures() {
   const observer = new ResizeObserver(show);
 
   function show() {
     const card = document.querySelector(CARD);
-    if (!card || getComputedStyle(card).position !== "fixed") return; // a card above the page would scroll out of view
+    if (!card || getComputedStyle(card).position !== "fixed") return; // only a card with a fixed position stays in view
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;
@@ -30,14 +30,14 @@ export function showFigures() {
 
   function watch() {
     const page = document.querySelector(PAGE_BODY);
-    if (page) observer.observe(page); // reports its size immediately, and whenever the page grows while it is drawn
+    if (page) observer.observe(page); // calls `show` immediately, and whenever the page grows while it is drawn
   }
 
   addEventListener("animationstart", ({ animationName }) => {
     if (animationName === "lesson-step") watch();
   });
   for (const type of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(type, () => observer.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
+    addEventListener(type, () => observer.disconnect(), { capture: true, passive: true }); // from now on, the visitor scrolls
   }
   if (document.querySelector(CARD)) watch();
 }

@@ -1,4 +1,5 @@
-// A small chart on which a visitor draws a curve by moving its points, before the measured curve appears in it.
+// A small chart in a lesson, on which the visitor draws the curve they expect by moving points. The measured curve then
+// appears in it.
 /** @import { SketchHeader, SketchSettings } from "./sketch_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
@@ -41,7 +42,7 @@ export class Sketch {
   /** @param {Received<SketchHeader>} received */
   receive({ header }) {
     this.header = header;
-    // While the visitor draws, the browser's points are newer than the server's.
+    // While the visitor draws, the points in the browser are newer than those that the server sends.
     if (!this.hasDrawn || header.measured.length) this.heights = header.drawn ?? header.x.map(() => header.high / 2);
     this.draw();
   }

@@ -1,4 +1,5 @@
-// From a word's position and weight to the shape of an arc. This module does not use the DOM.
+// Computes the shape of the arc between two words from their positions, and its width from the attention weight. This
+// module does not use the DOM.
 /** @import { WordBox } from "./sentence_messages" */
 
 const FLAT = 14; // the height of the arc to a neighbour, in pixels

@@ -1,4 +1,4 @@
-// The sentence under one variant: its words, the arcs above them, its slider, and its cost.
+// One row of the live sentence: the words, the arcs of one attention variant above them, its slider, and its costs.
 /** @import { RowSummary, SentenceTexts, SentRow, WordBox } from "./sentence_messages" */
 
 import { clamp, make } from "../matrix_board/drawing/elements.js";
@@ -7,7 +7,7 @@ import { arcPath, arcStroke } from "./arcs.js";
 import { percent } from "./story.js";
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
-const MIN_WRITTEN = 0.03; // the smallest weights with a number below the word
+const MIN_WRITTEN = 0.03; // the smallest weight that is written below the word
 
 export class Row {
   step = 0; // the slider's position
@@ -17,7 +17,7 @@ export class Row {
    * @param {Float64Array} matrices
    * @param {string[]} tokens
    * @param {string[]} labels the tokens, with numbered repeats
-   * @param {boolean} isReference whether it is the reference, in whose row the keyboard chooses the query word
+   * @param {boolean} isReference whether this is the row of softmax, the reference, where the keyboard chooses the query word
    */
   constructor(message, matrices, tokens, labels, isReference) {
     this.message = message;

@@ -1,5 +1,6 @@
-// One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. The
-// arcs are drawn from matrices that were sent in advance.
+// The live sentence: one sentence, drawn once per attention variant, with arcs from the query word to the words it attends
+// to. The visitor chooses the query word by pointer, finger or keyboard, and each variant's budget (the setting that trades
+// cost for accuracy) with a slider. The arcs are drawn from matrices that were sent in advance.
 /** @import { SentenceHeader, SentenceSettings, WordBox } from "./sentence_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
@@ -60,7 +61,7 @@ export class Sentence {
     on("click", (event) => this.choose(readIndex(event.target, "word")));
     on("keydown", (event) => this.handleKey(event));
     on("input", (event) => this.handleSlider(/** @type {HTMLInputElement} */ (event.target)));
-    on("change", () => this.reportAfterPause()); // a slider released, or moved by a key
+    on("change", () => this.reportAfterPause()); // a slider was released, or moved by a key
     this.tour = new Tour((word) => this.showWord(word));
   }
 
@@ -93,7 +94,7 @@ export class Sentence {
     if (JSON.stringify({ word, steps }) === this.pending) this.pending = undefined;
   }
 
-  /** Apply the settings. */
+  /** Take the query word and the slider positions from the settings. */
   applySettings() {
     this.word = clamp(this.settings.word, 0, this.labels.length - 1);
     for (const row of this.rows) row.setStep(this.settings.steps[row.message.key] ?? 0);
@@ -140,7 +141,7 @@ export class Sentence {
   }
 
   /**
-   * Show a word of the tour, or the chosen word again after it.
+   * Show a word of the tour, or, for null, the chosen word again. In a tour, the query word moves by itself.
    * @param {number | null} word
    */
   showWord(word) {

@@ -1,4 +1,4 @@
-// From numbers to words: a text about one word under several variants. This module does not use the DOM.
+// Writes the text about one word's attention weights under several attention variants. This module does not use the DOM.
 /** @import { RowSummary, StoryTexts } from "./sentence_messages" */
 
 import { fill } from "../page_script/templates.js";
@@ -22,8 +22,8 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the finding (the word that the query attends to in the first row, with its weight in every row), and why its
- * weight differs in the other rows.
+ * Return the finding (the word that the query word attends to most in the first row, with its weight in every row), and
+ * the reasons why its weight differs in the other rows.
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
@@ -45,7 +45,7 @@ export function story(texts, labels, word, [first, ...others]) {
 }
 
 /**
- * Return why a row gives the word with the reference's largest weight another weight, and why weights are negative.
+ * Return why a row's weight on a word, the target, differs from the reference's weight, and why weights are negative.
  * @param {string[]} labels
  * @param {number} word
  * @param {RowSummary} row

@@ -1,8 +1,8 @@
-// Moves the query word along the sentence once, when the page opens, so that a visitor sees that it can move.
+// Moves the query word along the sentence once, when the page opens, to show the visitor that it can move.
 
 const DELAY = 400; // milliseconds before the first word
 const PACE = 170; // milliseconds per word
-const MAX_WORDS = 12; // the number of words before the chosen one
+const MAX_WORDS = 12; // the tour starts at most this many words before the chosen word
 const INPUT = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
 
 export class Tour {
@@ -15,7 +15,7 @@ export class Tour {
   constructor(show) {
     this.show = show;
     this.onInput = (/** @type {Event} */ event) => {
-      // Browsers also report a move if the page under a resting pointer changes.
+      // Browsers also report a pointer move if the page changes under a resting pointer.
       if (event instanceof PointerEvent && event.type === "pointermove" && !event.movementX && !event.movementY) return;
       this.stop();
     };
@@ -24,7 +24,7 @@ export class Tour {
 
   /**
    * Start the tour, unless the visitor prefers no motion, has used the page already, or has seen the tour.
-   * @param {number} chosen the word at which it ends; it starts at the farther end of the sentence's first words
+   * @param {number} chosen the word at which the tour ends; it starts before this word
    */
   start(chosen) {
     if (this.isDone || this.isMoving || !chosen) return;
@@ -38,7 +38,7 @@ export class Tour {
     this.timer = setTimeout(step, DELAY);
   }
 
-  /** End the tour for good, at the chosen word. */
+  /** End the tour permanently, at the chosen word. */
   stop() {
     if (this.isDone) return;
     this.isDone = true;

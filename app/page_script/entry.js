@@ -1,4 +1,4 @@
-// The script of every page, a file that the browser caches.
+// The entry point of the script that every page loads. It starts all other modules of the script.
 
 import { scrollToNewPanels } from "./navigation/arrival.js";
 import { Chart } from "./charts/chart.js";
@@ -25,12 +25,12 @@ const MOUNTED = Symbol.for("attention-lab.page");
 const VERSION = import.meta.url;
 const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 
-/* global GLOSSARY -- app/page_script/mounting.py puts it before all this */
+/* global GLOSSARY -- the terms in each language, which app/page_script/mounting.py defines above this script */
 
 /** @param {typeof server} page */
 export default function ({ data, setStateValue, setTriggerValue }) {
   const mounted = browser[MOUNTED];
-  // A server of another version has taken over, whose messages need its own scripts.
+  // The page is now connected to a server of another version, whose messages need other scripts.
   if (mounted !== undefined && mounted !== VERSION) return location.reload();
   Object.assign(server, { data, setStateValue, setTriggerValue });
   markMenu();

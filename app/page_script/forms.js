@@ -1,4 +1,4 @@
-// Reports the form that was opened last: the server builds no other.
+// Reports to the server which form the visitor opened last, because the server builds the content of this form only.
 
 import { KEY_PREFIX, POPOVER_BUTTON } from "./selectors.js";
 import { server } from "./server.js";

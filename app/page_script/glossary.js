@@ -1,7 +1,8 @@
-// Explains glossary terms at their first occurrence on a page, to pointer, keyboard and touch.
+// Marks each glossary term at its first occurrence on a page, and shows its definition on hover, focus or touch.
 //
-// Streamlit keeps changing its text nodes. The original node therefore stays in place and keeps the words before the
-// term. The term and the rest follow it, and both are removed when the node's text changes.
+// Streamlit keeps changing its text nodes. The original text node therefore stays in place and keeps the words before the
+// term. An element with the term and a node with the words after the term follow it. Both are removed when Streamlit
+// changes the text of the original node.
 
 import { APP, SENTENCES } from "./selectors.js";
 
@@ -27,7 +28,7 @@ let termPattern = /(?!)/gu;
 let termsByNode = new WeakMap();
 
 /**
- * Explain the terms of this glossary, which is another one after the visitor has changed the language.
+ * Explain the terms of a glossary. Called again with another glossary when the visitor changes the language.
  * @param {Glossary} terms
  */
 export function explainTerms(terms) {
@@ -39,7 +40,7 @@ export function explainTerms(terms) {
   for (const [meaning, forms] of terms) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
   const forms = [...meanings.keys()].sort((a, b) => b.length - a.length);
   const [unspaced, spaced] = [true, false].map((kind) => forms.filter((form) => UNSPACED.test(form[0]) === kind));
-  // The test that no letter precedes a term is slow, so one test serves all forms.
+  // The test that no letter precedes a term is slow, so one test is used for all terms together.
   const starts = spaced.length ? [`(?<!${SPACED})(?:${spaced.map(termSource).join("|")})`] : [];
   termPattern = new RegExp([...starts, ...unspaced.map(termSource)].join("|"), "giu");
   if (isFirst) watchTerms();
@@ -74,7 +75,7 @@ function watchTerms() {
   /** @type {number | undefined} */
   let frame;
 
-  /** Remove the additions after nodes whose text has changed. */
+  /** Remove the terms that were added after text nodes whose text has changed. */
   function removeStale() {
     for (const each of marked) {
       const { node, text, term, textAfter } = each;
@@ -110,7 +111,7 @@ function watchTerms() {
       textAfter.data = textAfter.data.slice(form.length);
       textAfter.before(term);
       marked.add({ node, text: node.data, term, textAfter });
-      return markNode(textAfter, markedMeanings); // the following terms, one by one
+      return markNode(textAfter, markedMeanings); // mark the terms in the rest of the text
     }
   }
 

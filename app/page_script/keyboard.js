@@ -1,10 +1,10 @@
-// Makes scrollable areas without controls and Plotly's chart buttons reachable by keys.
+// Makes two kinds of elements usable by keyboard: scrollable areas without controls, and Plotly's buttons in charts.
 
 import { CODE_BLOCKS } from "./selectors.js";
 
 const SCROLL_AREAS = `.katex-display, ${CODE_BLOCKS}`;
 const CHART_BUTTON = ".updatemenu-button"; // Plotly's class
-const UPDATE_DELAY = 200; // milliseconds to wait, as a page that is being drawn changes many times
+const UPDATE_DELAY = 200; // milliseconds to wait, because a page that is being drawn changes many times
 
 export function makeFocusable() {
   /** @type {number | undefined} */
@@ -23,7 +23,7 @@ export function makeFocusable() {
   const scheduleUpdate = () => (timer ??= setTimeout(update, UPDATE_DELAY));
   new MutationObserver(scheduleUpdate).observe(document.body, { childList: true, subtree: true });
   addEventListener("resize", scheduleUpdate);
-  document.fonts.addEventListener("loadingdone", scheduleUpdate); // text of another width, with no other change on the page
+  document.fonts.addEventListener("loadingdone", scheduleUpdate); // a new font changes the width of texts without changing elements
   addEventListener("keydown", (event) => {
     const button = event.target instanceof Element && event.target.closest(CHART_BUTTON);
     if (!button || (event.key !== "Enter" && event.key !== " ")) return;

@@ -1,4 +1,4 @@
-// Every selector of Streamlit's own elements that the scripts use. tests/e2e/test_selectors.py checks each of them.
+// All CSS selectors of Streamlit's own elements that the scripts use. tests/e2e/test_selectors.py checks each of them.
 
 export const APP = '[data-testid="stApp"]';
 export const MAIN = '[data-testid="stMain"]';

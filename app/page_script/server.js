@@ -1,10 +1,10 @@
-// What the last run of the script on the server sent to the page, and the functions that report to the server.
+// The data that the last run on the server sent to the page's script, and the functions that report to the server.
 
 /** @typedef {(name: string, value: unknown) => void} Report */
 /** @typedef {{ code: string, tag: string, names: Record<string, string>, title: string, query: string }} Language */
 /**
- * The current section and page of the menu, and the names of the button that opens the panel on the left, next to the
- * menu and in place of it. Of the language: all languages by their codes, and the query that keeps the language.
+ * The current section and page of the menu, and two names of the button that opens the sidebar: `menu` while the menu is in
+ * the sidebar, else `input`. `names` of the language holds all languages by code, and `query` keeps the language in links.
  * @typedef {{ section: string, page: string, input: string, menu: string, language: Language }} PageData
  */
 

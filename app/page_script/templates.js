@@ -1,18 +1,18 @@
-// Sentences with places for values, filled in the browser. No DOM.
+// Fills values into translated sentences in the browser. This module does not use the DOM.
 
 // The blocks of right-to-left scripts and Arabic digits, and the right-to-left mark.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ISOLATED = /\u2068[^\u2068\u2069]*\u2069/g;
 
 /**
- * Return words so that they can stand inside a sentence: right-to-left words swap places with the numbers and quotation
+ * Return words so that they can be part of a sentence: right-to-left words swap places with the numbers and quotation
  * marks next to them unless they are isolated. `isolate` in app/words/isolation.py does the same in Python.
  * @param {string} text
  */
 export const isolated = (text) => (RIGHT_TO_LEFT.test(text.replace(ISOLATED, "")) ? `\u2068${text}\u2069` : text);
 
-// A Chinese template's spaces next to its values become a Unicode noncharacter, which vanishes between two Chinese words
-// or marks. `_` in app/words/i18n.py does the same in Python.
+// The spaces next to values in a Chinese template become a Unicode noncharacter, which is removed between two Chinese
+// characters or punctuation marks. `_` in app/words/i18n.py does the same in Python.
 const NEXT_TO_VALUE = / (?=\{)|(?<=\}) /g;
 const HAN = /[\u3400-\u4dbf\u4e00-\u9fff]/;
 const WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]";

@@ -1,4 +1,5 @@
-// An image as several variants return it, with error maps, and the attention of the pixel under the pointer.
+// An image as several attention variants return it, each with a map of its errors. On an image, a map of attention weights
+// shows to which pixels the pixel under the pointer attends.
 /** @import { PicturesHeader, PicturesSettings, SentTile, ShownTile } from "./pictures_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 

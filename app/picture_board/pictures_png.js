@@ -1,4 +1,4 @@
-// Saves the images on the board as a PNG at double size, with their names, numbers and origin, as they are on screen.
+// Saves the images that several attention variants returned as one PNG at double size, with their names and numbers.
 /** @import { PictureBoard } from "./pictures.js" */
 
 import { FINE_LINE, FINE_PRINT, originLines } from "../matrix_board/drawing/export.js";
@@ -48,7 +48,7 @@ export function picturesPng({ root, grid, panels }) {
 }
 
 /**
- * Draw an image, darkened below its attention map if that is shown.
+ * Draw an image. If its attention map is shown, the image is darkened and the map is drawn over it.
  * @param {CanvasPen} pen
  * @param {HTMLElement} figure
  * @param {number} left

@@ -1,11 +1,12 @@
-// A text as read by a model and a changed model: one line per model, and tokens tinted by the change of their loss.
+// A text whose tokens are coloured by the difference of their losses between two language models, for example before and
+// after a change of the attention. A list above the text has one line per model.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { clamp, readIndex, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
-const FULL_COLOUR_NATS = 6; // the increase in nats at which a token has the full colour
+const FULL_COLOUR_NATS = 6; // the change of the loss in nats from which on a token has the full colour
 const NAMED_CHANGES = 3; // tokens named above the text
 
 export class ReadingBoard {
@@ -87,7 +88,7 @@ export class ReadingBoard {
     }
   }
 
-  /** Apply the settings. */
+  /** Take the chosen readings and token from the settings. */
   applySettings() {
     this.shown = clamp(this.settings.shown, 0, Math.max(0, this.rows.length - 2));
     this.token = this.settings.token < this.labels.length ? this.settings.token : -1;

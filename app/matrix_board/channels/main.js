@@ -1,4 +1,4 @@
-// Draws all boards of a page from the data that Streamlit passes to them.
+// Draws all boards of a page (views of matrices, heads or images) from the data that Streamlit passes to their components.
 /** @import { SentTile } from "../../picture_board/pictures_messages" */
 /** @import { Component, Mounted, Received, SentPanel } from "../messages" */
 
@@ -16,13 +16,13 @@ const componentClasses = { board: Board, heads: Thumbnails, strips: Strips };
 /** @type {Map<object, MountedComponent>} */
 const components = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel | SentTile>>} */
-const parts = new Map(); // shadow root -> its panel, which any board on the page may use
+const parts = new Map(); // shadow root -> the panel of a board that its component received
 
-/** @type {Map<object, Received<import("../messages").DraggedHeader>>} */
-const dragAnswers = new Map(); // shadow root -> the last answer to a dragged knob
+/** @type {Map<object, Received<import("../messages").HeldHeader>>} */
+const dragAnswers = new Map(); // shadow root -> the last answer of Python to a dragged knob (a slider on a panel)
 
 /**
- * Register as the drawing code of the page's boards, and draw those that arrived before.
+ * Register the drawing code of the page's boards, and draw the boards whose data arrived before.
  * @param {typeof componentClasses} others further views by the kind in their header
  */
 export function startDrawing(others) {
@@ -61,7 +61,7 @@ function draw({ data, parentElement, setTriggerValue }) {
 }
 
 /**
- * Draw a board once all its parts have arrived.
+ * Draw a board once all its panels have arrived.
  * @param {MountedComponent} mounted
  */
 function drawIfComplete(mounted) {

@@ -1,5 +1,6 @@
 // The component that receives a board's numbers at each rerun and theme change, and passes them to the page's script, which
-// draws them. That script is long, and Streamlit sends a component's own script with each of its messages.
+// draws them. The drawing code is not in the component, because Streamlit sends a component's script with each of its
+// messages.
 /** @import { Mounted } from "../messages" */
 
 import { channel } from "./channel.js";

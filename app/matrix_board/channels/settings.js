@@ -1,4 +1,5 @@
-// The component that receives a board's texts, scale and pin, so that a click does not send the matrices again.
+// The component that receives a board's texts, colour scale and pinned row, separately from its matrices. A click therefore
+// does not send the matrices again.
 
 import { SETTINGS_CHANGED, lastSettings } from "./channel.js";
 

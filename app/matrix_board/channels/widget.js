@@ -1,4 +1,4 @@
-// The board as a widget in a notebook. anywidget calls ``render`` for each place where a notebook shows the widget.
+// A board (matrices side by side) as a widget in a notebook. anywidget calls ``render`` for each place that shows the widget.
 /** @import { Received, BoardHeader } from "../messages" */
 
 import { make } from "../drawing/elements.js";
@@ -8,7 +8,7 @@ import { unpack, unpackPanels } from "./unpack.js";
 /* global CSS_OF_BOARD -- attention_lab/notebook.py defines it above this script */
 
 /**
- * @typedef {object} Model the widget's state, which Python shares
+ * @typedef {object} Model the widget's state, which is shared with Python
  * @property {(name: string) => any} get
  * @property {(name: string, value: unknown) => void} set
  * @property {() => void} save_changes

@@ -1,4 +1,4 @@
-// Boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is no category.
+// Colours and legends for boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is none.
 /** @import { BoardSettings, Category, Appearance, Mode, Pen } from "../messages" */
 
 import { fromHex, HALF, LARGEST, packColour, PALETTES } from "./color.js";
@@ -12,14 +12,14 @@ const LEGEND_SIZE = 13; // the font size of a legend
  */
 
 /**
- * Return the index of a code's category in the list, -1 for no category.
+ * Return the index in the list of the category that a half float encodes, -1 for no category.
  * @param {number} code
  * @param {number} unit
  */
 const categoryIndex = (code, unit) => Math.round(HALF[code] * unit) - 1;
 
 /**
- * Return the colour of each code of a panel with categories.
+ * Return the colour of each half-float code of a panel with categories.
  * @param {Category[]} categories
  * @param {number} unit
  * @param {Mode} mode
@@ -52,7 +52,7 @@ export function categoryName(code, unit, { categories, texts, frame }) {
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Appearance} appearance
  * @param {string | null} masked
- * @param {string[]} [omitted] the groups that panels explain; their categories without a colour are named with those of 0
+ * @param {string[]} [omitted] the groups that panels explain; the legend names their categories without a colour next to 0
  * @returns {Item[]}
  */
 export function legendItems({ categories, texts, palette, theme }, masked, omitted = []) {

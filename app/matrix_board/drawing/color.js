@@ -1,4 +1,5 @@
-// From numbers to colours: half floats, palettes, scales and legend ticks. This module does not use the DOM.
+// Maps numbers to colours: decodes half floats, and makes palettes, colour scales and their ticks. This module does not
+// use the DOM.
 /** @import { Palette, Rgb, Scale, Transform } from "../messages" */
 
 export const MASKED = 0x7e00; // the only NaN code that is sent: this query cannot attend to this key
@@ -13,7 +14,7 @@ export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
 });
 
 /**
- * Return a weight as text with three significant digits, or fewer if its half float has fewer.
+ * Return a number as text, rounded to significant digits.
  * @param {number} value
  */
 export function formatNumber(value, digits = 3) {
@@ -74,11 +75,11 @@ function ramp(anchors) {
   });
 }
 
-// One colour per weight: positive numbers use one ramp, also next to negative numbers, which use another. Zero is close
-// to the page's background, in the light and in the dark theme. Lightness changes evenly, down in the light theme and
-// up in the dark one. The order of values therefore survives colour blindness and grey printing. Blue and orange differ
-// under all common kinds of colour blindness. Values beyond the end of a scale continue in its hue, a visible step
-// further. Masked cells are closer to the background than any weight.
+// Positive numbers use one ramp of colours, also on panels with negative numbers, which use another ramp. Zero is close to
+// the page's background, in the light and in the dark theme. Lightness changes evenly along a ramp: it falls in the light
+// theme and rises in the dark theme. The order of values is therefore visible with colour blindness and in grey print. Blue
+// and orange differ under all common kinds of colour blindness. Values beyond the end of a scale have the hue of this end,
+// but are visibly darker, or lighter in the dark theme. Masked cells are closer to the background than any weight.
 /** @type {Record<import("../messages").Mode, Palette>} */
 export const PALETTES = {
   light: {
@@ -144,7 +145,7 @@ export function makeScale({ highest, lowest, smallest, transform, signed, ceilin
     log: (share) => (share > 0 ? LOG_START + (1 - LOG_START) * Math.max(0, 1 + Math.log10(share) / decades) : 0),
   };
   const bend = bends[transform];
-  const isBeyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // a tolerance, as half floats round the top value itself
+  const isBeyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // the tolerance is needed because half floats round the top value itself
   return {
     top,
     transform,
@@ -169,7 +170,7 @@ export function rampColours(scale, palette) {
 }
 
 /**
- * Return the colour of each code of a panel; masked cells are transparent over a hatch pattern.
+ * Return the colour of each half-float code of a panel; masked cells are transparent over a hatch pattern.
  * @param {Scale} scale
  * @param {number} unit
  * @param {Palette} palette

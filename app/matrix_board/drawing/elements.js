@@ -1,4 +1,5 @@
-// Small helpers: elements, safe text, canvases, the page's theme. Text is only ever inserted as text.
+// Helpers that create elements and canvases, make labels printable, and read the page's theme. Strings are always inserted
+// as text, never as HTML.
 /** @import { Rgb, Theme } from "../messages" */
 
 import { css, PALETTES } from "./color.js";
@@ -121,7 +122,7 @@ export function preparePen(canvas, width, height, font) {
 /**
  * Run a key's action, and stop the event: Streamlit has its own shortcuts, and keys scroll the page.
  * @param {KeyboardEvent} event
- * @param {Record<string, () => unknown>} actionByKey actions by the key's name; keys with modifiers are ignored, and a space is Enter
+ * @param {Record<string, () => unknown>} actionByKey actions by the key's name; keys with modifiers are ignored, and the space key runs the action of Enter
  */
 export function runKeyAction(event, actionByKey) {
   const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actionByKey[event.key === " " ? "Enter" : event.key];

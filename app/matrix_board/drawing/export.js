@@ -1,4 +1,4 @@
-// Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
+// Saves a board of matrices as a PNG at double size, or as an SVG with real text and one image pixel per matrix cell.
 /** @import { Pen } from "../messages" */
 /** @import { Board } from "../views/board.js" */
 
@@ -19,7 +19,7 @@ export class SvgPen {
    */
   constructor(width, height, font) {
     this.font = font;
-    this.ratio = Infinity; // infinite resolution: cells are never pooled
+    this.ratio = Infinity; // infinite resolution: cells never share a pixel
     this.ruler = makeRuler(font);
     this.root = document.createElementNS(SVG, "svg");
     /** @type {SVGElement} */
@@ -137,13 +137,13 @@ export class SvgPen {
 
 const MARGIN = 16;
 
-export const FINE_PRINT = 11; // the font size of the origin lines
+export const FINE_PRINT = 11; // the font size of the lines that state the origin of a picture
 export const FINE_LINE = 15;
-const LINK_LINES = 8; // the most lines of a link; a link with a long text would fill a page
+const LINK_LINES = 8; // the most lines for a link; a link that contains a long text would fill a page
 
 /**
  * Return the lines about a picture's origin: the page and its input, the text, and a link that opens the page again.
- * A notebook has no such link, and its address may contain a secret.
+ * In a notebook, no link opens the page, and the notebook's address is omitted because it may contain a secret.
  * @param {Pen} pen
  * @param {number} width
  * @param {string} text the text, if any

@@ -1,9 +1,9 @@
-// The moving marks of a panel: the pinned row and the crosshair.
+// Draws the marks over a panel's matrix: the pinned row, the crosshair, and the row or column of a highlighted token.
 /** @import { Axis, Band, Cell, Geometry, Pen, Theme } from "../messages" */
 
 import { cellRect, labelOf, middleOf, ticks } from "./panel.js";
 
-const HALOED = 5; // height in pixels from which a row has room for the halo of its outline
+const HALOED = 5; // the smallest height in pixels of a row whose outline has a halo
 
 /**
  * Draw the pinned row and the crosshair over the matrix.
@@ -31,7 +31,7 @@ export function drawMarks(pen, geometry, { pinned, cell }, theme) {
   if (cell) {
     const cellBox = cellRect(geometry, cell.row, cell.col);
     const [midX, midY] = [cellBox.x + cellBox.width / 2, cellBox.y + cellBox.height / 2].map(
-      (v) => (Math.floor(v * pen.ratio) + 0.5) / pen.ratio, // aligned to a pixel, as the line would blur otherwise
+      (v) => (Math.floor(v * pen.ratio) + 0.5) / pen.ratio, // aligned to a pixel, because the line would be blurred otherwise
     );
     const gap = { x: Math.max(4, cellBox.width / 2 + 1), y: Math.max(4, cellBox.height / 2 + 1) };
     drawClipped(() => {
@@ -49,7 +49,7 @@ export function drawMarks(pen, geometry, { pinned, cell }, theme) {
 }
 
 /**
- * Highlight the row or column of a token that is pointed at elsewhere.
+ * Highlight the row or column of a token that the pointer is on in another panel or in a text.
  * @param {Pen} pen
  * @param {Geometry} geometry
  * @param {Band} band

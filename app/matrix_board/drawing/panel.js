@@ -1,17 +1,17 @@
-// One panel: its geometry, axes, matrix and legend.
+// Draws one panel of a board, which shows one matrix: its geometry, axes, cells and legend.
 /** @import { Axis, Geometry, Appearance, Panel, Pen, Scale, View } from "../messages" */
 
 import { fill } from "../../page_script/templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, formatTick } from "./color.js";
 import { truncate, wrapItems, widestLabel } from "./pen.js";
 
-const NARROW = { left: 46, top: 32 }; // pixels for index ticks and the axis title
-const TITLE_ROOM = 17; // the part of these pixels for the axis title
-const LABEL_CELL = 9; // smallest pixels of a cell with a token label
+const NARROW = { left: 46, top: 32 }; // pixels of a margin with index ticks and the axis title
+const TITLE_ROOM = 17; // pixels of a margin for the axis title
+const LABEL_CELL = 9; // the smallest size in pixels of a cell with a token label
 const NUMBER_SIZE = 11; // the font size of an axis with numbers
 const LEGEND_HEIGHT = 44;
 export const NAME_HEIGHT = 13; // the height of a legend that only names the quantity
-const MIN_BAR = 160; // the shortest bar with enough numbers to read it
+const MIN_BAR = 160; // the shortest colour bar in pixels, on which enough numbers fit
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
 
@@ -160,7 +160,7 @@ function drawRowTitle(pen, title, x, y, colour) {
 }
 
 /**
- * Draw a panel without its title: axes, hatch, matrix, frame, and its own scale's legend.
+ * Draw a panel without its title: axes, hatch, matrix, frame, and a legend if the panel has its own scale.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
@@ -178,7 +178,7 @@ export function drawPanel(pen, panel, geometry, appearance) {
   for (const i of ticks(rows)) {
     const last = rows.labels ? lastPiece(rows.labels, i) : i;
     if (last < i) continue;
-    const y = middleOf(rows, i); // the pinned row's label covers exactly one row
+    const y = middleOf(rows, i); // at the first piece, because the pinned row's label covers exactly one row
     if (last > i) pen.line(plot.x - 3, y, plot.x - 3, middleOf(rows, last), theme.muted);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(labelOf(pen, rows, i, rows.room, rows.size), plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.size });
@@ -240,7 +240,7 @@ export function beyondItems({ top, over, under }, { texts, palette }) {
 }
 
 /**
- * Return the positions in a scale's legend: swatches are next to the bar, or below it without room.
+ * Return the positions in a scale's legend: swatches are next to the bar, or below it if they do not fit.
  * @param {Pen} pen
  * @param {number} width
  * @param {Scale} scale
@@ -295,7 +295,7 @@ export function drawLegend(pen, x, y, width, scale, appearance, options) {
 export const legendName = ({ transform }, { texts }) => [texts.unit, texts.transforms[transform]].filter(Boolean).join(" · ");
 
 /**
- * Return the notes under the panels, of which the drawing pools at most `pooled` cells in a pixel.
+ * Return the notes under the panels; `pooled` is the largest number of cells that share a pixel.
  * @param {number} pooled
  * @param {Appearance} appearance
  */
@@ -311,7 +311,7 @@ export const noteText = (pooled, { texts }) =>
  * @param {Appearance} appearance
  */
 function drawBar(pen, x, y, width, scale, { theme, palette }) {
-  const hasZeroBox = scale.transform === "log" && !scale.signed; // zero is not on a logarithmic axis and gets a box of its own
+  const hasZeroBox = scale.transform === "log" && !scale.signed; // a logarithmic axis has no zero, so zero has a box next to it
   const start = x + (hasZeroBox ? 20 : 0);
   const length = width - (hasZeroBox ? 20 : 0);
   const colours = rampColours(scale, palette);

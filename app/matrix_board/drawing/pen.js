@@ -1,4 +1,4 @@
-// Drawing on a canvas. Boards are drawn on three surfaces (screen, PNG and SVG) through the common interface of a pen.
+// A pen that draws on a canvas, for the screen and for PNG files. A pen with the same methods, in export.js, draws SVG files.
 /** @import { Panel, Pen, View } from "../messages" */
 
 import { css, MASKED } from "./color.js";
@@ -77,7 +77,7 @@ export class CanvasPen {
     context.fillStyle = stripe;
     for (let i = 0; i < 6; i++) for (const k of [0, 1]) context.fillRect(i, (11 - i + k) % 6, 1, 1);
     const fill = /** @type {CanvasPattern} */ (this.context.createPattern(tile, "repeat"));
-    const pixelSize = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, as the stripes would blur otherwise
+    const pixelSize = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, because the stripes would be blurred otherwise
     fill.setTransform(new DOMMatrix([pixelSize, 0, 0, pixelSize, x, y]));
     this.context.fillStyle = fill;
     this.context.fillRect(x, y, width, height);
@@ -126,7 +126,8 @@ export const contextOf = (canvas, options) =>
 const pictureCanvas = document.createElement("canvas");
 
 /**
- * Return a hidden canvas with the picture, valid until the next call. Unlike putImageData, drawing it keeps the background.
+ * Return a hidden canvas with the picture, valid until the next call. Drawing this canvas keeps the background below
+ * transparent pixels, and putImageData does not.
  * @param {ImageData} picture
  */
 export function toCanvas(picture) {
@@ -195,7 +196,7 @@ export function findStrongest(codes, cols, top, bottom, left, right) {
   let largest = -1;
   for (let row = top; row < bottom; row++) {
     for (let index = row * cols + left, end = row * cols + right; index < end; index++) {
-      const size = codes[index] & 0x7fff; // half floats without their sign have the order of their values
+      const size = codes[index] & 0x7fff; // half-float codes without the sign have the same order as their values
       if (size > largest && size !== MASKED) {
         largest = size;
         strongest = index;
@@ -245,7 +246,7 @@ export function wrapItems(items, maxWidth) {
 }
 
 /** @type {WeakMap<string[], { font: string, width: number }>} */
-const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of labels takes longer than drawing
+const widths = new WeakMap(); // by labels, because measuring hundreds of labels takes longer than drawing
 
 /**
  * Return the width of the widest label at a size.

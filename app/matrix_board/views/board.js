@@ -1,4 +1,4 @@
-// The board of a comparison: its data, its layout and its painting.
+// A board: the attention matrices of a comparison side by side, one per panel. This file has its data, layout and painting.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Appearance, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
 import { PAINTED } from "../channels/boards.js";
@@ -15,11 +15,11 @@ import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
 
 const GAP = 20;
-const LINE_SIDE = 196; // smallest side at which four or five panels stay in one line, where they are easier to compare
+const LINE_SIDE = 196; // smallest side at which four or more panels share one line, where they are easier to compare
 const MAX_SHARE = 0.45; // largest share of the window's height for a panel, so that the text above it stays in view
-const MIN_SIDE = 224; // below this a panel is too small to read, so fewer share a line
+const MIN_SIDE = 224; // smallest side of a panel otherwise: smaller panels are hard to read
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
-const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
+const PEEK = 36; // the visible pixels of the next panel on a narrow screen, where the visitor swipes panels
 
 export class Board {
   // -- set by Python's first message and the first painting; `schedule` waits for both ------------------------------
@@ -51,7 +51,7 @@ export class Board {
   /** @type {number | null} */
   reportedPin = null;
   /** @type {string | null} */
-  activeShape = null; // the shape of the panel with the cell
+  activeShape = null; // the shape of the panel that contains the cell
   /** @type {number | undefined} */
   playTimer;
 
@@ -84,7 +84,7 @@ export class Board {
       this.readout.tip,
       this.readout.live,
     );
-    this.root.style.cssText = "visibility: hidden; height: 0"; // until the panels are arranged
+    this.root.style.cssText = "visibility: hidden; height: 0"; // hidden until the panels are arranged
     host.append(this.root);
     this.input = new PointerInput(this);
     this.listeners = new AbortController();
@@ -150,7 +150,7 @@ export class Board {
         rowLabels: toLabels(panel.row_labels) ?? (boardRows?.length === panel.rows ? boardRows : undefined),
         colLabels: toLabels(panel.col_labels) ?? (boardCols?.length === panel.cols ? boardCols : undefined),
       };
-      const fullPanel = /** @type {Panel} */ (newPanel); // its geometry is set when it is painted
+      const fullPanel = /** @type {Panel} */ (newPanel); // its geometry is added when the panel is painted
       this.knobs.update(knob, fullPanel);
       if (panel.frames.length) knob.append(this.player);
       return fullPanel;
@@ -175,7 +175,7 @@ export class Board {
   }
 
   /**
-   * Set new texts, scale or pin. A new pin from Python replaces the visitor's.
+   * Set new texts, scale or pinned row. The pinned row from Python replaces the visitor's.
    * @param {BoardSettings} settings
    */
   show(settings) {
@@ -348,7 +348,7 @@ export class Board {
       return swatch;
     });
     const [first, last] = names.map((name) => make("span", {}, name));
-    const isList = names.length === colours.length; // else a ramp between the names of its ends
+    const isList = names.length === colours.length; // otherwise, only the first and the last colour are named
     const ramp = make("span", { class: "ramp" }, ...(isList ? [] : [first, make("span", {}, ...swatches), last]));
     if (isList) swatches.forEach((swatch, i) => ramp.append(swatch, i ? last : first));
     line.append(make("b", {}, group), ramp);
@@ -528,7 +528,7 @@ export class Board {
   }
 
   /**
-   * Pin a row, or unpin it. Python is notified after `wait` milliseconds if the pin has changed by then.
+   * Pin a row, or unpin it. Python is notified after `delay` milliseconds if the pin has changed by then.
    * @param {Panel} panel
    * @param {number} row
    */

@@ -1,4 +1,4 @@
-// Pointer and keyboard input on a board: point, pin, drag, pinch, wheel and keys.
+// Pointer and keyboard input on a board of matrices: point, pin, drag, pinch, wheel and keys.
 /** @import { Panel, View } from "../messages" */
 /** @import { Board } from "./board.js" */
 
@@ -6,8 +6,8 @@ import { boardPng, boardSvg, download } from "../drawing/export.js";
 import { clamp, listenTo, runKeyAction } from "../drawing/elements.js";
 import { WHOLE_VIEW } from "./zoom.js";
 
-const SAME_SPOT = 24; // pixels within which a second tap means the first tap's cell, as fingers are wider than cells
-const DOUBLE_CLICK = 250; // milliseconds before a click is reported, as it may be half of a double click
+const SAME_SPOT = 24; // a second tap within this many pixels is on the first tap's cell, because fingers are wider than cells
+const DOUBLE_CLICK = 250; // milliseconds before a click is reported, because it may be the first of a double click
 
 /** @typedef {{ panel: Panel, x: number, y: number, view: View | null, hasMoved: boolean }} Drag */
 
@@ -189,7 +189,7 @@ export class PointerInput {
   }
 
   /**
-   * Move the cell, and scroll the view with it.
+   * Move the current cell, and scroll the view with it.
    * @param {Panel} panel
    * @param {number} toRow
    * @param {number} toCol
@@ -203,7 +203,7 @@ export class PointerInput {
   }
 
   /**
-   * Move the cell to another panel, which may have another shape.
+   * Move the current cell to another panel, which may have another shape.
    * @param {Panel} panel
    * @param {number} row
    * @param {number} col

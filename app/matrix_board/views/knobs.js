@@ -1,6 +1,7 @@
-// The knobs on panels. A panel is redrawn while its knob is moved. One value at a time is sent to Python; of the values
-// that arrive meanwhile, only the newest is sent next. While a slider is dragged, Python may answer with its panel
-// only. The knob of an animated panel selects a frame, which the browser already has, so only its last value is sent.
+// The knobs of a board: sliders on its panels that change a setting. A panel is redrawn while its knob is moved. One value
+// at a time is sent to Python. If the knob moves on before Python answers, only its newest value is sent next. While a
+// knob is dragged, Python may answer with the knob's panel only. The knob of an animated panel selects a frame, which the
+// browser already has, so only the last value is sent.
 /** @import { SentKnob, Turnable } from "../messages" */
 
 import { dragSenders } from "../channels/boards.js";
@@ -21,7 +22,7 @@ export class Knobs {
   /** @type {number | undefined} */
   timeout;
   dragging = false; // whether a slider is being dragged; until its release, Python only needs to redraw the panel
-  pageOutdated = false; // whether only the panel has been redrawn with the last turn
+  pageOutdated = false; // whether the rest of the page does not show the last turn yet
   /** @type {Set<string>} */
   outdatedPanels = new Set(); // keys of panels whose knob has changed since the rest of the page was updated
 
@@ -52,7 +53,7 @@ export class Knobs {
   }
 
   /**
-   * Set a panel's slider, unless the visitor has moved it meanwhile.
+   * Set a panel's slider, unless the visitor has moved it since.
    * @param {HTMLElement} row
    * @param {Turnable["panels"][number]} panel
    */
@@ -63,7 +64,7 @@ export class Knobs {
     row.dataset.shown = String(knob.value);
     const { name, slider, output, low, high } = elementsOf(row);
     name.textContent = knob.name;
-    output.style.minWidth = `${Math.max(...knob.stops.map((stop) => String(stop).length))}ch`; // no value moves the slider
+    output.style.minWidth = `${Math.max(...knob.stops.map((stop) => String(stop).length))}ch`; // wide enough for every value, so that the slider stays in place
     low.textContent = String(knob.stops[0]);
     high.textContent = String(knob.stops[knob.stops.length - 1]);
     slider.setAttribute("aria-label", `${title}: ${knob.name}`);

@@ -1,10 +1,10 @@
-// Linked highlights: a token or landmark that is pointed at is highlighted on every axis and in texts.
+// Linked highlights: the token under the pointer is highlighted on the axes of all panels of a board, and in texts.
 /** @import { Band, BoardTexts, Cell, Panel, AxisDescription } from "../messages" */
 
 export const POINTED = "attention-lab.pointed";
 
 /**
- * Return descriptions of a panel's rows and columns.
+ * Return descriptions of a panel's rows and columns; axes with equal descriptions have the same tokens.
  * @param {Panel} panel
  * @param {BoardTexts} texts
  * @returns {[rows: AxisDescription, cols: AxisDescription]}
@@ -19,7 +19,7 @@ export function describeAxes(panel, texts) {
 }
 
 /**
- * Return the rows and columns of a panel that represent the cell pointed at in another panel.
+ * Return the rows and columns of a panel that have the tokens of the cell under the pointer in another panel.
  * @param {Panel} pointed
  * @param {Cell} cell
  * @param {Panel} panel
@@ -39,7 +39,7 @@ export function bandsOf(pointed, { row, col }, panel, texts) {
 }
 
 /**
- * Return the rows and columns of a panel that represent a token pointed at in a text.
+ * Return the rows and columns of a panel that have the token under the pointer in a text.
  * @param {Panel} panel
  * @param {{ count: number, index: number }} token
  * @param {BoardTexts} texts
@@ -50,7 +50,7 @@ export function bandsOfToken(panel, { count, index }, texts) {
   return [...(rows ? [{ row: index, col: null }] : []), ...(cols ? [{ row: null, col: index }] : [])];
 }
 
-/** Report the token pointed at in texts with numbered tokens, and highlight tokens that boards point at. */
+/** In texts with numbered tokens, report the token under the pointer, and highlight the tokens that boards report. */
 export function linkTexts() {
   addEventListener("pointerover", ({ target }) => {
     const token = target instanceof Element ? target.closest("[data-token]") : null;

@@ -1,5 +1,5 @@
-// The text once per matrix of a board, each word in the colour of its cell in the pinned query's row. The board
-// provides the numbers, the colours and the pin: a click recolours all strips before the server has answered.
+// Strips: the text of a board, drawn once per matrix. Each word has the colour of its cell in the pinned query's row. The
+// board provides the numbers, the colours and the pinned row, so a click recolours all strips before the server answers.
 /** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "../messages" */
 
 import { fill, isolated } from "../../page_script/templates.js";
@@ -13,7 +13,7 @@ const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
 const WORDS_SHARE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
-const MAX_COLUMN_STRIPS = 2; // strips in one column; more use two columns if those are wide enough
+const MAX_COLUMN_STRIPS = 2; // the most strips in one column; more strips use two columns if the page is wide enough
 const COLUMN_GAP = 24;
 const NARROW_STRIP = 460; // strips narrower than this many pixels show their note on separate lines
 
@@ -109,7 +109,7 @@ export class Strips {
       this.frame = undefined;
       const { board, tokens } = this;
       const ready = this.settings && this.theme && this.root.clientWidth && board?.appearance;
-      // New panels have no colours until the board is painted. The board reports that, and this runs again.
+      // New panels have no colours until the board is painted. The board then reports it, and this function runs again.
       if (ready && board.panels.every((panel) => panel.cols === tokens.length && board.appearance.scale(panel))) this.paint();
     });
   }
@@ -161,7 +161,7 @@ export class Strips {
   }
 
   /**
-   * Return which words are written out: all if they fit, else the query and those with the largest weights.
+   * Return which words are written out: all if they fit, else the query and the words with the largest weights.
    * @param {Panel[]} panels
    * @param {number | null} pinned
    * @param {number} width

@@ -1,4 +1,5 @@
-// Thumbnails of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
+// Small pictures of the attention matrices of all heads of a model, with layers as rows and heads as columns. The visitor
+// chooses a head by pointer or keyboard.
 /** @import { HeadsHeader, HeadsSettings, HeadOrLayer, Received, Send, Theme } from "../messages" */
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
@@ -18,8 +19,8 @@ export class Thumbnails {
   layers = 0;
   heads = 0;
   size = 0; // cells per side of a thumbnail
-  pitch = 0; // pixels from one thumbnail to the next, once painted
-  linePitch = 0; // the same vertically
+  pitch = 0; // pixels from the left edge of a thumbnail to that of the next, once painted
+  linePitch = 0; // pixels from the upper edge of a line of thumbnails to that of the next
   columns = 1;
   /** @type {Map<number, HTMLCanvasElement>} */
   pictures = new Map();

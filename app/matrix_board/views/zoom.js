@@ -1,4 +1,5 @@
-// The visible part of the matrices, as fractions of their sides; panels of one shape share it. Also finds cells.
+// The view: the visible part of a board's matrices after zooming, as fractions of their sides. Panels of the same shape
+// have the same view. Also finds the cell at a point of the screen.
 /** @import { Geometry, Panel, View } from "../messages" */
 /** @import { Board } from "./board.js" */
 
@@ -130,7 +131,7 @@ export class Views {
   }
 
   /**
-   * Return the cell drawn at a screen point: if several share a pixel, the one that gave it its colour.
+   * Return the cell drawn at a point of the screen. If several cells share a pixel, it is the cell whose colour is drawn.
    * @param {Panel} panel
    * @param {number} clientX
    * @param {number} clientY

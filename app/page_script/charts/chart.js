@@ -1,4 +1,4 @@
-// A chart: draws a figure with plotly.js in the page's colours, and again when its width or the colours change.
+// Draws a chart with plotly.js in the page's colours, and draws it again when its width or the colours change.
 /** @import { ChartHeader, Received, Send, Theme } from "../../matrix_board/messages" */
 /** @import { PlotElement } from "./lines.js" */
 
@@ -6,7 +6,7 @@ import { make, readTheme } from "../../matrix_board/drawing/elements.js";
 import { watchChart, reportWidth } from "./lines.js";
 import { saveChart } from "./saving.js";
 
-/* global PLOTLY -- app/page_script/mounting.py puts it before all this */
+/* global PLOTLY -- the file name of plotly.js, which app/page_script/mounting.py defines above this script */
 
 /** @type {Promise<any> | undefined} */
 let library;
@@ -77,7 +77,7 @@ export class Chart {
   }
 
   /**
-   * Return the configuration of all drawings of this chart, since the frames of an animation are lost when it changes.
+   * Return the configuration. It is made once per chart, because plotly.js loses the frames of an animation if it changes.
    * @param {any} plotly
    */
   makeConfig(plotly) {

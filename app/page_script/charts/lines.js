@@ -1,5 +1,6 @@
-// Charts: the line under the pointer is highlighted with its band, and the others are grey. Names at the ends of lines
-// do the same for keys and fingers. A click on a point follows its link. The server is informed of a narrow screen.
+// Interaction with line charts. The line under the pointer is highlighted with its band, and the other lines are grey. The
+// same happens to a line whose name has the keyboard focus or is touched. A click on a point follows the point's link.
+// This module also informs the server of a narrow screen.
 
 import { openAddress } from "../navigation/follow_links.js";
 import { server } from "../server.js";
@@ -25,14 +26,14 @@ const charts = new WeakMap();
 
 let reportedNarrow = false;
 
-/** Inform the server whether the screen is narrow, now that the page has a chart. */
+/** Inform the server whether the screen is narrow; called by each chart. */
 export function reportWidth() {
   PHONE.addEventListener("change", reportWidth);
   if (reportedNarrow !== PHONE.matches) server.setStateValue("narrow", (reportedNarrow = PHONE.matches));
 }
 
 /**
- * React to the pointer and the keyboard on a chart, from its first drawing on.
+ * Listen to the pointer and the keyboard on a chart; called after each drawing, and effective after the first.
  * @param {PlotElement} chart
  */
 export function watchChart(chart) {
@@ -62,7 +63,7 @@ function groupOf({ legendgroup }) {
 }
 
 /**
- * Make the names reachable by keys; they are created again with each drawing of the chart.
+ * Make the lines' names focusable by keyboard. Each drawing of the chart creates the names again.
  * @param {PlotElement} chart
  */
 function makeNamesFocusable(chart) {
@@ -136,7 +137,7 @@ function highlightGroup(chart, group) {
   const elements = chart.querySelectorAll(".scatterlayer > .trace");
   const traces = chart.data.filter(({ x }) => x?.length);
   if (elements.length === traces.length) {
-    // The drawn traces have the order of the data.
+    // Plotly draws the traces in the order of the data.
     traces.forEach((trace, i) => {
       elements[i].classList.toggle("lit", groupOf(trace) === group);
       elements[i].classList.toggle("band", trace.fill === "toself");

@@ -1,4 +1,4 @@
-// Saves a chart as a picture with its origin.
+// Saves a chart as an SVG or PNG picture. Lines of text below the chart state its origin: the page, its input and a link.
 
 import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../../matrix_board/drawing/export.js";
 import { APP } from "../selectors.js";
@@ -32,7 +32,7 @@ function chartPicture(chart) {
   for (const layer of layers) {
     const copy = /** @type {Element} */ (pen.root.appendChild(layer.cloneNode(true)));
     const texts = /** @type {NodeListOf<SVGTextElement>} */ (copy.querySelectorAll("text"));
-    // The page's style sheet makes these texts darker than Plotly does.
+    // The page's style sheet makes these texts darker than Plotly does, and does not apply to the saved picture.
     layer.querySelectorAll("text").forEach((text, i) => (texts[i].style.fill = getComputedStyle(text).fill));
   }
   origin.forEach((line, i) => {

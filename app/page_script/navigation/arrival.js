@@ -1,10 +1,10 @@
-// Scrolls a panel that opens in its place into view, and keeps it there while the page is drawn.
+// Scrolls a panel into view when it opens on the Claims page, and keeps it in view while the page is drawn.
 
 import { PAGE_BODY } from "../selectors.js";
 
 const NEW_PANEL = '[class*="st-key-claims-panel-"]';
 
-/** Scroll new panels into view; the style sheet's animation reports them. */
+/** Scroll new panels into view. The style sheet animates each new panel, and the start of this animation is observed. */
 export function scrollToNewPanels() {
   /** @type {Element | null} */
   let newPanel = document.querySelector(NEW_PANEL);
@@ -18,7 +18,7 @@ export function scrollToNewPanels() {
 
   function observePage() {
     const page = newPanel?.closest(PAGE_BODY);
-    if (page) observer.observe(page); // reports its size immediately
+    if (page) observer.observe(page); // calls `scrollIntoPlace` immediately
   }
 
   addEventListener("animationstart", ({ animationName, target }) => {
@@ -27,7 +27,7 @@ export function scrollToNewPanels() {
     observePage();
   });
   for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, () => observer.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
+    addEventListener(act, () => observer.disconnect(), { capture: true, passive: true }); // from now on, the visitor scrolls
   }
   observePage();
 }

@@ -1,5 +1,6 @@
-// After reconnecting to another server or an ended session, the server has not drawn anything yet, so a change in a
-// fragment would rerun a fragment that does not exist. The whole page is therefore rerun from its address.
+// Reruns the whole page after a lost connection is restored. The browser may now be connected to another server, or its
+// session may have ended. The new session has not drawn any fragment (a part that reruns alone), so it could not rerun a
+// fragment that the visitor changes.
 
 import { CONNECTED, CONNECTION } from "../selectors.js";
 import { server } from "../server.js";

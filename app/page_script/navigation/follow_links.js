@@ -1,5 +1,5 @@
-// Opens links in Markdown and components within the session, like menu links: a new session would lose an uploaded
-// file.
+// Opens links in Markdown and in components within the visitor's session, like links of the menu. Without this module, the
+// browser would start a new session, in which an uploaded file is lost.
 
 /** Handle clicks on links. */
 export function followLinks() {
@@ -12,7 +12,7 @@ const CHANGE_PREFIX = "#?"; // begins a link that changes only some values of th
 function follow(event) {
   const { button, ctrlKey, metaKey, shiftKey, altKey } = event;
   const selector = `a.way, a[href^="${CHANGE_PREFIX}"]`;
-  const link = event.composedPath().find((each) => each instanceof Element && each.matches(selector)); // also in components
+  const link = event.composedPath().find((each) => each instanceof Element && each.matches(selector)); // also inside a component's shadow root
   if (!(link instanceof HTMLAnchorElement) || button || ctrlKey || metaKey || shiftKey || altKey) return;
   event.preventDefault();
   openAddress(link.hash.startsWith(CHANGE_PREFIX) ? withChanges(link.hash.slice(CHANGE_PREFIX.length)) : link.href);
@@ -41,7 +41,7 @@ export function openAddress(address) {
 }
 
 /**
- * Return the address in the form for the frame, if this page is embedded in another page.
+ * Return the address, with Streamlit's parameters for embedding if this page is embedded in another page.
  * @param {URL} url
  */
 function withEmbedding(url) {

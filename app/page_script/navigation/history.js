@@ -1,8 +1,8 @@
-// Streamlit adds one entry to the browser's history for a page and another for the query that the script writes, in
-// either order, so "back" would first lead to an intermediate state. Here an address that follows without an action of
-// the visitor replaces the previous one. One step back then undoes one action.
+// Keeps one entry per action of the visitor in the browser's history, so that one step back undoes one action. Streamlit
+// adds an entry for a new page and another entry for the query that the app writes, in either order. Here, an address that
+// follows without an action of the visitor replaces the previous address.
 
-/** Keep one history entry per action. */
+/** Replace ``history.pushState``. */
 export function keepHistory() {
   let hasActed = false; // since the last entry
   const noteAction = () => (hasActed = true);

@@ -1,4 +1,4 @@
-// Sets the language of the document, draws the choice of a language in the header, and keeps it in the menu's links.
+// Sets the language of the document, puts the choice of a language into the header, and adds the language to the menu's links.
 
 import { MENU_LINKS, TOOLBAR_ACTIONS } from "../selectors.js";
 import { server } from "../server.js";
@@ -24,7 +24,7 @@ export function showLanguage() {
   placeChoice();
 }
 
-/** Put the choice into the header. */
+/** Put the choice of a language into the header. */
 export function placeChoice() {
   if (languageChoice && !languageChoice.isConnected) document.querySelector(TOOLBAR_ACTIONS)?.after(languageChoice);
 }

@@ -1,4 +1,4 @@
-// Marks the current page's section in the menu, and labels the button that opens the panel on the left.
+// Marks the current page's section in the menu, and labels the button that opens the sidebar.
 
 import { APP_HEADER, EXPAND_SIDEBAR, MENU, MENU_SECTIONS } from "../selectors.js";
 import { server } from "../server.js";
@@ -14,7 +14,7 @@ export function watchHeader() {
   if (header) new MutationObserver(complete).observe(header, { childList: true, subtree: true });
 }
 
-/** Mark the menu, and label the button. */
+/** Mark the current section in the menu, and label the button that opens the sidebar. */
 export function markMenu() {
   const { section, page, input, menu } = server.data;
   /** @type {NodeListOf<HTMLElement>} */
@@ -24,5 +24,5 @@ export function markMenu() {
     each.style.setProperty("--page", JSON.stringify(` · ${page}`));
   }
   const button = /** @type {HTMLElement | null} */ (document.querySelector(EXPAND_SIDEBAR));
-  if (button) button.title = button.ariaLabel = document.querySelector(MENU) ? input : menu; // on a narrow screen the menu is in the panel
+  if (button) button.title = button.ariaLabel = document.querySelector(MENU) ? input : menu; // on a narrow screen, the menu is in the sidebar
 }

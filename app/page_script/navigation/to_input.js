@@ -1,13 +1,13 @@
-// Handles the link from a page's input line to the input panel, which may be folded.
+// Handles the link in a page's header that leads to the input in the sidebar: opens the sidebar if it is folded.
 
 import { EXPAND_SIDEBAR, SIDEBAR_CONTROLS, SIDEBAR_HEADER } from "../selectors.js";
 
 const INPUT_LINK = "#input";
 const FOLDED_KEY = /^stSidebarCollapsed-/; // Streamlit's keys in localStorage
-const UNFOLD_TIME = 400; // milliseconds that the panel takes to unfold
+const UNFOLD_TIME = 400; // milliseconds that the sidebar takes to unfold
 
 export function watchInputLink() {
-  // A panel that the browser opens again on the next visit would move the page while it loads.
+  // Streamlit stores whether the sidebar is open. If it opened again on the next visit, the page would move while it loads.
   addEventListener("pagehide", () => {
     const names = Object.keys(localStorage).filter((name) => FOLDED_KEY.test(name));
     names.forEach((name) => localStorage.removeItem(name));
@@ -22,7 +22,7 @@ export function watchInputLink() {
   });
 }
 
-/** Focus the panel's first control, skipping the button that folds it. */
+/** Focus the first control in the sidebar, skipping the button that folds it. */
 function focusFirstControl() {
   const choices = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(SIDEBAR_CONTROLS));
   [...choices].find((choice) => !choice.closest(SIDEBAR_HEADER))?.focus();

@@ -1,4 +1,4 @@
-// The parts of plotly.js that the charts use: lines and points, bars, and heat maps. README.md tells how to build them.
+// The parts of plotly.js that the charts use: lines and points, bars, and heat maps. README.md explains the build.
 
 import Plotly from "plotly.js/lib/core";
 import bar from "plotly.js/lib/bar";
