@@ -1,4 +1,4 @@
-"""Colours as people with and without colour blindness see them."""
+"""Simulated colour blindness for tests of colours: transforms of linear sRGB for each kind of colour vision."""
 
 import numpy as np
 

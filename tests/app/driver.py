@@ -27,9 +27,9 @@ from app.ui.chart import NAME as CHART
 from app.ui.lazy import OPEN_FORMS
 from app.ui.variant_picker import OPEN_SETTINGS
 
-# Without the cache, each opened page scans all installed packages for components: a tenth of a second.
+# Without this cache, each page that a test opens scans all installed packages for components, for a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
-# The app's own settings turn this off, but AppTest does not read them. Usage statistics take a third of a run.
+# Usage statistics take a third of a run. The app's own settings turn them off, but AppTest does not read the settings.
 config.set_option("browser.gatherUsageStats", False)
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
@@ -86,7 +86,7 @@ def _before_its_first_run(page, query):
 
 
 def _aim(at, page, query):
-    at._page_hash = calc_hash("" if page == "home" else page)  # as st.Page computes it from the address
+    at._page_hash = calc_hash("" if page == "home" else page)  # Streamlit computes the hash of a page in this way.
     for name, words in dict(query).items():
         at.query_params[name] = words
     return at
@@ -162,7 +162,7 @@ def charts(at):
     """Return the chart specifications as sent, after checking that plotly accepts each of them."""
     sent = [figure(each) for each in at.get("bidi_component") if is_chart(each)]
     for spec in sent:
-        Figure(spec)  # raises if an attribute is unknown to plotly
+        Figure(spec)  # This raises an error if an attribute is unknown to plotly.
     return sent
 
 

@@ -1,4 +1,4 @@
-"""Made-up results of the Model page's experiments: pages format them as real ones, without running the model."""
+"""Made-up results of the Model page's experiments, for tests of the page that shall not run a language model."""
 
 import math
 from operator import attrgetter
@@ -85,7 +85,7 @@ def written(task, *, load=None):
 
 def without_a_model(monkeypatch):
     """Replace the Model page's experiments by functions that make up their numbers."""
-    # A new cache, so that other tests do not read made-up rows, and no cache for pictures without records.
+    # With a new cache, other tests do not read the made-up rows.
     monkeypatch.setattr(dispatch, "_rows", ByteLRUCache(2**24, attrgetter("nbytes")))
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap.records, "recorded_document", lambda: None)

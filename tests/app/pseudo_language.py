@@ -1,4 +1,4 @@
-"""A pseudo-language in which every message is two fifths longer, and installed catalogues for tests."""
+"""Message catalogues for tests of translation, such as a pseudo-language in which messages are two fifths longer."""
 
 import re
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Tests of the text about a variant: its cost on an input and its source."""
+"""Tests of the text about an attention variant: its cost on an input, its references and its code."""
 
 import pytest
 from driver import assert_says, chosen, open_page, visit

@@ -1,11 +1,12 @@
 """Tests that links written by earlier versions still open the same options and numbers.
 
-For each address, ``addresses.json`` holds the link that the page writes, the data of its charts, boards and tables, and
-the verdicts of claims. It holds no words, controls or menus: sentences are tested where they are made, and a new
-variant, option, page, claim or lesson changes nothing here. Numbers are compared to a thousandth, or to a millionth
-near zero, because arithmetic differs between machines. After an intended change,
-``PYTHONPATH=. python tests/app/test_addresses.py`` records all addresses again. With words after the command, it
-records the addresses that contain one of the words. Review the difference in git.
+For each link, ``addresses.json`` holds the link that the opened page writes, the data of its charts, matrices and
+tables, and the verdicts of claims. It holds no words, controls or menus, which other tests check, so a new variant,
+option, page, claim or lesson does not change the file. Numbers may differ by a thousandth, or by a millionth near zero,
+because arithmetic differs between machines.
+
+After an intended change, ``PYTHONPATH=. python tests/app/test_addresses.py`` records all links again. With words after
+the command, it records only the links that contain one of the words. Review the difference in git.
 """
 
 import difflib
@@ -199,7 +200,7 @@ def shown(address):
         verdicts.update({outcome.key: outcome.verdict.name for outcome in outcomes})
         tell(self, outcomes)
 
-    # A GPU adds options, so the test hides it.
+    # A GPU would add options to the page, so the test hides it.
     with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "draw_outcomes", record_outcomes):
         at = visit(page, parse_qs(query, strict_parsing=bool(query)))
         found = list(lines(at))

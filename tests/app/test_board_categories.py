@@ -1,4 +1,4 @@
-"""Tests of boards of categories: exact integers, and the names and colours of each kind."""
+"""Tests of boards whose numbers are categories, such as the rules of a mask: exact codes, names and colours."""
 
 import numpy as np
 import pytest

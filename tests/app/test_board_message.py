@@ -1,4 +1,4 @@
-"""Tests of the board's messages to the browser: numbers survive the encoding, invalid matrices are refused."""
+"""Tests of the messages that send matrices to the browser: numbers keep their precision, invalid ones are refused."""
 
 import re
 from pathlib import Path
@@ -29,8 +29,8 @@ def send(values, **kwargs) -> tuple[dict, np.ndarray]:
     return header["panels"][0], decoded(header["panels"][0], payload)
 
 
-@example(np.array([[8.9959320e07, 3.6028797e16]], dtype=np.float32))  # the largest is a power of two
-@example(np.array([[1 - 2.0**-12, 2.0**-29]], dtype=np.float32))  # the largest is rounded to a power of two
+@example(np.array([[8.9959320e07, 3.6028797e16]], dtype=np.float32))  # The largest number is a power of two.
+@example(np.array([[1 - 2.0**-12, 2.0**-29]], dtype=np.float32))  # A half float rounds the largest number to 1.
 @given(
     arrays(
         np.float32,

@@ -1,4 +1,4 @@
-"""Tests of every limit of the profile: a value at the limit is accepted, a larger value is refused with a sentence."""
+"""Tests of every limit in a server's profile: a value at the limit is accepted, and a larger one gives a message."""
 
 import io
 import json
@@ -92,7 +92,7 @@ def run_file(points):
     try:
         from_json(json.dumps(document).encode())
     except LabError as error:
-        return str(error) if "the limit is" in str(error) else None  # repeated points are refused later
+        return str(error) if "the limit is" in str(error) else None  # Repeated points raise another error.
 
 
 def run_bytes(size):

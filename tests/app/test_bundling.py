@@ -1,4 +1,4 @@
-"""Tests that the bundled scripts of the page match their modules."""
+"""Tests of the JavaScript that the app sends: every module is in one bundled script, after the modules it imports."""
 
 import re
 from os.path import normpath

@@ -1,4 +1,4 @@
-"""Tests of the cache of computed results: keys contain exactly the arguments of the computation."""
+"""Tests of the caches that visitors share: their keys, their limits in bytes, and concurrent requests."""
 
 import gc
 import pickle
@@ -113,7 +113,7 @@ def test_results_are_evicted_beyond_the_limit_of_bytes_or_entries():
 
     few = cache.ByteLRUCache(5999, lambda word: 1000 * len(word) - cache.ENTRY - sys.getsizeof(word))
     assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
-    assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # "aaa" was used least recently
+    assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # "aaa" was the least recently used entry.
     assert ask(few, "much more", "much more") == ["much more"]
     assert ask(few, "aaa", "much more") == ["aaa", "much more"]
     few.drop("much more")
@@ -127,7 +127,7 @@ def test_a_cache_counts_the_bytes_of_its_entries():
     rows = execution.execute_here("entropy_length", task)
     results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
     for made in results:
-        for _ in range(2):  # Python reuses the tuples freed by the first pass.
+        for _ in range(2):  # In the second pass, Python reuses tuples that the first pass has freed.
             tidy, sent = cache.ByteLRUCache(2**40, lambda found: found.nbytes), pickle.dumps(made)
             gc.collect()
             tracemalloc.start()
@@ -173,7 +173,7 @@ def test_the_caches_together_hold_at_most_cached_bytes(monkeypatch):
         "_cluster",
         "_this_process",
     }
-    assert resources == bounded_otherwise  # They hold no results, or bound their own size.
+    assert resources == bounded_otherwise  # Each of them either holds no results or limits its own size.
 
 
 def test_the_rows_of_a_class_fit_twice_into_the_cache():
@@ -181,7 +181,7 @@ def test_the_rows_of_a_class_fit_twice_into_the_cache():
     tasks = entropy_length.tasks(source, [attention.key for attention in first_variants()], longest=256)
     one_head = sum(Frozen(execution.execute_here("entropy_length", task)).nbytes for task in tasks)
     heads = execution.Records(2**30).load(source).heads * source.layer_count
-    pages = 2  # the Entropy page, and the other three together need no more
+    pages = 2  # This counts the Entropy page, and the three other pages as one: together they need at most as much.
     assert heads == 72
     assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS_CACHE_PARTS // cached.CACHE_PARTS
 
@@ -197,7 +197,7 @@ def test_long_inputs_release_the_page_lock_and_short_inputs_do_not_queue_again(m
     )
     with drawing.acquired():
         for source in (few, many):
-            cached.record(source)  # the record is cached before the test counts turns
+            cached.record(source)  # This caches the record, so that only the analysis below takes a turn.
         assert len(stepped) == 2
         cached.causal_weights(few, ac.get("softmax"), head=0)
         assert len(stepped) == 2
@@ -214,7 +214,7 @@ def test_a_page_with_many_long_inputs_waits_for_others_once(monkeypatch):
     def draw(name):
         with drawing.acquired():
             begun.set()
-            assert name != "first" or go_on.wait(10)  # it shows other things first
+            assert name != "first" or go_on.wait(10)  # The first page draws other parts before its analysis.
             with cached._compute_turn(cached.SHORT_INPUT_TOKENS + 1):
                 order.append(name)
 
@@ -296,7 +296,7 @@ def test_a_record_is_read_once_for_all_threads_and_again_after_an_error(monkeypa
 
     def load(self, tokens=None):
         loads.append(self)
-        assert waiting.acquire(timeout=10)  # until two other threads have asked
+        assert waiting.acquire(timeout=10)  # Two other threads wait for the same record now.
         assert waiting.acquire(timeout=10)
         raise ac.errors.InputError("No.")
 
@@ -340,14 +340,14 @@ def test_a_spinner_is_shown_only_if_a_result_is_not_cached(monkeypatch):
         cached.causal_weights(source, ac.get("efficient"), head=0)
         raise ac.LabError("over")
     assert texts == ["within", "over", "around", "over"]
-    cached.causal_weights(source, ac.get("performer"), head=0)  # calls without messages wait silently
+    cached.causal_weights(source, ac.get("performer"), head=0)  # Outside a spinner's block, nothing is shown.
     assert len(texts) == 4
 
 
 @pytest.mark.parametrize(
     ("model", "positions", "special", "same"),
     [
-        ("smollm2", "rope", False, True),  # it has RoPE, and its tokenizer adds no special tokens
+        ("smollm2", "rope", False, True),  # SmolLM2 itself uses RoPE, and its tokenizer adds no special tokens.
         ("smollm2", "own", True, True),
         ("smollm2", "none", False, False),
         ("smollm2", "alibi", False, False),

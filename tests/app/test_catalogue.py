@@ -1,4 +1,4 @@
-"""Tests that all prose on the pages comes from the message catalogue, by a fake language that marks every message."""
+"""Tests that all sentences on the pages can be translated, in a fake language that marks every translated message."""
 
 import gettext
 import itertools
@@ -181,7 +181,7 @@ def of_component(proto):
     calls = []
     if proto.json:
         calls = [json.loads(proto.json)]
-    elif proto.bytes[:2] == b'{"':  # Large settings are sent in a separate message.
+    elif proto.bytes[:2] == b'{"':  # The settings of a large board are a separate message, in JSON.
         calls = [json.loads(proto.bytes)]
     elif proto.bytes:
         header, _payload = unpacked(proto.bytes)
@@ -239,9 +239,9 @@ def missing(at):
 
 @pytest.mark.parametrize(("page", "state"), VIEWS, ids=str)
 def test_all_text_of_a_page_is_in_the_catalogue(page, state, marking, monkeypatch):
-    without_a_model(monkeypatch)  # a model's continuation is not in the catalogue
+    without_a_model(monkeypatch)  # Text that a model writes is not in the catalogue.
     if page == "model":
-        state = {"m_text": "own"} | state  # the words of a built-in text are not in the catalogue either
+        state = {"m_text": "own"} | state  # The built-in texts are not in the catalogue either.
     assert not missing(open_app(page, text=NUMBERS, **state))
 
 

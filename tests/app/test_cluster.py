@@ -1,4 +1,4 @@
-"""Tests of sweeps on a Dask cluster: equal rows, after one of two workers was killed, and after stop and continue."""
+"""Tests of measurements on a Dask cluster: their results equal local ones, also after a worker was killed or a stop."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ from attention_core.runtime import execution
 def cluster():
     """Return a scheduler with two workers, each a process with one thread; the app is given its address."""
     with pytest.MonkeyPatch.context() as patch:
-        # AppTest leaves its script as the main module, which each worker would run at its start.
+        # AppTest replaces the main module by the app's script, which each worker would run at its start.
         patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as found:
@@ -57,7 +57,7 @@ def test_a_sweep_is_stopped_and_continued(cluster):
     begun = dispatch.stream("trial", tasks)
     first = [next(begun)[1] for _ in range(2)]
     begun.close()
-    time.sleep(1.5)  # The tasks that have begun end; the others never begin.
+    time.sleep(1.5)  # Tasks that have begun end in this time, and no other task may begin.
     assert all(dispatch.cached_rows("trial", task) is None for task in tasks[2:])
     found = [rows for _task, rows in dispatch.stream("trial", tasks)]
     assert found[:2] == first

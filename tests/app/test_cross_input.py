@@ -1,4 +1,4 @@
-"""Tests of an uploaded file whose keys are those of another sequence, as in cross-attention, on every page."""
+"""Tests of cross-attention on every page: an uploaded file whose queries and keys come from different sequences."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Tests that the CSV file of every page is a regular table, which csv, pandas and pyarrow read equally."""
+"""Tests that csv, pandas and pyarrow read the same table from the CSV file of every page."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Tests that a file is created only when it is requested: its button holds no computed results."""
+"""Tests of downloads: a file is created only when its button is pressed, and contains the numbers on the page."""
 
 import csv
 import gc

@@ -1,4 +1,4 @@
-"""Tests of the lock that separates timed work from other heavy work and takes visitors in turn."""
+"""Tests of the lock for heavy computations: timed work runs alone, and visitors take fair turns."""
 
 import threading
 import time
@@ -110,7 +110,7 @@ def test_heavy_work_runs_between_two_samples(monkeypatch):
     for _task, _rows in dispatch.run_ready("timing_length", lambda: tasks[:1]):
         tasks.pop(0)
     join(*others)
-    assert waits[0] < 0.3  # waiting for all samples takes twice as long
+    assert waits[0] < 0.3  # All samples together take twice as long.
 
 
 def test_a_thread_that_released_its_place_returns_before_new_requests():
@@ -173,9 +173,9 @@ def order_of_service(requests):
     ("asked", "order"),
     [
         ([("a", 0), ("b", 0), ("c", 0)], "abc"),
-        ([("a", fair_lock.BURST_SECONDS), ("b", 0), ("c", 0)], "abc"),  # one interaction, and one more
+        ([("a", fair_lock.BURST_SECONDS), ("b", 0), ("c", 0)], "abc"),  # Little use does not delay a visitor.
         ([("sweep", 1), ("b", 0), ("c", 0)], ["b", "c", "sweep"]),
-        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # three seconds at most
+        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # The delay ends.
         ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
     ],
 )
@@ -264,8 +264,8 @@ def order_of_drawings(first, then, seconds):
     ("first", "then", "seconds", "order"),
     [
         (("sweep", 5), ("b", 0), 0.05, ["sweep", "b", "sweep", "sweep"]),
-        (("a", 0), ("b", 0), 0.05, "aaab"),  # a page alone is drawn to its end
-        (("a", 0), ("b", 0), 0.5, "abaa"),  # unless it takes longer than a visitor may take
+        (("a", 0), ("b", 0), 0.05, "aaab"),  # A visitor with little use draws a page to its end.
+        (("a", 0), ("b", 0), 0.5, "abaa"),  # A longer drawing lets others go first.
         (("sweep", 5), ("other sweep", 5), 0.05, ["sweep"] * 3 + ["other sweep"]),
         (("sweep", 5), ("other sweep", 20), 0.05, ["sweep"] * 3 + ["other sweep"]),
     ],

@@ -1,4 +1,4 @@
-"""Tests that figures show the numbers they are given."""
+"""Tests of the functions that draw figures: the numbers, colours and labels in them."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def test_bars_show_each_variants_weights_by_token():
     assert figure.layout.xaxis.labelalias == {"0": "w", "1": "x", "2": "y", "3": "z"}
     assert [note.text for note in figure.layout.annotations] == ["a", "b"]
     assert figure.data[0].yaxis != figure.data[1].yaxis
-    assert figure.layout.yaxis2.matches == "y"  # a shared scale, so that heights are comparable
+    assert figure.layout.yaxis2.matches == "y"  # Both charts have the same scale.
 
 
 def test_bars_show_the_keys_with_most_weight_in_text_order():

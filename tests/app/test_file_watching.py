@@ -1,4 +1,4 @@
-"""Tests that a session that reconnects does not make the server watch more files than a new session."""
+"""Tests of the patch that stops Streamlit from watching source files when a session reconnects."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,8 @@ from app.streamlit_patches import file_watching
 
 @pytest.fixture
 def session(monkeypatch):
-    monkeypatch.setattr(AppSession, "register_file_watchers", AppSession.register_file_watchers)  # restored afterwards
+    # This restores the method after the test.
+    monkeypatch.setattr(AppSession, "register_file_watchers", AppSession.register_file_watchers)
     return SimpleNamespace(_local_sources_watcher=None)
 
 

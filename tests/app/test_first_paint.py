@@ -1,4 +1,4 @@
-"""Tests that the first HTML page contains the app's styles and the server's address."""
+"""Tests of the HTML page that opens the app: it contains the app's styles and the server's address."""
 
 import base64
 import gzip

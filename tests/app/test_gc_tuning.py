@@ -1,4 +1,4 @@
-"""Tests of the garbage collection settings: no collection after each run, and one freeze per page."""
+"""Tests of the garbage collector's settings: no collection after each run, and closed sessions are still freed."""
 
 import gc
 import tomllib

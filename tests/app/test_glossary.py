@@ -1,4 +1,4 @@
-"""Tests of the glossary: one definition per term, each spelling leads to one term, and reruns do not send it."""
+"""Tests of the glossary: technical terms have a definition, each spelling has only one, and reruns do not send it."""
 
 import gettext
 from itertools import chain

@@ -48,7 +48,7 @@ def shown(at):
         for each in at.get(name):
             yield name, str(getattr(each, "value", "")) + str(getattr(each, "label", ""))
     for each in at.get("html"):
-        yield "html", re.sub(r'<a class="way[^>]*>|</a>', "", each.proto.body)  # the app's own links to lesson steps
+        yield "html", re.sub(r'<a class="way[^>]*>|</a>', "", each.proto.body)  # The app's own links are no typed text.
     for figure in charts(at):
         yield "chart", json.dumps(figure, ensure_ascii=False)
     for name in ("button_group", "button", "toggle", "selectbox", "select_slider", "expander", "popover", "page_link"):

@@ -1,4 +1,4 @@
-"""Tests of interactions sent before the previous run has ended: they may carry values no longer offered."""
+"""Tests of clicks and addresses that the browser sends before the previous run has ended, with outdated values."""
 
 import pytest
 from driver import open_page, send
@@ -97,7 +97,7 @@ def test_an_earlier_address_opened_again_is_a_new_link():
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     seen = dict(at.query_params)
     send(at, h_factor=["2"])
-    send(at, causal=True)  # sent from the address that has the factor
+    send(at, causal=True)  # Here, the browser already shows the address with the factor.
     at.query_params.clear()
     for name, words in seen.items():
         at.query_params[name] = words
@@ -112,7 +112,7 @@ def test_typed_text_replaces_a_preset_that_still_looks_selected():
     send(at, text="a few words")
     [pills] = [each for each in at.get("button_group") if each.key.startswith("preset")]
     assert pills.value is None
-    assert pills.key != pressed.key  # pending events of the old widget have no target
+    assert pills.key != pressed.key  # Late events of the old widget are ignored.
     pills.set_value("repeats").run()
     assert at.text_area(key="text").value == presets.texts()["repeats"]
 
@@ -123,7 +123,7 @@ def test_only_the_latest_addresses_in_flight_are_stored(monkeypatch):
     first = dict(at.query_params)
     for factor in ("2", "8", "0.5"):
         at.query_params.clear()
-        for name, words in first.items():  # the browser still shows the first address
+        for name, words in first.items():  # The browser still shows the first address.
             at.query_params[name] = words
         send(at, h_factor=[factor])
     assert [each["h_factor"] for each in at.session_state[LINK].pending_queries] == [["2.0"], ["8.0"]]

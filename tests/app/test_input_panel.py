@@ -1,4 +1,4 @@
-"""Tests of the input panel's description of an input."""
+"""Tests of the input panel: the description of the input, its positions (such as ALiBi), and its messages."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ def test_shown_tokens_are_counted():
     assert describe_size(qkv, shown=15) == one
     assert describe_size(qkv, shown=1).startswith("1 token shown · 15 special tokens hidden, ")
     assert describe_size(qkv, shown=16) == "16 tokens · 1 head × 8 dims"
-    assert shown_tokens(record([True] * 16)) == qkv.tokens  # If hiding would leave no token, none is hidden.
+    assert shown_tokens(record([True] * 16)) == qkv.tokens  # If all tokens are special, all are shown.
 
 
 def test_one_token_is_singular():
@@ -156,7 +156,7 @@ def test_choosing_alibi_turns_causal_on_and_names_its_variants():
     assert any("· 24 tokens · with ALiBi](#input)" in text for text in captions(at))
     assert describe_alibi(["Softmax"], ["Linear"]) in captions(at)
     q, k, _v = SyntheticSource(spec).load().tensors
-    alibi = ac.get("alibi", slope=2**-4)  # the slope of the first of two heads
+    alibi = ac.get("alibi", slope=2**-4)  # This is the slope of the first of two heads.
     found = board(at, "matrices.board")[1]["softmax"][1]
     np.testing.assert_allclose(
         found[np.tril_indices(24)], alibi.weights(q[0], k[0], causal=True)[np.tril_indices(24)], atol=1e-3
@@ -164,7 +164,7 @@ def test_choosing_alibi_turns_causal_on_and_names_its_variants():
     at = at.toggle(key="causal").set_value(False).run()
     [error] = at.error
     assert error.value.startswith("ALiBi needs a causal mask. Switch Causal on")
-    at = go(at, "causal")  # this page is always causal
+    at = go(at, "causal")  # The Causal page always has a causal mask.
     assert not at.error
     at = go(at, "claims")
     [error] = at.error

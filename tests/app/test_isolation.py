@@ -1,4 +1,4 @@
-"""Tests that a visitor's text cannot reorder the sentence around it or hide in it."""
+"""Tests that words a visitor typed cannot reorder the sentence around them, and contain no hidden characters."""
 
 import pytest
 

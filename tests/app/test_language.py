@@ -1,4 +1,4 @@
-"""Tests of the visitor's language: set by a link or the browser, kept by every link, without effect on numbers."""
+"""Tests of the language on screen: a link or the browser sets it, every link keeps it, and numbers stay the same."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Tests that the text of each lesson step is true of its own screens, before and after the answer."""
+"""Tests that the statements in each step of the included lessons are true of the numbers on the step's screens."""
 
 import math
 
@@ -67,7 +67,7 @@ def denoised(screen, key):
     return denoise(source.whole(), source.clean(), screen.variant(key))
 
 
-# Each function below checks the statements of one lesson step as conditions on numbers.
+# Each function below checks the statements of one step of a lesson, as conditions on numbers.
 
 
 def flat_1():
@@ -392,6 +392,6 @@ def test_no_step_shows_its_answer_too_early(key, place):
     shown = " ".join(str(each.value) for each in (*at.markdown, *at.caption))
     try:
         text = found.measure.format(found.number(after)) if not found.rank else None
-    except ac.LabError:  # the number comes from a sweep that only the answer's page runs
+    except ac.LabError:  # The number comes from a measurement that only the page itself runs.
         text = None
     assert text is None or text not in shown or (name and name not in shown)

@@ -1,4 +1,4 @@
-"""Tests of steps that ask to draw a curve: the score, and that the browser gets no measured number too early."""
+"""Tests of lesson steps that ask to draw a curve: the score, and no measured number reaches the browser too early."""
 
 import json
 import math
@@ -70,7 +70,8 @@ def test_no_measurement_is_sent_before_the_answer(key, place):
     assert header["high"] == pytest.approx(curve.high(screen))
     shown = press(open_lesson(key, place), ".show")
     numbers = [str(height)[:7] for _, height in canvas(shown)["measured"]]
-    known = {str(y)[:7] for _xs, ys in curves(at).values() for y in ys}  # other curves may cross this one
+    # The other curves on the page may contain one of these numbers too.
+    known = {str(y)[:7] for _xs, ys in curves(at).values() for y in ys}
     hidden = [number for number in numbers if number not in known]
     assert len(hidden) >= len(numbers) - 1
     assert all(number in sent(shown) for number in hidden)

@@ -1,4 +1,4 @@
-"""Tests of lessons: revealed numbers match their page, guesses are judged, and lesson files are read or refused."""
+"""Tests of lessons: answers equal the numbers on the page, guesses are judged, and files are read or refused."""
 
 import base64
 import html
@@ -59,7 +59,7 @@ def press(at, ending):
     return next(b for b in at.button if b.key and b.key.startswith("lesson.") and b.key.endswith(ending)).click().run()
 
 
-# The numbers each page shows, read from the page independently of the measures.
+# Functions that read a number from a page. Tests compare it with the page's measure, which gives the number to lessons.
 
 
 def of_table(column, factor=1.0):
@@ -206,7 +206,7 @@ def test_every_measure_equals_the_pages_number_of_each_variant(page, link):
     screen = Screen.from_link(f"{page}?{link}")
     for name, measure in discover()[page].measures.items():
         if name in ("sink", "connected", "complete"):
-            continue  # on another view; covered by the lessons
+            continue  # Another view shows this number; tests of the included lessons check it.
         column = {"pairs": "of n²"}.get(name)
         for each in screen.shared.variants if measure.per_variant else [None]:
             shown = SHOWN[name] if column is None or not screen.shared.causal else of_table("of n (n + 1) / 2", 100)
@@ -414,7 +414,7 @@ def test_the_text_on_the_length_of_a_lesson():
     assert length(Lesson(title="t", steps=(step, step), minutes=1)) == "2 steps · 1 min"
 
 
-# Lesson files.
+# Tests of lesson files.
 
 words = st.text(max_size=12)
 CHOICES = st.lists(words, min_size=2, max_size=3).map(tuple)

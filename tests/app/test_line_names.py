@@ -1,4 +1,4 @@
-"""Tests of labels at the ends of lines: close to the ends, without overlap, and a legend if they do not fit."""
+"""Tests of the names at the ends of a chart's lines: they are near the ends without overlap, or else in a legend."""
 
 import math
 from dataclasses import replace
@@ -26,7 +26,7 @@ from app.figures.lines.text_placement import find_side
 PLACES = st.floats(-50, 150, allow_nan=False)
 
 
-@settings(deadline=None)  # other processes may be running on the machine
+@settings(deadline=None)  # Other processes may slow the machine down.
 @given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
 def test_names_do_not_overlap_and_have_the_nearest_positions(wishes, chance):
     wanted, sizes = map(list, zip(*wishes, strict=True))

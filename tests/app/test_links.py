@@ -1,4 +1,4 @@
-"""Tests of every page's link: what it restores, what it refuses, and that it contains all options a visitor can set."""
+"""Tests of the link to every page: it contains and restores all options, and rejects values that are not valid."""
 
 import ast
 from functools import cache
@@ -316,7 +316,8 @@ def used_options(monkeypatch):
 
         return noted
 
-    monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))  # one device has no menu
+    # With only one device, the page has no menu of devices.
+    monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))
     for name in ("draw", "draw_with_options"):
         monkeypatch.setattr(Control, name, record_use(getattr(Control, name)))
     return found
@@ -342,7 +343,7 @@ def test_every_changed_control_changes_the_link(page, used_options):
         for key in [control.key for control in drawn(at)]:
             control = next((each for each in drawn(at) if each.key == key), None)
             if control is None or key in at.session_state[LINK].fields or kind_of(key) in TRIED:
-                continue  # a widget whose key is an option's name holds that option
+                continue  # A widget whose key is the name of an option stores this option.
             before = dict(at.query_params)
             if moved(control) is None:
                 continue
@@ -363,6 +364,6 @@ def test_a_notice_stays_during_one_automatic_run_only():
     [text] = [each.value for each in at.warning]
     assert "For `t_from`, the page uses" in text
     assert "no parameter with the name “unheard”" in text
-    at.session_state[LINK].keep_notice = True  # as the browser does when it reports its width
+    at.session_state[LINK].keep_notice = True  # A report of the browser's width sets this.
     assert [each.value for each in at.run().warning] == [text]
     assert not at.run().warning

@@ -1,4 +1,4 @@
-"""Tests of the allocator settings: threads share heaps, and freed memory returns to the system."""
+"""Tests of the settings of glibc's malloc: threads share one heap, and freed memory returns to the system."""
 
 import subprocess
 import sys

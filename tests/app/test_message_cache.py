@@ -1,4 +1,4 @@
-"""Tests that a message is replaced by its hash only if the browser has it cached, however fast the visitor acts."""
+"""Tests of the patch that lets Streamlit send a message as a hash only if the browser has cached the message."""
 
 from types import SimpleNamespace
 
@@ -89,7 +89,7 @@ def test_small_messages_are_sent_unchanged():
 def test_a_message_that_is_too_large_is_not_cached(monkeypatch):
     def write(self, msg):
         if msg.hash == "huge":
-            msg.metadata.cacheable = False  # Streamlit does so when it sends an error instead
+            msg.metadata.cacheable = False  # Streamlit does this when it replaces a large message by an error.
         wrote.append(msg.WhichOneof("type"))
 
     wrote, client = [], SimpleNamespace()

@@ -1,4 +1,4 @@
-"""Tests of a server without model weights: synthetic input works, and the app says what to install."""
+"""Tests of a server without model weights: synthetic input works, and a message lists the packages to install."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,8 @@ def environment(tmp_path_factory):
     for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
         (folder / weights.package).mkdir()
         (folder / weights.package / "__init__.py").touch()
-    # Workers run only while a processor is idle, which takes minutes if other tests use both cores.
+    # Workers run only while a processor is idle. If other tests use both cores, this would take minutes, so workers get
+    # the normal priority here.
     (folder / "sitecustomize.py").write_text("import os\n\nos.sched_setscheduler = lambda *_: None\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))

@@ -1,4 +1,4 @@
-"""Tests of a page's first state: its own defaults, the choices made on other pages, or the link's values."""
+"""Tests of the values with which a page opens: its own defaults, choices made on other pages, or those of a link."""
 
 from driver import chosen, go, set_state, visit
 

@@ -1,4 +1,4 @@
-"""Tests that a file records the origin of its numbers and stays readable by its usual readers."""
+"""Tests that a downloaded file states the origin of its numbers, and that pandas and NumPy still read it."""
 
 import csv
 import io

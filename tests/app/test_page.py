@@ -1,4 +1,4 @@
-"""Tests that a page needs one folder and an option one line: menu, Home, link, check and widget follow."""
+"""Tests of a toy page: a folder is enough to add a page to the menu and Home, and one line to add an option."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tests that every page runs in AppTest on every kind of input, and that bad input gives a sentence."""
+"""Tests that every page runs in Streamlit's AppTest on every kind of input, and that bad input gives a message."""
 
 import io
 from pathlib import Path
@@ -119,7 +119,7 @@ def test_a_malformed_link_opens_the_defaults_and_names_the_faults():
 
 
 def open_link(page="matrices", **query):
-    at = visit("home", query)  # Home reads no input
+    at = visit("home", query)  # Home does not read the input.
     return at if page == "home" else go(at, page)
 
 
@@ -132,7 +132,7 @@ def test_values_beyond_the_input_fall_back_and_are_reported(page):
     assert "For `head`, the page uses “3” instead of “99”" in warning
     assert "For `layer`, the page uses “2” instead of “999”" in warning
     assert not {"head", "layer", "model"} & set(at.query_params)
-    assert not at.run().warning  # the warning is shown once
+    assert not at.run().warning  # The warning is shown for one run.
 
 
 def test_a_hub_model_is_requested_only_if_the_profile_allows_it(monkeypatch):
@@ -199,7 +199,7 @@ def test_a_causal_model_without_its_mask_is_reported(page):
     assert f"{float(later):.0%} of the softmax weight in head 3" in words
     assert "Switch **Causal** on" in words
     assert not notices(model="minilm", layer=2, causal=False)
-    if page == "inside":  # Nyström stays unmasked with the switch on or off
+    if page == "inside":  # This page shows Nyström, which is never masked.
         [words] = notices(causal=True)
         assert f"{float(later):.0%} of the softmax weight" in words
     else:

@@ -1,4 +1,4 @@
-"""Tests that a variant has the same unique colour on every page."""
+"""Tests that each attention variant has a unique combination of colour, dash and marker, the same on every page."""
 
 from dataclasses import replace
 

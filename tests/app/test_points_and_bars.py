@@ -1,4 +1,4 @@
-"""Tests of the stories' figures: thinned points with their ends, bars with repeated labels, axes of each matrix."""
+"""Tests of three kinds of figures on the Inside page: scatter plots, bar charts, and boards of matrices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of long computations: started, stopped, continued, taken over, refused, and never computed twice."""
+"""Tests of runs, long measurements on a page: they are started, stopped, continued, and never computed twice."""
 
 import re
 import sys
@@ -146,7 +146,7 @@ def test_a_stopped_run_keeps_its_rows_and_can_be_continued(calls):
     at.button(key="page.squares.switch").click().run()
     assert returned(at) == "returned [0, 1, 4, 9]"
     assert not bars(at)
-    assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # One task was interrupted.
+    assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # The stop interrupted task 2.
 
 
 def test_a_run_stopped_during_a_redraw_loses_nothing(calls, monkeypatch):
@@ -155,7 +155,7 @@ def test_a_run_stopped_during_a_redraw_loses_nothing(calls, monkeypatch):
     at = opened(script, "again").run()
     monkeypatch.setattr(runs, "FIRST_DRAW", -1.0)
     at.session_state["broken"] = True
-    at.run()  # a newer script ends at its first drawing
+    at.run()  # This run ends at its first drawing.
     at.session_state["broken"] = False
     at.button(key="page.squares.switch").click().run()
     assert bars(at) == ["Stopped after 3 of 4 results"]
@@ -182,7 +182,7 @@ def test_a_refused_task_gives_its_reason_and_the_others_run(calls):
 def test_a_failing_drawing_loses_no_rows(calls, slow):
     name = f"broken {slow}"
     if slow:
-        calls.before[1] = lambda: time.sleep(runs.FIRST_DRAW + 0.1)  # The first drawing then happens in the middle.
+        calls.before[1] = lambda: time.sleep(runs.FIRST_DRAW + 0.1)  # Rows are then drawn before all tasks have ended.
     at = opened(AT_ONCE, name)
     at.session_state["broken"] = True
     assert at.run().exception
@@ -198,7 +198,7 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
     keys = "draws = state.setdefault('draws', []); draws.append(key)"
     at = opened(AT_ONCE.replace("    if state", f"    {keys}\n    if state"), "seldom").run()
     [some, every] = at.session_state["draws"]
-    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # the results of the first third of a second
+    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # Only one of the first drawings is made.
     assert every == "page.squares.all"
 
 
@@ -206,7 +206,7 @@ def test_a_chart_that_is_slow_to_draw_is_drawn_less_often():
     assert runs.pause(0.0) == runs.pause(runs.MIN_REDRAW * runs.DRAWING_SHARE) == runs.MIN_REDRAW
     assert runs.pause(0.2) == pytest.approx(1.6)
     assert runs.pause(60.0) == runs.MAX_REDRAW
-    assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # running computations share the drawing time
+    assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # Two runs share the time for drawing.
     assert runs.pause(0.01, runs=2) == runs.MIN_REDRAW
 
 
@@ -251,7 +251,7 @@ def test_one_button_starts_stops_and_continues_a_run(calls):
     assert [m.value for m in at.markdown] == ["1: [0]"]
     assert bars(at) == ["2 done"]
     calls.before.clear()
-    at.run()  # a newer script takes over
+    at.run()  # A newer script continues the run.
     assert label(at, "page.measure") == "Measure"
     assert label(at, "page.continue") is None
     assert returned(at) == "returned [0, 1, 4, 9]"

@@ -1,4 +1,4 @@
-"""Tests of the scheduler: the order of visitors, shared tasks, and dropped tasks."""
+"""Tests of the task queue: visitors take turns, equal tasks run once, and tasks that no visitor waits for are ended."""
 
 import sys
 import threading
@@ -112,7 +112,7 @@ def test_equal_tasks_run_once_and_survive_one_withdrawal(steps, ask):
     assert other.wait(5)
     assert other.rows() == ("same", "found")
     assert (steps.ran, steps.ended) == (["same"], [])
-    late = ask("late", "same")  # the other ticket has not released it yet
+    late = ask("late", "same")  # The result is still stored, because ``other`` has not been withdrawn.
     assert late.wait(5)
     for ticket in (other, late):
         ticket.withdraw()

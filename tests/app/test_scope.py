@@ -1,4 +1,4 @@
-"""Tests that every subtitle and file names the heads, tokens and variants behind its numbers."""
+"""Tests that every page's subtitle and files state from which heads, tokens and variants their numbers come."""
 
 import csv
 import io
@@ -137,7 +137,7 @@ def test_error_names_the_heads_and_lengths_of_its_points(files, against, state, 
     assert tokens in sentence
     assert (len(lengths) > 1) == (against == "length")
     assert origin["head"] == ("head 1" if heads == "head 1" else f"all {len(measured)} heads")
-    assert origin["settings"] == "softmax local"  # variants without a causal form are not measured
+    assert origin["settings"] == "softmax local"  # Linformer cannot be causal, so it is not measured.
     assert origin["causal"] == "yes"
 
 
@@ -187,7 +187,7 @@ def test_algorithms_name_the_tokens_that_are_compared():
 
 
 def test_a_wide_state_names_the_tokens_that_are_followed(files):
-    # The second-order Taylor series of a head of 32 has 561 features of 32 values.
+    # With 32 values per head, the second-order Taylor series has 561 features, each with 32 values in the state.
     wide = {"c_view": "state", "c_state": ac.get("taylor2")}
     at = opened("causal", TEXT, wide)
     followed = len(rows_of(files, "state.csv"))

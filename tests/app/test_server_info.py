@@ -1,4 +1,4 @@
-"""Tests that the server hides its details from the browser, which still detects a new version."""
+"""Tests that the server sends browsers no file paths or versions, and that they still detect a new version."""
 
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -35,7 +35,7 @@ def test_server_details_are_removed_and_other_fields_stay():
     for word in (b"somebody", b"1.2.3", b"3.4.5", b"this machine"):
         assert word not in raw
     text = message.new_session.initialize
-    AppSession._handle_git_information_request(None)  # a request for git information is not answered
+    AppSession._handle_git_information_request(None)  # It sends no answer.
     assert text.HasField("environment_info")
     assert text.HasField("user_info")
     assert (message.new_session.main_script_hash, text.session_id, text.is_hello) == ("abc", "session", True)

@@ -1,4 +1,4 @@
-"""Tests of the notebook's widget and figures: their numbers, and a user's own package named ``app``."""
+"""Tests of the matrices and figures in notebooks: their numbers, and their use next to a user's own package ``app``."""
 
 import subprocess
 import sys
@@ -106,7 +106,7 @@ def test_a_user_keeps_a_package_named_app(tmp_path):
         file = tmp_path / "own" / "app" / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("WHOSE = 'the user'\n")
-    # As in a wheel, attention_lab holds the app, which is not on Python's path.
+    # The folders are those of an installed wheel: ``app`` is inside ``attention_lab``, and not on Python's path.
     (tmp_path / "attention_core").symlink_to(ROOT / "attention_core")
     (tmp_path / "attention_lab").mkdir()
     for file in [*(ROOT / "attention_lab").glob("*.py"), ROOT / "app"]:

@@ -1,4 +1,4 @@
-"""Tests of objects that exist once per process."""
+"""Tests of the decorator for objects that exist once per process: concurrent calls get the same object."""
 
 import threading
 import time

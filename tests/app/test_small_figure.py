@@ -1,4 +1,4 @@
-"""Tests of the small figure: heights follow the values, axes end at round numbers, and names do not overlap."""
+"""Tests of the small charts on cards: heights follow the values, axes end at round numbers, names do not overlap."""
 
 import base64
 import html

@@ -43,7 +43,7 @@ def started():
         async with streamlit_app.lifespan(streamlit_app.app):
             pass
 
-    with ThreadPoolExecutor(1) as pool:  # A browser test in this process may have left a loop in this thread.
+    with ThreadPoolExecutor(1) as pool:  # A browser test may have left an event loop in this thread.
         pool.submit(asyncio.run, begin()).result()
     return [getattr(place, name) for place, name in REPLACED]
 

@@ -1,4 +1,4 @@
-"""Tests of all sentences about a timing run, with numbers on either side of each threshold."""
+"""Tests of the sentences about measured running times, with numbers on both sides of each threshold."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Tests of a trained tiny model as input: from the link to the pages, trained once for all visitors."""
+"""Tests of a tiny model, trained on the server, as input: a link trains it once for all visitors and pages."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_a_link_trains_the_model_once_and_shows_its_matrices(trainings):
     first = visit("matrices", link)
     assert trainings == [[*WORDS, "seed~11"]]
     second = visit("matrices", link)
-    assert trainings == [[*WORDS, "seed~11"]]  # another visitor reads the same weights
+    assert trainings == [[*WORDS, "seed~11"]]  # The second visitor uses the same weights.
     source = TrainedSource.of(*WORDS, "seed~11", sequence=5, layer=1)
     record = source.load()
     expected = ac.get("softmax").weights(record.q, record.k, causal=True)[0].numpy()
@@ -95,7 +95,7 @@ def test_the_panel_changes_the_task_the_variant_the_steps_and_the_sequence(train
     assert "Its own attention matrix is that of Nyström, not of softmax." in at.sidebar.info[0].value
     choose(at, "Task", "recall")
     spec = at.session_state["trained"]
-    assert (spec.model.task, spec.model.word) == ("recall", "softmax")  # Nyström cannot be causal.
+    assert (spec.model.task, spec.model.word) == ("recall", "softmax")  # It was Nyström, which cannot be causal.
     assert at.session_state["causal"]
     at.number_input(key="sequence").set_value(9).run()
     assert trainings == [

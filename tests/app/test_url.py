@@ -1,4 +1,4 @@
-"""Tests that a link holds the whole state, and that every value in a link is validated."""
+"""Tests of links: a link holds all values on a page, and every value that is read from a link is checked."""
 
 import driver
 import pytest
@@ -74,7 +74,7 @@ def test_a_link_restores_the_state_that_it_was_made_from(changed):
 
 
 def test_a_first_visit_may_open_with_values_other_than_the_defaults():
-    # An omitted option keeps its old default. An address without options opens the state of a first visit.
+    # In a link, an omitted option has its default. An address without any option opens the screen of a first visit.
     assert KNOWN["special"].default is True
     assert KNOWN["special"].opening_value() is False
     assert url.to_query(defaults(), KNOWN) == {}
@@ -189,7 +189,7 @@ def test_rejected_values_are_named_with_their_replacements():
     ("kind", "word", "expected"),
     [
         (link_fields.integer(3, 1, 2048), "2049", "the page uses “3” instead of “2049” (allowed: 1 to 2,048)."),
-        (link_fields.integer(3, 1, 2048), "2048", "the page uses “3” instead of “2048”."),  # the input has fewer
+        (link_fields.integer(3, 1, 2048), "2048", "the page uses “3” instead of “2048”."),  # The input is shorter.
         (link_fields.number(3.0, 0.5, 16.0), "16.5", "the page uses “3” instead of “16.5” (allowed: 0.5 to 16)."),
         (link_fields.number(3.0, 0.5, 16.0), "16", "the page uses “3” instead of “16”."),
         (

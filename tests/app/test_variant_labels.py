@@ -1,4 +1,4 @@
-"""Tests of the labels of variants."""
+"""Tests of the names on screen of attention variants, their settings, their families, and tokens."""
 
 import attention_core as ac
 from app.words.labels import family_title, label, reference_name, setting_name, token_options

@@ -1,4 +1,4 @@
-"""Tests of the picker's notes about skipped variants."""
+"""Tests of the messages about chosen attention variants that a page leaves out, and about the limit of variants."""
 
 import pytest
 from driver import chosen, open_page

@@ -1,4 +1,4 @@
-"""Tests of the results that a process computes before its first visitor."""
+"""Tests of the results that a server process computes and caches before its first visitor arrives."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests that every word on screen can be translated."""
+"""Tests that all texts on screen are in the message catalogue, and that words typed by visitors stay unchanged."""
 
 import gettext
 import io
@@ -66,7 +66,7 @@ def test_the_catalogue_has_the_names_of_lines_in_claims_figures():
     words = core_words()
     source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
-        if claims.claim(task.key).uses_decoder:  # claims about a text in a model name their lines after variants
+        if claims.claim(task.key).uses_decoder:  # These claims run a language model; their lines have variants' names.
             continue
         figure = claims.claim(task.key).figure
         [outcome] = claims.run(task)

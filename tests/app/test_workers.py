@@ -1,4 +1,4 @@
-"""Tests of worker processes: equal rows, a crash that costs one task, stopping one task only, and exclusive timing."""
+"""Tests of worker processes: their results are correct, a crash loses only one task, and timed tasks run alone."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def workers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         patch.chdir(Path(__file__).parents[2])
-        # Dask leaves its own values in the environment of a process that had a cluster.
+        # After a test with a Dask cluster, the environment contains Dask's values of these variables.
         for name in executors.MALLOC_ENVIRONMENT:
             patch.delenv(name, raising=False)
         executor = WorkerExecutor(2)
@@ -59,7 +59,7 @@ def in_workers(workers, line, monkeypatch):
     over = threading.Event()
 
     def lift():
-        while not over.wait(0.05):  # workers start on demand at idle priority
+        while not over.wait(0.05):  # Workers start when they are needed, at idle priority.
             schedule(workers, os.SCHED_OTHER)
 
     lifting = threading.Thread(target=lift, daemon=True)
@@ -126,7 +126,7 @@ def test_an_upload_is_sent_with_its_task_and_its_record_is_cached(line, tmp_path
 def test_a_worker_caches_records_up_to_a_limit_of_bytes():
     one = SOURCE.load()
     size = one.q.nbytes + one.k.nbytes + one.v.nbytes
-    most = 2 * size + 2000  # two records fit, a third one does not
+    most = 2 * size + 2000  # Two records fit, and a third record does not.
     records = execution.Records(most)
     a, b = records.load(SOURCE), records.load(SOURCE, 12)
     assert records.load(SOURCE) is a
@@ -168,7 +168,7 @@ def test_errors_are_raised_unchanged(line):
 
 class Unreadable:
     def __reduce__(self):
-        return divmod, (1, 0)  # raises when it is unpickled
+        return divmod, (1, 0)  # Unpickling divides by zero.
 
 
 def test_unreadable_tasks_and_rows_report_their_cause(line, workers):
@@ -250,7 +250,7 @@ def test_a_script_that_ends_while_waiting_ends_only_its_own_task(in_workers, lin
 
 def test_a_worker_keeps_freed_memory_for_the_next_array(line):
     [faults] = rows_of(ask(line, "page_faults"))
-    # Arrays that are mapped again each time would take twenty times 16 MiB.
+    # If freed memory were returned to the system, each of twenty rounds would map 16 MiB again.
     assert faults < 3 * 2**24 / resource.getpagesize()
 
 
@@ -264,12 +264,12 @@ def test_an_idle_worker_ends_with_its_connection(workers):
 
 
 def test_timed_tasks_run_exclusively_and_report_that_they_wait(line, workers, tmp_path):
-    # Long enough to observe on a busy machine that both others wait.
+    # Even on a busy machine, this task is long enough to see that the two other tasks wait.
     running = ask(line, "sleep", "other", seconds=4.0, mark=tmp_path / "running")
     until((tmp_path / "running").exists)
     timed = ask(line, "sleep", seconds=0.3, timed=True)
     until(lambda: timed.status().is_blocked)
-    second = FairScheduler(WorkerExecutor(1, workers.start()))  # another server that uses the same worker process
+    second = FairScheduler(WorkerExecutor(1, workers.start()))  # another server with the same parent of workers
     late = ask(second, "sleep", seconds=0.1)
     until(lambda: late.status().is_blocked)
     assert timed.status().timed
@@ -310,10 +310,10 @@ def test_tasks_run_in_this_process_if_no_process_can_be_forked(monkeypatch):
 
 
 def test_the_parent_of_workers_ends_with_its_server_and_is_restarted_if_needed(line, workers):
-    # This is the last test here, because the restarted process takes seconds to warm up.
+    # This is the last test in this file, because the restarted process takes seconds to warm up.
     rows_of(ask(line, "square"))
     first, folder = workers._process, workers.start().parent
-    first.stdin.close()  # as the system does when a server is killed
+    first.stdin.close()  # The system closes this pipe when a server is killed.
     assert first.wait(10) == 0
     assert not folder.exists()
     workers.start()

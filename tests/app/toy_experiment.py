@@ -1,4 +1,4 @@
-"""An experiment for the tests of workers. Workers import this module to unpickle its tasks."""
+"""A toy experiment for the tests of worker processes, which import this module to unpickle its tasks."""
 
 import os
 import resource
@@ -59,7 +59,7 @@ def die(task, load):
 
 
 def fill(task, load):
-    torch.empty(2**33) if task.i else np.empty(2**32)  # 32 GiB, none of which is written
+    torch.empty(2**33) if task.i else np.empty(2**32)  # 32 GiB that are allocated, but not written
 
 
 def open_missing(task, load):
