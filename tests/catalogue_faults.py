@@ -1,7 +1,7 @@
-"""Checks of the catalogues in app/locale: missing and doubtful translations, changed fields and markup, and terms.
+"""Checks of the translations in app/locale: missing or unsure ones, changed placeholders and markup, and wrong terms.
 
-``PYTHONPATH=. python tests/catalogue_faults.py`` prints the faults of every shipped language. The terms of a language
-are in ``docs/terms.<tag>.md``, such as ``docs/terms.zh-CN.md``, which also says how to exempt a message from a term.
+``PYTHONPATH=. python tests/catalogue_faults.py`` prints the faults of every included language. The terms of a language
+are in ``docs/terms.<tag>.md``, such as ``docs/terms.zh-CN.md``. This document also describes how to exempt a message.
 """
 
 import re
@@ -86,7 +86,8 @@ def _differences(message: Message, found: Message) -> Iterator[str]:
             yield f"bold ends in a mark: {words}"
         if CROWDED.search(words) and fields(words):
             yield f"no space next to a value: {words}"
-        # The singular may leave out the number, as "one token" does. A language with one form for all numbers may not.
+        # A singular form may leave out the number, such as "one token". If a language has one form for all numbers,
+        # this form must contain the number.
         equal_to = english if words is translated[0] and len(translated) > 1 else english[-1:]
         for kind, parts in (("fields", fields), ("markup", markup)):
             changes = [(parts(each) - parts(words)) | (parts(words) - parts(each)) for each in equal_to]

@@ -1,7 +1,8 @@
 """Settings for all tests: one thread for torch and numpy, no worker processes, and the order of the tests.
 
-On a few busy cores, threads that wait for each other take many times longer. Each test process would have to start its
-own worker processes, so tasks run in threads, unless a test starts workers. The browser tests' server has them.
+On a few busy cores, several threads that wait for each other take many times longer than one. Worker processes would be
+started by each test process, so tasks run in threads instead. Only the server of the browser tests has workers, and
+tests that start their own.
 """
 
 import gc
@@ -12,15 +13,15 @@ from hypothesis import settings
 
 from attention_core.runtime.devices import use_threads
 
-settings.register_profile("untimed", deadline=None)  # The time of an example depends only on the machine.
+settings.register_profile("untimed", deadline=None)  # On a busy machine, any example of hypothesis may take long.
 settings.load_profile("untimed")
 use_threads()
 os.environ["ATTENTION_LAB_WORKERS"] = "0"
-gc.disable()  # Each process keeps all collected tests, and collecting garbage meanwhile takes a sixth of the time.
+gc.disable()  # While pytest collects the tests, garbage collections would take a sixth of the time and free little.
 
 
 def pytest_collection_modifyitems(items):
-    # Browser tests last longest, so they are started first. They wait most, so each alternates with another file.
+    # Browser tests take longest, so they start first. They mostly wait, so a file of other tests follows each file.
     files = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
@@ -35,7 +36,7 @@ def pytest_collection_finish():
 
 
 def pytest_assertrepr_compare(op, left, right):
-    # A page's text is long, so a sentence that is missing from it is shown next to the most similar one.
+    # If a sentence is missing from the long text of a page, the message shows the most similar sentence on the page.
     if op == "in" and hasattr(right, "nearest"):
         return ["a sentence on the page", f"missing: {left}", f"nearest: {right.nearest(left)}"]
     return None

@@ -80,7 +80,7 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
 def faults(path: Path) -> Iterator[str]:
     """Yield every fault of a file: its line, the words, and the remedy."""
     for line, text in passages(path):
-        prose = re.sub(r"^ *>>> .*\n(?: *\S.*\n)*", "\n", text, flags=re.MULTILINE)  # doctest ends at a blank line
+        prose = re.sub(r"^ *>>> .*\n(?: *\S.*\n)*", "\n", text, flags=re.MULTILINE)  # A doctest ends at a blank line.
         prose = re.sub(r"``.*?``|`[^`]*`", "CODE", prose, flags=re.DOTALL)
         for pattern, instead in REPLACE.items():
             for found in re.finditer(rf"(?<![\w-])(?:{pattern})(?![\w-])", prose, flags=re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""Tests of the import rules: pages -> app -> attention_core, never back."""
+"""Tests of the project's structure: ``pages`` may import ``app``, ``app`` may import ``attention_core``, never back."""
 
 import ast
 from collections import Counter
@@ -85,7 +85,7 @@ def forbidden(path):
 def test_files_import_only_allowed_modules(path):
     known = imported(path)
     broken = {name for name in known for no in forbidden(path) if name == no or name.startswith(no + ".")}
-    if path.is_relative_to(ROOT / "app" / "figures"):  # Figures format numbers in the same way as sentences.
+    if path.is_relative_to(ROOT / "app" / "figures"):  # Figures may use the number formats.
         broken = {name for name in broken if not name.startswith("attention_core.formatting")}
     assert not broken
 

@@ -1,4 +1,4 @@
-"""Tests of the shipped languages: complete, with the fields and the markup of the English texts, and with the terms."""
+"""Tests that the included translations are complete, keep placeholders and markup, and use the agreed terms."""
 
 from io import BytesIO
 

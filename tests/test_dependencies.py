@@ -1,4 +1,4 @@
-"""Tests of pyproject.toml and the Dockerfile: they require every imported library, at the tested versions."""
+"""Tests that pyproject.toml and the Dockerfile require every imported library, in versions that are tested."""
 
 import ast
 import re

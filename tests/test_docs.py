@@ -88,7 +88,7 @@ def test_the_chinese_readme_has_the_same_code_sections_and_tables(parts):
         re.findall(parts, (ROOT / name).read_text("utf-8").partition("\n# ")[2], re.MULTILINE | re.DOTALL)
         for name in ("README.md", "README.zh-CN.md")
     )
-    if parts.startswith("(?<"):  # Words in code may come in another order.
+    if parts.startswith("(?<"):  # Words in code may have another order in a Chinese sentence.
         english, chinese = set(english), set(chinese)
     assert english == chinese
     assert english

@@ -1,4 +1,4 @@
-"""Docstrings and comments follow the rules of ``plain_english`` that a program can check."""
+"""Tests that docstrings and comments have no fault that the checks in ``plain_english.py`` find."""
 
 import pytest
 from plain_english import LONGEST, faults, files

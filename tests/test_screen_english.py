@@ -1,4 +1,4 @@
-"""The text on screen follows the rules of ``screen_english`` that a program can check."""
+"""Tests that the text on screen has no fault that the checks in ``screen_english.py`` find."""
 
 import pytest
 from screen_english import LONGEST, faults, messages

@@ -1,4 +1,4 @@
-"""The server of ``board_page.py``, which also serves the script of the boards."""
+"""An app for browser tests that serves the test page ``board_page.py`` and the script that draws boards of matrices."""
 
 import streamlit as st
 from starlette.middleware import Middleware

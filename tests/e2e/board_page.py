@@ -1,4 +1,4 @@
-"""A Streamlit page for the browser tests of the board; query parameters select what it shows."""
+"""A Streamlit page with a board of matrices, for browser tests; query parameters select the matrices and settings."""
 
 import time
 from dataclasses import replace
@@ -69,4 +69,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-mounting.mount("", "")  # This runs after the boards, which then wait for it.
+mounting.mount("", "")  # The drawing code arrives after the boards, which wait for it.

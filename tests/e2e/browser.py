@@ -1,4 +1,4 @@
-"""Helpers for browser tests: open a page, wait for it, read it, and save what it offers for download."""
+"""Helpers for browser tests: open a page, wait until it is drawn, read its contents, and save its downloads."""
 
 import csv
 import io
@@ -38,7 +38,8 @@ SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
 def settle(page):
     """Wait until the script has ended and does not start again; some widgets report their value 150 ms later."""
     page.evaluate("window.since = undefined")
-    # A worker runs only while a processor is idle, and other tests may use all of them for minutes.
+    # The page may wait for a worker, which runs only while a processor is idle. Other tests may use all processors for
+    # minutes.
     page.wait_for_function(STILL, polling=50, timeout=180_000)
 
 
@@ -137,7 +138,7 @@ def pictures(found, parts):
 
 def counts(image):
     """Return all colours of an image, each after its number of pixels."""
-    return image.getcolors(image.width * image.height)  # Pillow searches a table of twice this size.
+    return image.getcolors(image.width * image.height)  # There are at most as many colours as pixels.
 
 
 def colours(image):

@@ -1,4 +1,4 @@
-"""Fixtures for all browser tests: one running app, one Chromium, and their pages."""
+"""Fixtures for all browser tests: one running server of the app, one Chromium browser, and pages in it."""
 
 import json
 import os
@@ -48,8 +48,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if here == item.path.parent:
             item.add_marker(pytest.mark.e2e)
-            # A browser on a busy machine may be late once, so a failed test runs again. The summary lists such
-            # tests.
+            # On a busy machine, a browser may react too late, so a failed test runs a second time. pytest's summary
+            # lists these tests.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -88,7 +88,7 @@ def server(tmp_path_factory):
     """Yield the app's address. The first pytest worker that needs the app starts it, and the last worker stops it."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # The folder is shared by all workers.
+        folder = folder.parent  # All test processes share this folder.
     kept, lock = folder / "server.json", FileLock(folder / "server.lock")
     with lock:
         running = json.loads(kept.read_text()) if kept.exists() else {"port": free_port(), "users": 0}

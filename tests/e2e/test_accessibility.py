@@ -1,4 +1,4 @@
-"""Accessibility tests of every page and view: axe-core's serious faults, text contrast, the keyboard, small screens."""
+"""Browser tests of the accessibility of every page: faults found by axe-core, contrast, keyboard and small screens."""
 
 from contextlib import suppress
 
@@ -14,7 +14,7 @@ AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = "input=synthetic&n=24&heads=2&variants=softmax&variants=local&variants=nystrom&h_longest=128&h_seeds=1"
 OTHERWISE = {
     ("claims", "board"): "claim=nystrom_all_landmarks",
-    # Text that the model writes is not recorded.
+    # Texts that the model writes are not recorded. Without variants, it has to write fewer texts.
     ("model", "continuation"): "m_view=continuation&m_text=repeats&m_words=none",
     ("model", "trained"): "m_view=trained&trained=recall&trained=softmax&trained=steps~2",
 }
@@ -116,7 +116,7 @@ def flaws(page):
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate(SERIOUS)
     with suppress(TimeoutError):
-        page.wait_for_function(f"() => !({PALE})().length", timeout=10_000)  # Charts follow the theme a little later.
+        page.wait_for_function(f"() => !({PALE})().length", timeout=10_000)  # Charts change colours later.
     return found + page.evaluate(PALE)
 
 
@@ -127,7 +127,7 @@ def test_every_view_has_its_own_address():
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_is_accessible_on_every_screen(page, server, view):
     width, height = SCREENS[0]
-    page.set_viewport_size({"width": width, "height": height})  # Each change of the size draws all charts again.
+    page.set_viewport_size({"width": width, "height": height})  # A later change would redraw all charts.
     opened(page, server, view)
     unfold(page)
     assert flaws(page) == []
@@ -138,9 +138,9 @@ def test_every_view_is_accessible_on_every_screen(page, server, view):
         assert flaws(page) == [], "in the dark"
     for width, height in SCREENS:
         page.set_viewport_size({"width": width, "height": height})
-        fits = f"() => {SIDEWAYS} <= {width}"  # The page's policy forbids an expression here, so this is a function.
+        fits = f"() => {SIDEWAYS} <= {width}"  # A function, because the page's security policy forbids an expression.
         with suppress(TimeoutError):
-            page.wait_for_function(fits, timeout=3_000)  # Charts follow a little later.
+            page.wait_for_function(fits, timeout=3_000)  # Charts are resized a little later.
         assert page.evaluate(fits), f"{width} pixels are scrolled sideways"
 
 

@@ -1,4 +1,4 @@
-"""Browser tests of the matrix board and the miniatures: numbers, linked panels, pointer, keyboard, phone, files."""
+"""Browser tests of the board, which draws matrices side by side, and of the small pictures of a model's heads."""
 
 import os
 import re
@@ -17,9 +17,9 @@ from playwright.sync_api import expect
 def boards(tmp_path_factory):
     port = free_port()
     script = Path(__file__).with_name("board_app.py")
-    imports = os.environ | {"PYTHONPATH": str(ROOT)}  # An installed checkout does not offer ``app`` under this name.
+    imports = os.environ | {"PYTHONPATH": str(ROOT)}  # The installed package has no top-level module ``app``.
     folder = tmp_path_factory.mktemp("boards")
-    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # Streamlit reads the settings in this folder.
+    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # This folder has Streamlit's settings.
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(20)
@@ -139,7 +139,7 @@ def test_keys_move_between_matrices_of_any_shape(page, boards):
     for key, place, read in (
         ("ArrowDown", (0, 0), [True, True, False]),
         ("End", (0, 11), [True, True, False]),
-        ("p", (0, 4), [False, False, True]),  # The last panel, which has five columns.
+        ("p", (0, 4), [False, False, True]),  # This key selects the last panel, which has five columns.
         ("ArrowDown", (1, 4), [False, False, True]),
         ("n", (1, 4), [True, True, False]),
     ):
@@ -163,7 +163,7 @@ def test_zoom_and_pan_are_linked_and_survive_new_values(page, boards):
     page.wait_for_timeout(500)
     point_at(plot(page, 0), 0.8, 0.7)
     assert cell(shown) == here, "the cell zoomed at stays where it was"
-    expect(shown).to_have_attribute("data-pinned", "3")  # The two clicks of the double click pinned nothing.
+    expect(shown).to_have_attribute("data-pinned", "3")  # The double click did not change the pinned row.
     corners = []
     for panel in range(2):
         point_at(plot(page, panel), 0.99, 0.99)
@@ -277,7 +277,7 @@ def test_the_theme_is_followed(page, boards):
     light = picture(plot(page, 0))
     darken(page, shown)
     dark = picture(plot(page, 0))
-    spot = (round(0.9 * light.width), round(0.2 * light.height))  # A masked cell.
+    spot = (round(0.9 * light.width), round(0.2 * light.height))  # A masked cell is here.
     assert sum(light.getpixel(spot)) > 600
     assert sum(dark.getpixel(spot)) < 250
     assert sum(dark.getpixel((2, dark.height - 3))) < 150, "the page's background next to the axes"

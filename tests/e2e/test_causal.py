@@ -1,4 +1,4 @@
-"""Browser tests of the Causal page: a leak clicked on the map, a state that plays and stops, a link to it."""
+"""Browser tests of the Causal page: its views, such as leaks of later tokens and the animated state, and its links."""
 
 import re
 
@@ -45,7 +45,7 @@ def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
 
 
 def test_the_state_plays_stops_and_is_in_the_link(page, server, phone):
-    # The animation lasts longer than the test watches it.
+    # With 400 tokens, the animation lasts longer than the test.
     visit(page, f"{server}/causal{LINK.replace('n=24', 'n=400')}&c_view=state&c_at=2")
     expect(page.get_by_text("has read 3 tokens")).to_be_visible()
     page.get_by_role("combobox", name="Variant").click()
@@ -95,7 +95,7 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
     fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
     names_of = [*fixed, "Gate by key novelty", "Mean gate γ: 0.938", "equal weights"]
-    # A mark precedes each name, and a long name is broken into lines.
+    # The marker of its line precedes each name, and a long name has line breaks.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
     expect(names).to_have_text([re.compile(rf"^(\S )?{name}$") for name in broken])
     page.get_by_role("button", name="Curves").click()

@@ -1,4 +1,4 @@
-"""Browser tests of the Claims page: claims check themselves, a claim opens in place, its numbers, a link to it."""
+"""Browser tests of the Claims page: claims are checked when the page opens, and a link opens the numbers of a claim."""
 
 import re
 import time
@@ -83,7 +83,7 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
 
 
 def test_checks_can_be_stopped_and_continued(page, server):
-    # The input has to be new, also when this test runs a second time, so that no result is cached.
+    # The input has a new seed in each run of this test, so that no result is cached.
     visit(page, f"{server}/claims?input=synthetic&n=512&heads=12&seed={time.time_ns() % 2**31}", until=SENTENCE)
     stopped = page.get_by_text(re.compile(rf"Stopped after \d+ of {COUNT - 1} results"))
     press(page, "Stop")

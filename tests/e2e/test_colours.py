@@ -1,4 +1,4 @@
-"""Tests of the board's colour scale: its pure JavaScript functions, evaluated in the browser."""
+"""Tests of the JavaScript functions that map the numbers of a matrix to colours, evaluated in the browser."""
 
 import pytest
 from conftest import ROOT

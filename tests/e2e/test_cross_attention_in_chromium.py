@@ -1,4 +1,4 @@
-"""Tests of an uploaded file whose keys are those of another sequence: the board and the text of the pinned query."""
+"""A browser test of cross-attention: matrices of an uploaded file with queries and keys of different sequences."""
 
 import re
 
@@ -37,7 +37,7 @@ def test_a_rectangular_board_shows_values_and_its_text_has_the_keys(server, newl
     expect(heading).to_have_text("Weights of query “t5”")
     words = page.locator(".strips .strip").first.locator("[data-j]")
     assert words.all_inner_texts() == WORDS
-    # A word of the text is a key, so a click pins no query.
+    # The words of the text are keys, so a click on a word pins no query.
     words.nth(3).click()
     settle(page)
     expect(heading).to_have_text("Weights of query “t5”")

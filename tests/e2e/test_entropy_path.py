@@ -1,4 +1,4 @@
-"""Browser tests of the Entropy page: from a link through three views to a file; a stopped sweep."""
+"""Browser tests of the Entropy page: a link, all views, downloads, and a measurement that is stopped."""
 
 import re
 from pathlib import Path
@@ -34,12 +34,12 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
     name.focus()
-    expect(lit).to_have_count(2)  # The line and its band.
+    expect(lit).to_have_count(2)  # They are the line and its band.
     opaque = "(band) => Number(getComputedStyle(band).opacity)"
     assert [band.evaluate(opaque) > 0 for band in chart(page).locator(".trace.band").all()] == [True, False, False]
     name.press("Enter")
     name.blur()
-    expect(lit).to_have_count(2)  # The click has pinned the line.
+    expect(lit).to_have_count(2)  # Enter has pinned the highlight of the line.
     name.press("Enter")
     name.blur()
     expect(lit).to_have_count(0)

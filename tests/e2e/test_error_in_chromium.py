@@ -1,4 +1,4 @@
-"""Browser tests of the Error page: from a link, through every view, to a file of numbers."""
+"""Browser tests of the Error page: a link, all views, the points of its chart, and a downloaded file."""
 
 import re
 

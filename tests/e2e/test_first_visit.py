@@ -1,4 +1,4 @@
-"""A browser test of ``benchmarks.paint``: the times that it records for one visit are those of the page's events."""
+"""A browser test of ``benchmarks.paint``, which measures how long a first visit takes until the page stops changing."""
 
 import http.server
 import threading

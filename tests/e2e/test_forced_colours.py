@@ -1,4 +1,4 @@
-"""Browser tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
+"""Browser tests of Windows' high contrast mode, which removes backgrounds: selections and weights must stay visible."""
 
 import re
 
@@ -77,7 +77,7 @@ def test_tokens_the_chosen_row_and_the_layers_are_visible_on_model(forced, serve
     assert contrast(commonest(chosen), commonest(other)) > 2
     assert readable(chosen)
     tokens = forced.locator(".token")
-    late = [picture(tokens.nth(i)) for i in range(70, 85)]  # A window of 64 does not change the first tokens.
+    late = [picture(tokens.nth(i)) for i in range(70, 85)]  # A window of 64 tokens changes only later tokens.
     assert len({commonest(token) for token in late}) > 3
     press(forced, re.compile("^Text: "))
     thumbs = forced.locator('[data-testid="stSlider"] [role="group"] > div > [data-rac]')

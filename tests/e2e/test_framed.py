@@ -1,4 +1,4 @@
-"""Browser tests of the lab in a frame of another site's page."""
+"""A browser test of the app inside a frame on a page of another site: uploading a file works."""
 
 import io
 import threading

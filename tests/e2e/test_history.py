@@ -1,4 +1,4 @@
-"""Browser tests of back and forward: each action of a visitor is one step of the browser's history."""
+"""Browser tests of the back and forward buttons: each action of the visitor is one step in the browser's history."""
 
 from browser import query, settle, switch, visit
 from playwright.sync_api import expect
@@ -80,7 +80,7 @@ def test_correcting_a_link_adds_no_step_to_the_history(newly_opened, server):
 def test_a_notice_stays_on_a_phone_until_a_control_is_changed(phone, server):
     text = phone.get_by_text("The link contains values that this page does not accept")
     visit(phone, f"{server}/causal?c_at=zz&input=synthetic&n=24&heads=2")
-    settle(phone)  # The browser has reported a narrow screen, and line labels have moved below the chart.
+    settle(phone)  # In this time, the browser reports a narrow screen, which causes a second run.
     expect(text).to_be_visible()
     assert "c_at" not in query(phone)
     switch(phone, "Generation")

@@ -1,4 +1,4 @@
-"""Browser tests of Home's sentence: dragging sends no request, and each change is shown, announced and kept."""
+"""Browser tests of the sentence on Home with its arcs: sliders, the query word, the text about it, and links."""
 
 import math
 import re
@@ -60,7 +60,7 @@ def percentages(row):
 
 def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page, server):
     requests = []
-    # The front end loads its own scripts when it needs them.
+    # Streamlit's page loads its own scripts from /static/ when it needs them, so they do not count.
     page.on("request", lambda request: "/static/" in request.url or requests.append(request.url))
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: requests.append(frame)))
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -88,7 +88,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         page.mouse.move(*on(window, place / 28, 0.5))
     expect(finding).to_contain_text("For comparison, this share is 77% with Local,")
     expect(summary).not_to_contain_text("Local")
-    page.wait_for_timeout(600)  # This is longer than the pause in a drag after which the browser reports to the server.
+    page.wait_for_timeout(600)  # After a shorter pause in a drag, the browser would report to the server.
     assert len(requests) == before, "arcs follow the hand without a request"
     page.mouse.up()
     at = int(window.input_value()) + 1
@@ -164,7 +164,8 @@ def test_the_query_moves_along_the_sentence_once_to_its_word(moving, server):
 
 
 def test_the_first_key_stops_the_moving_word(moving, server):
-    # The page itself presses the key, because a busy machine may be late by more than the whole movement.
+    # The page itself sends the key at the third word. On a busy machine, a key from the test might arrive after the
+    # whole movement.
     moving.add_init_script(
         """window.reached = (count) => {
             if (count === 3) document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Shift", bubbles: true }));

@@ -1,4 +1,4 @@
-"""Browser tests of the Inside page: from one step to the next, another variant, a setting, a file."""
+"""Browser tests of the Inside page, which shows the steps of an attention variant: steps, settings and highlights."""
 
 import re
 

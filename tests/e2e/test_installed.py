@@ -1,4 +1,4 @@
-"""Tests of the installed package: it is built, installed away from the checkout, and started from an empty folder."""
+"""Tests of the package, built and installed in a separate environment: its files, library, command and app."""
 
 import os
 import re
@@ -139,8 +139,8 @@ def test_the_lab_starts_next_to_a_users_own_app_and_pages(installed, folder, tmp
         expect(page.get_by_text("Which keys can each query reach?").first).to_be_visible()
         visit(page, f"{address}/masks?input=upload")
         open_input(page)
-        expect(page.get_by_text("64MB")).to_be_visible()  # Streamlit's settings are part of the package.
-        page.goto("about:blank")  # A page reports it as an error if its server stops.
+        expect(page.get_by_text("64MB")).to_be_visible()  # The package's Streamlit settings set this limit.
+        page.goto("about:blank")  # The app's page would report an error when its server stops.
     assert files(folder) == before
 
 
@@ -162,9 +162,7 @@ def test_workers_without_weights_compute_synthetic_input(installed, folder, tmp_
         (hidden / weights.package / "__init__.py").touch()
     settings = environment(hidden, installed) | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     command = [str(installed / "bin" / "attention-lab")]
-    with running(
-        command, folder, tmp_path, settings
-    ) as address:  # ``serve`` leaves the number of workers at its default.
+    with running(command, folder, tmp_path, settings) as address:  # This server starts the default number of workers.
         visit(page, f"{address}/error?input=synthetic&n=24&d=4&heads=2")
         expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
         assert page.get_by_text("ended unexpectedly").count() == 0

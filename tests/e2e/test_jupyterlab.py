@@ -1,4 +1,4 @@
-"""Tests of the board in a real JupyterLab: a notebook is run there, and a value is read under the pointer."""
+"""A browser test of a board of matrices in JupyterLab: the value under the pointer and the pinned row are correct."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Browser tests of languages: switching without a reload, Chinese glossary terms, and the layout with longer words."""
+"""Browser tests of languages: switching without a reload, complete Chinese pages, and a language with longer words."""
 
 import os
 import shutil
@@ -119,7 +119,7 @@ def test_switching_needs_no_reload_and_changes_only_words(page, translated):
         sentence,
     )
     marked = page.locator("p", has_text=sentence).locator(".glossary-term")
-    expect(marked).to_have_text(["注意力头", "KV cache"])  # The second form of a term is not explained again.
+    expect(marked).to_have_text(["注意力头", "KV cache"])  # Another form of a term is not marked again.
     marked.first.hover()
     expect(page.get_by_role("tooltip")).to_have_text(CHINESE[HEAD.definition])
 

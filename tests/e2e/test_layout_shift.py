@@ -1,4 +1,4 @@
-"""A browser test of layout shift: elements and edges that are drawn do not move while the rest of a page loads."""
+"""Browser tests of layout shift: elements that are already drawn do not move while the rest of a page loads."""
 
 import re
 import time
@@ -60,7 +60,7 @@ PAGES = [
 def test_a_loading_page_has_little_layout_shift(newly_opened, server, path):
     page = newly_opened
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.add_init_script(FORGET)  # Other tabs of this browser may have opened the input panel.
+    page.add_init_script(FORGET)  # Other tabs of this browser may have opened the sidebar, which would stay open.
     page.add_init_script(SHIFTS)
     if path in COLUMNS:
         page.add_init_script(EDGES)
@@ -76,7 +76,7 @@ def test_the_sentence_about_a_run_has_its_full_width_before_the_progress_bar_goe
         page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("attention spreads over")
     )
     expect(page.get_by_test_id("stProgress")).to_be_visible()
-    # The sentence changes during the run, so all sizes are read together.
+    # The sentence changes during the run, so the sizes of all elements are read at the same time.
     parts = ("[class*=st-key-headline-entropy]", "[data-testid=stProgress]", "[data-testid=stMainBlockContainer] > div")
     sentence, bar, column = page.evaluate(
         "(parts) => parts.map((part) => document.querySelector(part).getBoundingClientRect().toJSON())", parts

@@ -1,4 +1,4 @@
-"""Browser test of the Learn page: recorded results, training, the slider of steps, and a trained model on Matrices."""
+"""A browser test of the Learn page: recorded results, training, the slider of steps, and the trained model as input."""
 
 from browser import press, settle, visit
 from playwright.sync_api import expect

@@ -71,7 +71,7 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
         share = re.search(r"Answer: (\d+%)", answered(page))[1]
         expect(result).not_to_have_text(before)
         name = {"linear": "Linear", "gated_deltanet": "Gated DeltaNet"}[step.answer.split()[1]]
-        # The page names the accuracy, or the step at which the variant learned the task.
+        # The page states the variant's accuracy, or the training step at which the variant learned the task.
         expect(result).to_contain_text(re.compile(rf"{name} \(({share}|step \d+)\)"))
         if place < len(lesson.steps):
             settle(page)
@@ -87,7 +87,8 @@ def test_a_lesson_is_presented_with_the_arrow_keys(page, server):
     expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
     assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") > 16
     for place in (2, 3, 4):
-        expect(board(page, "masks.board")).to_be_visible(timeout=60_000)  # The page's script has loaded by now.
+        # The script that draws the board also handles the keys, so it has loaded after this line.
+        expect(board(page, "masks.board")).to_be_visible(timeout=60_000)
         settle(page)
         page.keyboard.press("ArrowRight")
         expect(card(page)).to_contain_text(f"Step {place} of 4")
@@ -194,7 +195,7 @@ def test_a_curve_is_drawn_with_the_mouse_and_the_keyboard_before_it_is_measured(
     moved = points(page)
     assert moved[2] == pytest.approx(drawn[2] + 0.1, abs=0.011)
     assert moved[3] == pytest.approx(drawn[3] - 0.5, abs=0.011)
-    page.wait_for_timeout(500)  # A key reports the curve after a pause.
+    page.wait_for_timeout(500)  # After a key, the browser reports the curve with a delay.
     settle(page)
     assert points(page) == moved
     check.click()

@@ -1,4 +1,4 @@
-"""Browser tests of the Masks page: patterns by primitive, a composed stack, the moving front, hashed order, files."""
+"""Browser tests of the Masks page: patterns of masks, stacks of layers and their animation, tokens sorted by a hash."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Browser tests of the Matrices page: a visitor's whole path over the page, and the link from Home."""
+"""Browser tests of the Matrices page: its input, settings, pinned rows, heads, links and downloads."""
 
 import io
 import re
@@ -149,7 +149,7 @@ def test_a_knob_repaints_only_its_panel_and_changes_the_link(page, server):
     assert query(page) == link, "while the knob is dragged, only its panel is drawn"
     text = page.locator(".st-key-matrices-headline")
     notes = page.locator(".strip .note")
-    expect(text).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window.
+    expect(text).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window, so it is pale.
     assert [bool(note) for note in notes.all_text_contents()] == [
         title != "Local" for title in page.locator(".strip .title").all_text_contents()
     ]

@@ -1,4 +1,4 @@
-"""Browser tests of the Model page as a teacher uses it: a window, a sink, the copy test, a token, a link."""
+"""Browser tests of the Model page, on which a window with or without a sink replaces a language model's attention."""
 
 import re
 

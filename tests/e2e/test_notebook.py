@@ -1,4 +1,4 @@
-"""Tests of the board as a notebook widget, in a page that calls the widget's ``render`` as anywidget does."""
+"""Browser tests of the board of matrices as a notebook widget, on a page that renders the widget as anywidget does."""
 
 import base64
 import json
@@ -59,7 +59,7 @@ def notebook(newly_opened):
 def cell(page, widget, panel, row, col):
     """Return the position of a cell of an 8 x 8 matrix on the page."""
     box = page.locator(f"#{widget} figure").nth(panel).locator("canvas").first.bounding_box()
-    # The matrix ends at the right and lower edge of the picture. Its side follows from the room of the labels.
+    # The matrix ends at the right and the lower edge of the picture. The labels take 46 pixels at the left.
     side = page.locator(f"#{widget} figure").nth(panel).evaluate("one => one.querySelector('canvas').clientWidth") - 47
     left, top = box["x"] + box["width"] - 1 - side, box["y"] + box["height"] - 1 - side
     return left + (col + 0.5) * side / 8, top + (row + 0.5) * side / 8
@@ -73,7 +73,7 @@ def test_the_pointer_reads_a_weight_in_one_widget_only(notebook):
         expect(tip).to_contain_text(f"query {row} “{'abcdefgh'[row]}” → key {col} “{'abcdefgh'[col]}”")
         shown = float(tip.locator(".what").inner_text().removeprefix("weight "))
         assert shown == pytest.approx(float(matrices["softmax"][1, row, col]), rel=5e-3)
-        # The same cell of the other matrix is shown in its title.
+        # The title of the other matrix shows the value of the same cell.
         hidden = abs(row - col) > 1
         other = notebook.locator("#first figure").nth(1).locator(".value")
         expect(other).to_have_text("masked" if hidden else f"{matrices[WORDS[1]][1, row, col]:.3g}")

@@ -1,4 +1,4 @@
-"""Tests of partial reruns: a changed widget redraws its own part, or the whole page if more depends on the widget."""
+"""Tests of partial reruns: a changed widget reruns only the page's body, unless the sidebar depends on the widget."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +13,8 @@ PANEL = 1
 MOVES = [
     ("matrices", "view", ["Difference"], False),
     ("masks", "masks_part", ["Numbers"], False),
-    ("masks", "picture", ["SVG"], True),  # The panel's link to another page contains this option.
-    # Runs of this page may be long, so a changed widget interrupts them.
+    ("masks", "picture", ["SVG"], True),  # The sidebar has a link that contains this option.
+    # Runs of this page may be long, so a changed widget must interrupt them, which needs a run of the whole page.
     ("inside", "step", ["1 · Three factors"], True),
 ]
 
@@ -47,11 +47,11 @@ def test_a_change_redraws_the_left_panel_only_if_the_panel_depends_on_it(server,
         await tab.open()
         own = await turn(tab, name, value)
         address = tab.screen.query
-        causal = await turn(tab, "causal", True)  # The small pictures of all heads depend on it.
+        causal = await turn(tab, "causal", True)  # The pictures of heads in the sidebar depend on it.
         await tab.close()
         return own, address, causal, tab.screen.query
 
-    with ThreadPoolExecutor(1) as apart:  # The thread of a Playwright browser has its own event loop.
+    with ThreadPoolExecutor(1) as apart:  # This thread may have the event loop of a browser.
         own, address, causal, after = apart.submit(asyncio.run, asyncio.wait_for(go(), 90)).result()
     assert len(own) > 10
     assert (PANEL in {path[0] for path in own}) == all_of_it

@@ -1,4 +1,4 @@
-"""Browser tests of the Picture page: attention of a pixel, sliders, ranks, own photographs and the saved picture."""
+"""Browser tests of the Picture page, which shows an image as several variants return it: maps, sliders and files."""
 
 import io
 import re
@@ -78,7 +78,7 @@ def test_a_slider_changes_the_image_its_number_and_its_rank(pictures):
     expect(local.locator(".rank")).to_have_text("2")
     before, number = drawn(local.locator(".pixels")), local.locator(".number").inner_text()
     local.get_by_role("slider").focus()
-    pictures.keyboard.press("End")  # The window then contains the whole image, as that of softmax does.
+    pictures.keyboard.press("End")  # The window then contains the whole image, so the result equals softmax's.
     expect(local.locator(".number")).not_to_have_text(number)
     settle(pictures)
     expect(local.locator(".number")).to_have_text(tile(pictures, "Softmax").locator(".number").inner_text())
@@ -124,7 +124,7 @@ def test_an_uploaded_photograph_is_shown_and_a_bad_file_is_refused(other_page, s
 
 def test_the_images_are_saved_as_png(pictures):
     image = Image.open(saved(pictures, "Save these images as PNG")).convert("RGB")
-    # Five images in a row, each with a margin of 16 pixels and a line of 24 pixels above, at double size
+    # The saved picture has double size: five images of 220 pixels in a row, with margins of 16 pixels.
     assert image.width == 2 * (16 + 5 * (220 + 16))
     corner = (
         tile(pictures, "Original")

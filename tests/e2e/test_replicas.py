@@ -1,4 +1,4 @@
-"""Browser tests of two replicas behind the proxy, started by one command: what a visitor sees when a replica dies."""
+"""Browser tests of two replicas (processes of the app) behind the proxy: visitors keep their state when one dies."""
 
 import os
 import re
@@ -73,7 +73,7 @@ def test_a_visitor_keeps_their_state_when_their_replica_dies(pair, page):
     before = words(page)
     replicas, ended = kinds(pair)["replica"], log.read_text().count("was restarted")
     assert len(replicas) == 2
-    # After the first kill, the visitor is on the replica that is killed second.
+    # The first kill moves the visitor to the other replica, which is killed next.
     for dead, pid in enumerate(replicas, ended + 1):
         os.kill(pid, signal.SIGKILL)
         until(lambda: log.read_text().count("was restarted") == dead)  # noqa: B023
@@ -82,7 +82,7 @@ def test_a_visitor_keeps_their_state_when_their_replica_dies(pair, page):
         settle(page)
     assert words(page) == before
     expect(page.locator(BOARD)).to_be_visible()
-    # The first change is lost: a new session starts from the address.
+    # The first change starts a new session from the address and is lost itself.
     for view in ("weights", "difference", "weights"):
         switch(page, view.capitalize())
     expect(page).not_to_have_url(re.compile("view="))
@@ -119,7 +119,7 @@ def test_all_processes_end_with_the_command(pair):
     process.terminate()
     assert process.wait(20) == 0
     assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
-    # Workers end when no session waits for them.
+    # Workers end when no session waits for their results.
     until(lambda: not [pid for pid in workers if Path(f"/proc/{pid}").exists()])
     left_over = [found.name for found in log.parent.glob("attention-lab-*")]
     assert left_over == [f"attention-lab-{os.getuid()}.lock"], "which is of all servers of this user"

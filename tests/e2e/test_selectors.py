@@ -1,4 +1,4 @@
-"""A browser test that every selector of Streamlit's own elements matches something, as an update may rename them."""
+"""Tests that every CSS selector of Streamlit's own elements matches an element, because an update may rename them."""
 
 import re
 import secrets
@@ -33,7 +33,7 @@ PAGES = (
     (
         390,
         f"error?input=synthetic&n=512&heads=12&seed={secrets.randbelow(2**31)}",
-    ),  # not cached, so that its run is visible
+    ),  # With a random seed, no result is cached, so that a run is visible.
     (1280, "claims"),
 )
 """Widths of the window, and addresses."""

@@ -1,4 +1,4 @@
-"""Tests of what Streamlit sends a browser about the server, and of the reload when the server's version changes."""
+"""Browser tests that Streamlit sends no path or version of the server, and that a new version reloads the page."""
 
 import platform
 
@@ -33,7 +33,7 @@ def test_a_page_is_reloaded_after_a_new_version_and_shows_the_same(newly_opened,
         component = message.delta.new_element.bidi_component
         if "page_script." in component.js_content:
             component.js_content = component.js_content.replace(".js", ".js?older")
-            message.hash = "0" * 32  # The browser caches the message under this hash.
+            message.hash = "0" * 32  # The browser caches the changed message under another hash.
         return message.SerializeToString()
 
     def connect(socket):

@@ -1,7 +1,7 @@
-"""A browser test of the style sheet's cost: a change on a chart makes the browser style few elements again.
+"""A browser test of the style sheet's cost: if an element is added to a chart, the browser restyles few other elements.
 
-The browser checks rules with ``:has`` whenever an element is added. If one of them can apply to half of the page, then
-each label that Plotly measures costs milliseconds.
+The browser checks rules with ``:has`` whenever an element is added. If one of these rules can apply to half of the
+page, each label that Plotly adds to measure its size costs milliseconds.
 """
 
 import json

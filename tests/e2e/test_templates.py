@@ -1,4 +1,4 @@
-"""A browser test of sentence templates that are filled in the browser: every value appears unchanged."""
+"""Browser tests of sentences whose values are filled in by the browser: tokens in them appear unchanged."""
 
 import pytest
 from conftest import ROOT

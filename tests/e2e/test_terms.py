@@ -1,4 +1,4 @@
-"""Browser tests of glossary words: they are explained on hover and on focus, but not in text that a visitor typed."""
+"""A browser test of glossary terms: a tooltip explains them on hover and focus, except in text that a visitor typed."""
 
 from browser import settle, switch, visit
 from playwright.sync_api import expect
@@ -29,7 +29,7 @@ def test_a_term_has_a_tooltip_and_typed_text_has_no_tooltip(page, server):
     page.keyboard.press("Escape")
     expect(bubble).to_have_count(0)
 
-    switch(page, "Causal")  # Streamlit replaces the sentence; no part of the old one remains.
+    switch(page, "Causal")  # Streamlit replaces the sentence, and no part of the old sentence remains.
     expect(sentence).not_to_have_text(message)
     assert sentence.inner_text().count("budget") == message.count("budget")
     switch(page, "Causal")
@@ -39,7 +39,7 @@ def test_a_term_has_a_tooltip_and_typed_text_has_no_tooltip(page, server):
     settle(page)
     quoted = page.get_by_test_id("stMain").get_by_text("“head”").first
     expect(quoted).to_be_visible()
-    page.wait_for_timeout(600)  # The script looks for new words in the frame after a change.
+    page.wait_for_timeout(600)  # In this time, the script marks the terms in new text.
     assert (
         terms(page).evaluate_all("(found) => found.filter((each) => each.previousSibling?.data.endsWith('“')).length")
         == 0

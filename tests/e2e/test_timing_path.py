@@ -1,4 +1,4 @@
-"""Browser tests of the Timing page: the recorded run, a live run that is stopped, saving and loading a file, a link."""
+"""Browser tests of the Timing page: recorded times, a measurement that is stopped, saved and loaded, and links."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def test_the_recorded_run_is_shown_and_a_live_run_is_stopped_saved_and_loaded(pa
     mine = saved(page, "Save the live run (JSON)")
     run = json.loads(mine.read_text())
     samples = sum(len(point["ms"]) for point in run["points"])
-    assert 0 < samples < 25 * 9 * 4  # Three variants, and the mask of one of them.
+    assert 0 < samples < 25 * 9 * 4  # There are three variants, and one of them as a mask on the full matrix.
 
     page.locator('input[type="file"]').set_input_files(
         {"name": "mine.json", "mimeType": "application/json", "buffer": mine.read_bytes()}
