@@ -1,4 +1,4 @@
-"""Checks of the translations in app/locale: missing or unsure ones, changed placeholders and markup, and wrong terms.
+"""Checks of the translations in app/locale for missing messages, changed placeholders or markup, and wrong terms.
 
 ``PYTHONPATH=. python tests/catalogue_faults.py`` prints the faults of every included language. The terms of a language
 are in ``docs/terms.<tag>.md``, such as ``docs/terms.zh-CN.md``. This document also describes how to exempt a message.

@@ -1,8 +1,8 @@
 """Settings for all tests: one thread for torch and numpy, no worker processes, and the order of the tests.
 
-On a few busy cores, several threads that wait for each other take many times longer than one. Worker processes would be
-started by each test process, so tasks run in threads instead. Only the server of the browser tests has workers, and
-tests that start their own.
+On a few busy cores, several threads that wait for each other take many times longer than one. Each test process would
+have to start its own worker processes, so tasks run in threads instead. Only the browser tests' server and the tests of
+workers start worker processes.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""A test that adding a variant, a page, an option, a claim and a lesson breaks no test of a copy of the project."""
+"""A test that a variant, page, option, claim and lesson can be added to a copy of the project and break no test."""
 
 import os
 import shutil

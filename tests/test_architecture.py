@@ -1,4 +1,4 @@
-"""Tests of the project's structure: ``pages`` may import ``app``, ``app`` may import ``attention_core``, never back."""
+"""Tests of the project's structure, such as import rules: ``pages`` -> ``app`` -> ``attention_core``, never back."""
 
 import ast
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Two kinds of bar charts: one query's attention weights under several variants, and several series over labels."""
+"""Two kinds of bar charts: one query's attention weights in several variants, and values of several series by label."""
 
 from collections.abc import Mapping, Sequence
 

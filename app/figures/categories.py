@@ -1,4 +1,4 @@
-"""Colours of the rules by which a mask allows a query–key pair, such as its window, and of the layers in a stack."""
+"""Colours of the rules by which a mask allows a query–key pair, such as a window, and of the layers in a stack."""
 
 import numpy as np
 

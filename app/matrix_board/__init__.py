@@ -1,4 +1,4 @@
-"""Browser components that draw attention matrices side by side, a row of them as coloured text, or a model's heads."""
+"""Browser components that draw attention matrices: side by side, one row as coloured text, or all heads of a model."""
 
 from app.board_messages.panel import Category, Knob, Panel
 from app.matrix_board.board import matrix_board

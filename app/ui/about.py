@@ -1,4 +1,4 @@
-"""The description of one attention variant: formula, cost on the input, source, code, and a link to its step view."""
+"""The description of one attention variant: formula, cost on the input, source, code, and a link to its steps."""
 
 import streamlit as st
 

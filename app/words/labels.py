@@ -1,4 +1,4 @@
-"""The names on screen of attention variants, their settings, their families, the references of errors, and tokens."""
+"""The names on screen of attention variants, their settings and families, tokens, and the references for errors."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""Tests of measurements on a Dask cluster: their results equal local ones, also after a worker was killed or a stop."""
+"""Tests of measurements on a Dask cluster: results equal local ones, even if a worker is killed or the run stops."""
 
 import os
 import signal

@@ -175,7 +175,7 @@ def order_of_service(requests):
         ([("a", 0), ("b", 0), ("c", 0)], "abc"),
         ([("a", fair_lock.BURST_SECONDS), ("b", 0), ("c", 0)], "abc"),  # Little use does not delay a visitor.
         ([("sweep", 1), ("b", 0), ("c", 0)], ["b", "c", "sweep"]),
-        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # The delay ends.
+        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # The delay is 3 s at most.
         ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
     ],
 )

@@ -311,7 +311,7 @@ def test_bars_of_one_measurement_show_its_number():
 def test_shares_are_percentages_on_screen_and_fractions_in_the_data(labels):
     frame = pd.DataFrame({"at": labels or [1, 2], "share": [0.5, 0.12345], "by": "a"})
     made = measurements(frame, "at", "share", "by", x_title="", y_title="", bars=bool(labels), percent=True)
-    trace = made["data"][-1]  # The first trace of a line is its band.
+    trace = made["data"][-1]  # The line is drawn after its band.
     assert list(trace["y"]) == [0.5, 0.12345]
     assert made["layout"]["yaxis"]["tickformat"] == "~%"
     texts = [each[-1] if labels else each for each in trace["customdata"]]

@@ -1,4 +1,4 @@
-"""Tests of clicks and addresses that the browser sends before the previous run has ended, with outdated values."""
+"""Tests of outdated values, which the browser sends if the visitor acts before the previous run has ended."""
 
 import pytest
 from driver import open_page, send

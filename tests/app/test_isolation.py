@@ -1,4 +1,4 @@
-"""Tests that words a visitor typed cannot reorder the sentence around them, and contain no hidden characters."""
+"""Tests that words a visitor typed cannot reorder the sentence around them, and that hidden characters are shown."""
 
 import pytest
 

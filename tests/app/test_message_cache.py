@@ -1,4 +1,4 @@
-"""Tests of the patch that lets Streamlit send a message as a hash only if the browser has cached the message."""
+"""Tests of the patch that makes Streamlit send the hash of a message only if the browser has cached the message."""
 
 from types import SimpleNamespace
 

@@ -198,7 +198,7 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
     keys = "draws = state.setdefault('draws', []); draws.append(key)"
     at = opened(AT_ONCE.replace("    if state", f"    {keys}\n    if state"), "seldom").run()
     [some, every] = at.session_state["draws"]
-    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # Only one of the first drawings is made.
+    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # This depends on the machine's speed.
     assert every == "page.squares.all"
 
 

@@ -39,7 +39,7 @@ def test_code_runs_and_uses_the_input_on_screen(page, tmp_path, monkeypatch):
     for view in (*VIEWS[page], *MORE.get(page, ())):
         at = open_page(page, (SHORT if page == "entropy" else {}) | view | INPUT)
         seen |= {block.value for block in at.code if "import attention_core" in block.value}
-    own = {code for code in seen if "torch.randn" not in code}  # Code with random input only shows the call.
+    own = {code for code in seen if "torch.randn" not in code}  # The other code uses random input.
     assert bool(own) == (page not in WITHOUT)
     for code in seen:
         about_an_image = page == "picture" and "ac.inputs.ImageSource(" in code

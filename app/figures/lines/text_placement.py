@@ -1,4 +1,4 @@
-"""A search for the side of a point in a line chart on which a text crosses neither lines nor other texts."""
+"""Functions that find a place next to a point of a line chart where a text crosses neither lines nor other texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
