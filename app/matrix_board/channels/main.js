@@ -18,7 +18,7 @@ const components = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel | SentTile>>} */
 const parts = new Map(); // shadow root -> the panel of a board that its component received
 
-/** @type {Map<object, Received<import("../messages").HeldHeader>>} */
+/** @type {Map<object, Received<import("../messages").DraggedHeader>>} */
 const dragAnswers = new Map(); // shadow root -> the last answer of Python to a dragged knob (a slider on a panel)
 
 /**
