@@ -35,7 +35,7 @@ TICKS = {16.0**i: f"{16**i} KiB" for i in range(3)} | {2.0**12 * 16**i: f"{4 * 1
 TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
-"""PairKinds of memory of variants, in the order of the table."""
+"""Kinds of memory of variants, in the order of the table."""
 SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
 """Colours of softmax's memory, of growing memories below it, and of constant memories."""
 LABEL_LENGTH = 512

@@ -27,7 +27,7 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step
 
 POSITIVE = ("positive", "hyperbolic")
-"""PairKinds with positive features, whose estimates are rarely far too large and often far too small."""
+"""Kinds with positive features, whose estimates are rarely far too large and often far too small."""
 FAR_TOO_SMALL = 0.5
 """A median estimate below this share of the true value counts as far too small."""
 NEAR_ALL = 0.8
