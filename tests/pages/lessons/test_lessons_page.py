@@ -94,7 +94,6 @@ def test_each_kind_of_question_makes_a_valid_lesson():
                 .answer.endswith(("output_error local", "least output_error", "most output_error"))
             )
         assert lesson.read(lesson.write(lesson_of(at)).encode()) == lesson_of(at)
-        assert "lessons.download" not in str(at.warning)
         assert not [each for each in at.warning if "Step 1" in each.value]
     at = next(each for each in at.text_area).set_value("one\n\n  two \nthree").run()
     assert lesson_of(at).steps[0].choices == ("one", "two", "three")
