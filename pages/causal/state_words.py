@@ -78,8 +78,8 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str
             token=escape_markdown(labels[i]),
         ),
         _(
-            "The output error of the variant compared with softmax is {lost:.0%}. The outputs computed from its "
-            "state and from its n × n attention matrix differ by at most {difference}.",
+            "The output error of the variant compared with softmax is {lost:.0%}. The outputs that the "
+            "variant computes from its state and from its n × n attention matrix differ by at most {difference}.",
             lost=history.softmax_error(i),
             difference=format_readable(history.matrix_difference(i), 1),
         ),

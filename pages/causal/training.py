@@ -239,8 +239,8 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "The forward pass and the backward pass each update one state token by token. They need not store "
-                "the n states after all tokens. To compute the normaliser (the denominator of an output), a column "
+                "The forward pass and the backward pass each update one state token by token, so they need not store "
+                "all n states. To compute the normaliser (the denominator of an output), a column "
                 "of ones is appended to the values. Source: Katharopoulos et al. 2020, [arXiv "
                 "2006.16236](https://arxiv.org/abs/2006.16236)."
             )

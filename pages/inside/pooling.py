@@ -105,8 +105,8 @@ def pools_step(data: HeadData) -> Step:
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, data.qkv.k.shape[-1])},
         findings=_(
-            "{n} tokens become **{m} keys**. On average, a pooled key combines {size:.1f} tokens, where tokens with "
-            "smaller weights count less. The widest key combines {pool}.",
+            "{n} tokens become **{m} keys**. On average, one of these keys combines {size:.1f} tokens, where tokens "
+            "with smaller weights count less. The widest key combines {pool}.",
             n=n,
             m=m,
             pool=pool_text(data, widest(pools)),
@@ -140,7 +140,10 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 
     return Step(
         title=_("Weights on pools"),
-        mechanism=_("Each query attends to the pooled keys instead of individual keys."),
+        mechanism=_(
+            "Each query attends to the keys of pools (groups of combined tokens) instead of the keys of individual "
+            "tokens."
+        ),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": data.qkv.q.shape[1:], r"\tilde K": (left.shape[1], data.qkv.k.shape[-1]), "L": left.shape},
         findings=paragraph(
@@ -168,8 +171,8 @@ def blur_step(data: HeadData) -> Step:
     n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
         mechanism=_(
-            "All tokens of a pool share the weight of the pool. This limits how close the attention matrix "
-            "can come to softmax."
+            "Each weight in L is distributed over tokens in fixed proportions, a row of R. This limits how close the "
+            "attention matrix A can come to softmax."
         ),
         formula=symbol(0, "A")
         + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "
@@ -182,27 +185,27 @@ def blur_step(data: HeadData) -> Step:
 
 
 def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) -> str:
-    """Return the sentence about the error that pooling alone causes.
+    """Return the sentence about the error that combining tokens alone causes.
 
     Args:
-        rank: the rank of the product.
+        rank: the rank of the right factor R.
         n: number of tokens.
-        distinct: number of distinct columns of the product.
+        distinct: number of distinct columns of R.
         floor: the error of the best possible weights on these pools.
         error: the error of the actual weights.
     """
     values = {"rank": rank, "n": n, "kinds": distinct, "floor": floor, "error": error}
     if rank == n:
         return _(
-            "With the best possible weights on the pools, the matrix error compared with softmax would be "
-            "{floor:.0%}, because there are as many linearly independent pools as tokens. The actual weights give a "
-            "matrix error of {error:.0%}.",
+            "With the best possible weights instead of L, the matrix error compared with softmax would be "
+            "{floor:.0%}, because R has as many linearly independent rows as there are tokens. The actual weights "
+            "give a matrix error of {error:.0%}.",
             **values,
         )
     return _(
-        "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
-        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. The matrix has rank {rank} instead of {n}, "
-        "and {kinds} different columns.",
+        "With the best possible weights instead of L, the matrix error compared with softmax would be "
+        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. R has rank {rank} and {kinds} different "
+        "columns, so the rank of A is at most {rank} instead of {n}.",
         **values,
     )
 
@@ -321,8 +324,8 @@ def leak_map_step(data: HeadData, values: np.ndarray, words: str, leaking: str, 
 
     return Step(
         mechanism=_(
-            "A query that attends to a pooled key receives information from all tokens of the pool, "
-            "including later tokens."
+            "A query that attends to a key combined from several tokens (a pool) receives information from all of "
+            "these tokens, including later ones."
         ),
         formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; j \text{ leaks to } i",
         shapes={"P": P.shape, "A": (n, n)},

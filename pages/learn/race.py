@@ -62,7 +62,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         hidden = {share for outcome in results if (share := words.guess_accuracy(outcome)) is not None}
         if len(hidden) == 1:
             share = hidden.pop()
-            text = _("{share}: accuracy if only<br>masked answers are guessed", share=percent(share))
+            text = _("{share}: accuracy if only<br>hidden answers are guessed", share=percent(share))
             lines.append(replace(_guide(text, (0.0, x_end), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
     definition = paragraph(

@@ -55,19 +55,19 @@ def _mean_images(weights: Mapping[str, float], sharpest: float, causes: Sequence
     fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
     if len(causes) == len(weights):
         return _n(
-            "**{names} returns an almost uniform image**, because even its largest weights are usually at most "
+            "**{names} returns an almost uniform image**, because even a query's largest weight is typically at most "
             "{largest} times as large as if all weights were equal (softmax: {softmax} times): {causes}.",
-            "**{names} return almost uniform images**, because even their largest weights are usually at most "
+            "**{names} return almost uniform images**, because even a query's largest weight is typically at most "
             "{largest} times as large as if all weights were equal (softmax: {softmax} times): {causes}.",
             n=len(weights),
             causes=enumeration(causes),
             **fields,
         )
     return _n(
-        "**{names} returns an almost uniform image:** even its largest weights are usually at most {largest} times "
+        "**{names} returns an almost uniform image:** even a query's largest weight is typically at most {largest} "
+        "times as large as if all weights were equal (softmax: {softmax} times).",
+        "**{names} return almost uniform images:** even a query's largest weight is typically at most {largest} times "
         "as large as if all weights were equal (softmax: {softmax} times).",
-        "**{names} return almost uniform images:** even their largest weights are usually at most {largest} times as "
-        "large as if all weights were equal (softmax: {softmax} times).",
         n=len(weights),
         **fields,
     )

@@ -210,7 +210,9 @@ def _missed(data: HeadData, choice: Choice) -> Step:
         formula=r"\text{captured}_i = \sum_{b \in S_i} \sum_{j \in b} P_{ij},\qquad "
         r"P = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
         shapes={"P": data.reference.shape},
-        findings=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
+        findings=missed_sentence(
+            own.mean(), (own + chosen).mean(), (own + best).mean(), selects=bool(choice.chosen.any())
+        ),
         draw=lambda key: pictures.lines(
             [
                 Curve(_("own block"), positions, (100 * own).tolist(), colour=0, markers=False),
@@ -233,28 +235,29 @@ def _missed(data: HeadData, choice: Choice) -> Step:
     )
 
 
-def missed_sentence(own_mass: float, chosen: float, best: float) -> str:
+def missed_sentence(own_mass: float, chosen: float, best: float, *, selects: bool = True) -> str:
     """Return the sentence that compares the softmax mass of the chosen blocks with the most that is possible.
 
-    Each argument is a mean over queries.
+    The first three arguments are means over queries.
 
     Args:
         own_mass: the mass on the query's own block.
         chosen: the mass on the own block and the chosen blocks.
         best: the mass on the own block and an equal number of blocks with the largest mass.
+        selects: whether any query selects another block.
     """
+    text = _("On average, a query's own block holds {own:.1%} of the query's softmax weight.", own=own_mass)
+    if not selects:
+        return paragraph(text, _("No other block is selected, so every query attends only to its own block."))
     if best - own_mass < 0.0005:
-        return _(
-            "On average, a query's own block holds {own:.1%} of the query's softmax weight. Even the best selection "
-            "of other blocks would add almost nothing.",
-            own=own_mass,
-        )
-    return _(
-        "On average, a query's own block holds {own:.1%} of the query's softmax weight. Together with the selected "
-        "blocks, it holds **{chosen:.1%}**. With the best possible selection, this share would be {best:.1%}, so the "
-        "actual selection achieves {share:.0%} of the possible increase.",
-        own=own_mass,
-        chosen=chosen,
-        best=best,
-        share=(chosen - own_mass) / (best - own_mass),
+        return paragraph(text, _("Even the best selection of as many other blocks would add almost nothing."))
+    return paragraph(
+        text,
+        _(
+            "Together with the selected blocks, it holds **{chosen:.1%}**. With the best possible selection, this "
+            "share would be {best:.1%}, so the actual selection achieves {share:.0%} of the possible increase.",
+            chosen=chosen,
+            best=best,
+            share=(chosen - own_mass) / (best - own_mass),
+        ),
     )

@@ -152,7 +152,7 @@ def _cache(data: HeadData) -> Step:
             stacked=True,
             x_title=_("contents of the cache"),
             y_title=_("stored numbers"),
-            alt=_("Bars: how many numbers are cached for this text, as keys and values or as latents"),
+            alt=_("Bars: how many numbers are cached for this input, as keys and values or as latents"),
         ),
     )
 
@@ -168,8 +168,7 @@ def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
     """
     if token >= full_numbers:
         return _(
-            "Latents of {token} numbers per token save no memory, because keys and values take {whole} numbers per "
-            "token.",
+            "Here, latents save no memory: they take {token} numbers per token, and keys and values take {whole}.",
             token=token,
             whole=full_numbers,
         )
@@ -187,8 +186,8 @@ def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
         return paragraph(
             message,
             _(
-                "For this short text, the cache of latents is not smaller than a cache of keys and values. Real "
-                "models learn the matrices that rebuild keys and values once and use them for all texts."
+                "For this input, the cache of latents is not smaller than a cache of keys and values. In real models, "
+                "the matrices that rebuild keys and values are learned once and then used for all texts."
             ),
         )
     return message

@@ -184,9 +184,9 @@ def _factors(data: HeadData) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "L holds the weights of queries on landmarks, and R holds the weights of landmarks on keys. Each of them "
-            "blurs the weights over similar tokens. Z, the inverse of the weights between landmarks, removes one of "
-            "the two blurs."
+            "L holds the weights of queries on landmarks, and R holds the weights of landmarks on keys. Their product "
+            "alone would blur the weights twice. Z, the exact or approximate inverse of the weights between "
+            "landmarks, undoes one of these two blurs."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -269,8 +269,8 @@ def _inverse(data: HeadData) -> Step:
 
     return Step(
         mechanism=_(
-            "M holds the landmarks' weights on each other. Its inverse Z is computed by an iteration that uses only "
-            "matrix products."
+            "M holds the landmarks' weights on each other. An iteration that uses only matrix products computes Z, an "
+            "approximate inverse of M."
         )
         if data.setting("inverse") == "iterative"
         else _(
@@ -460,10 +460,10 @@ def exact_inverse_sentence(done: int, m: int, iterations: int, smallest: float) 
     return _n(
         "Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1, including the one with the "
         "smallest singular value ({least}). With an approximate inverse from {n} iteration, M Z would scale {done} of "
-        "the {m} singular vectors by at least 0.9.",
+        "the {m} singular vectors by a factor of at least 0.9.",
         "Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1, including the one with the "
         "smallest singular value ({least}). With an approximate inverse from {n} iterations, M Z would scale {done} of "
-        "the {m} singular vectors by at least 0.9.",
+        "the {m} singular vectors by a factor of at least 0.9.",
         n=iterations,
         done=done,
         m=m,

@@ -218,8 +218,8 @@ def _chunks(data: HeadData, number: int) -> Step:
     possible = n * (n - 1) // (2 if data.causal else 1)
     allowed = _(
         "In hashing round {number}, **{bucket:,}** query–key pairs within a bucket and {chunk:,} pairs from "
-        "different buckets are allowed. Another {missed:,} pairs share a bucket in this round. They are not allowed "
-        "in any round, because their chunks are too far apart.",
+        "different buckets are allowed. Another {missed:,} pairs share a bucket in this round, but no round puts the "
+        "key into the query's chunk or the previous chunk, so they are not allowed.",
         number=number + 1,
         bucket=counts["bucket"],
         chunk=counts["chunk"],

@@ -36,7 +36,8 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
     text = output_distance(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
         "The variant has read 2 tokens, up to “b\\_”. The output error of the variant compared with softmax is "
-        "25%. The outputs computed from its state and from its n × n attention matrix differ by at most 2 × 10⁻⁷."
+        "25%. The outputs that the variant computes from its state and from its n × n attention matrix differ by at "
+        "most 2 × 10⁻⁷."
     )
     assert output_distance(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
     assert state_size(grown()) == (
@@ -129,7 +130,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "The outputs computed from its state and from its n × n attention matrix differ by at most" in spoken(at)
+    assert "computes from its state and from its n × n attention matrix differ by at most" in spoken(at)
     assert f"The output error of the variant compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
     assert state_change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.state_size:,} numbers at any length**" in spoken(at)

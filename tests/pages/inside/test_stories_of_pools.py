@@ -44,11 +44,11 @@ def test_blur_is_the_error_of_the_best_weights():
     off = [round(100 * np.linalg.norm(x - S) / np.linalg.norm(S)) for x in (best, A)]
     assert off[1] > off[0]
     at = open_step(ac.get("pooled"), 3, sharpness=6.0)
-    found = said(at, r"\*\*(\d+)%\*\*.*?\*\*(\d+)%\*\*.*rank (\d+) instead of (\d+), and (\d+) different columns")
-    assert found == (*off, 6, 24, 6)
+    found = said(at, r"\*\*(\d+)%\*\*.*?\*\*(\d+)%\*\*.*rank (\d+) and (\d+) different columns.* instead of (\d+)\.")
+    assert found == (*off, 6, 6, 24)
     fine = open_step(ac.get("pooled", stride=1), 3, again=at)
     text = " ".join(m.value for m in fine.markdown)
-    assert "would be 0%, because there are as many linearly independent pools as tokens." in text
+    assert "would be 0%, because R has as many linearly independent rows as there are tokens." in text
 
 
 def test_a_leak_names_its_tokens_and_counts_the_future():
@@ -150,12 +150,13 @@ def test_linformer_is_untrained_and_shows_the_round_trip():
 def test_the_best_possible_error_is_named():
     found = {"rank": 6, "n": 24, "distinct": 7, "floor": 0.25, "error": 0.5}
     assert blur_sentence(**found) == (
-        "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
-        "**25%**. With the actual weights, it is **50%**. The matrix has rank 6 instead of 24, and 7 different columns."
+        "With the best possible weights instead of L, the matrix error compared with softmax would be **25%**. With "
+        "the actual weights, it is **50%**. R has rank 6 and 7 different columns, so the rank of A is at most 6 "
+        "instead of 24."
     )
     assert blur_sentence(**found | {"rank": 24, "floor": 0.0}) == (
-        "With the best possible weights on the pools, the matrix error compared with softmax would be 0%, because "
-        "there are as many linearly independent pools as tokens. The actual weights give a matrix error of 50%."
+        "With the best possible weights instead of L, the matrix error compared with softmax would be 0%, because R "
+        "has as many linearly independent rows as there are tokens. The actual weights give a matrix error of 50%."
     )
 
 

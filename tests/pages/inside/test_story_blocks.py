@@ -71,5 +71,10 @@ def test_sentences_without_selectable_blocks():
 
 
 def test_the_gain_of_choosing_is_reported_if_possible():
-    assert missed_sentence(0.5, 0.5, 0.5).endswith("Even the best selection of other blocks would add almost nothing.")
+    assert missed_sentence(0.5, 0.5, 0.5).endswith("best selection of as many other blocks would add almost nothing.")
     assert "the actual selection achieves 50%" in missed_sentence(0.5, 0.6, 0.7)
+
+
+def test_without_selected_blocks_the_story_does_not_judge_a_selection():
+    found = blocks.steps(data(ac.get("blocks", block=5, blocks=0)))[2].findings
+    assert found.endswith("softmax weight. No other block is selected, so every query attends only to its own block.")

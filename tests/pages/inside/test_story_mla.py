@@ -58,9 +58,9 @@ def test_zero_matrices_lose_nothing():
 
 def test_the_savings_of_latents_depend_on_the_length():
     assert cache_sentence(32, 10, 32, 5) == (
-        "Latents of 32 numbers per token save no memory, because keys and values take 32 numbers per token."
+        "Here, latents save no memory: they take 32 numbers per token, and keys and values take 32."
     )
     short, long = cache_sentence(8, 128, 32, 5), cache_sentence(8, 128, 32, 6)
     assert "keys and values from 6 tokens on." in short
-    assert short.endswith("use them for all texts.")
+    assert short.endswith("learned once and then used for all texts.")
     assert long.endswith("keys and values from 6 tokens on.")

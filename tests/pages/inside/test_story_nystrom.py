@@ -183,5 +183,6 @@ def test_the_singular_vectors_are_described_for_the_chosen_inverse(inverse):
 @pytest.mark.parametrize(("count", "words"), [(1, "1 iteration, M Z would"), (2, "2 iterations, M Z would")])
 def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words):
     assert exact_inverse_sentence(2, 6, count, 0.5).endswith(
-        f"(0.50). With an approximate inverse from {words} scale 2 of the 6 singular vectors by at least 0.9."
+        f"(0.50). With an approximate inverse from {words} scale 2 of the 6 singular vectors by a factor of at least "
+        "0.9."
     )

@@ -70,7 +70,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
     [chart] = charts(at)
-    assert "70%: accuracy if only<br>masked answers are guessed" in [trace.get("name") for trace in chart["data"]]
+    assert "70%: accuracy if only<br>hidden answers are guessed" in [trace.get("name") for trace in chart["data"]]
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert (

@@ -64,8 +64,8 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
         "**Softmax removes noise (PSNR 20.0 → 25.2 dB).** **Atrous 1-D, Atrous 3 × 3 and Local 5 × 5 "
         "come within 1.5 dB of softmax at 10% to 12% of its cost.** At about 3% of softmax's cost, "
         "Local 1-D reaches 22.8 dB, Nyström 20.5 and Linear only 10.8. **Linear and Performer return almost uniform "
-        "images**, because even their largest weights are usually at most 2.9 times as large as if all weights were "
-        "equal (softmax: 84 times): "
+        "images**, because even a query's largest weight is typically at most 2.9 times as large as if all weights "
+        "were equal (softmax: 84 times): "
     )
     assert headline.endswith("Linear has no exponential and Performer mostly uses 1 of 64 random features.")
     assert any("**Square windows** adds 2 images" in each.value for each in at.caption)

@@ -30,12 +30,12 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
-        f"{first} **Linear returns an almost uniform image**, because even its largest weights are usually "
+        f"{first} **Linear returns an almost uniform image**, because even a query's largest weight is typically "
         "at most 1.1 times as large as if all weights were equal (softmax: 84 times): Linear has no exponential."
     )
     assert headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
-        f"{first} **Linear and Performer return almost uniform images**, because even their largest weights are "
-        "usually at most 2.9 times as large as if all weights were equal (softmax: 84 times): Linear has no "
+        f"{first} **Linear and Performer return almost uniform images**, because even a query's largest weight is "
+        "typically at most 2.9 times as large as if all weights were equal (softmax: 84 times): Linear has no "
         "exponential and Performer mostly uses 1 of 64 random features."
     )
     one_unknown = headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
@@ -159,13 +159,13 @@ def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves)
     [
         (
             {"Linear": 1.05},
-            "**Linear returns an almost uniform image:** even its largest weights are usually at most 1.1 times "
+            "**Linear returns an almost uniform image:** even a query's largest weight is typically at most 1.1 times "
             "as large as if all weights were equal (softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "**Linear and Performer return almost uniform images:** even their largest weights are usually at most 2.9 "
-            "times as large as if all weights were equal (softmax: 84 times).",
+            "**Linear and Performer return almost uniform images:** even a query's largest weight is typically at most "
+            "2.9 times as large as if all weights were equal (softmax: 84 times).",
         ),
     ],
 )
