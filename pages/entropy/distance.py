@@ -290,7 +290,7 @@ def notes(question: Question) -> str:
         "so the **bound** falls. The dot product itself need not fall. For random queries and keys, it has mean 0 at "
         "every distance.\n"
         "- n is the number of tokens. A head's value at one distance is the mean over all allowed query–key pairs at "
-        "this distance. Distances up to three quarters of n are measured.\n"
+        "this distance. All small distances and some larger ones are measured, up to three quarters of n.\n"
         "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
         "- A value “beyond distance n / 2” is the mean over all measured distances greater than n / 2."
     )

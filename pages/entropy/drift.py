@@ -18,7 +18,7 @@ from attention_core.experiments.lengths import measured_lengths
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_growth
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import View
+from pages.entropy.view import View, progress_note
 
 DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
 """Dash patterns of squared ReLU's normalisers, which share one colour."""
@@ -56,6 +56,14 @@ def drifts(rows: Sequence[DriftRow], question: Question, measure: str) -> dict[s
     """Return a measure relative to its value at the reference length, by normaliser."""
     spreads = ratios(rows, reference_length(question), "size" if measure == "size" else "total")
     return {name: spread(points, mean=question.uses_mean) for name, points in spreads.items()}
+
+
+def describe(rows: Sequence[DriftRow], question: Question) -> str:
+    """Return the sentence about the chosen measure, or that the lengths measured so far do not suffice."""
+    base, measure, lengths = reference_length(question), question.options.drift, {row.n for row in rows}
+    if base not in lengths:
+        return _("The reference length has not been measured yet.")
+    return progress_note(sorted(lengths), question) or headline(drifts(rows, question, measure), base, measure)
 
 
 def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
@@ -177,9 +185,7 @@ VIEW = View(
     ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
-    describe=lambda rows, question: headline(
-        drifts(rows, question, question.options.drift), reference_length(question), question.options.drift
-    ),
+    describe=describe,
     chart=chart,
     table=table,
     formula=r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "

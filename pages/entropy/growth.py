@@ -23,10 +23,8 @@ from attention_core.formatting import number, percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
 from pages.entropy.options import EntropyOptions, Question, make_question
-from pages.entropy.view import View, quartiles
+from pages.entropy.view import View, progress_note, quartiles
 
-MIN_LENGTHS = 3
-"""Smallest number of lengths at which growth is described."""
 SAME_RATIO = 1.05
 """Ratio up to which two numbers of effective keys count as equal."""
 MIN_EVEN_SHARE = 0.8
@@ -112,8 +110,8 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     words = {line.attention.key: word for word, line in reversed(lines_by_word(question).items())}
     scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question, "keys")
-    if len(softmax.x) < MIN_LENGTHS and len(softmax.x) < len(measured_lengths(question.longest)):
-        return _("So far, fewer than {n} text lengths have been measured.", n=MIN_LENGTHS)
+    if note := progress_note(softmax.x, question):
+        return note
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
     return paragraph(headline(softmax, scaled, base, causal=question.causal), uniform_note(rows, question))
 
@@ -189,7 +187,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     )
     titles = {
         "keys": _("effective keys"),
-        "share": _("effective keys as a share of all keys"),
+        "share": _("effective keys as a share of {keys}", keys=every_key(causal=question.causal)),
         "entropy": _("entropy H ({unit})", unit=question.unit),
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness of weights a: S = E|a| / √(E a²)"),

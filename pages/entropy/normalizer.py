@@ -16,7 +16,7 @@ from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number
 from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
 from pages.entropy.options import Question
-from pages.entropy.view import View, quartiles
+from pages.entropy.view import View, progress_note, quartiles
 
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
@@ -81,6 +81,12 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
         "log_y": True,
     }
     return curves_, {**axes, "x_ticks": doublings(curves_)}
+
+
+def describe(rows: Sequence[NormalizerRow], question: Question) -> str:
+    """Return the sentence about both totals, or that too few lengths are measured so far."""
+    spreads = totals(rows, question)
+    return progress_note(spreads["softmax"].x, question) or headline(spreads)
 
 
 def headline(spreads: Mapping[str, Spread]) -> str:
@@ -159,7 +165,7 @@ VIEW = View(
     experiment=normalizer_length,
     heading=N_("Does dividing squared ReLU by the text length keep its row sums constant as the text grows?"),
     variants=lambda question: tuple(LOG_NORMALIZERS),
-    describe=lambda rows, question: headline(totals(rows, question)),
+    describe=describe,
     chart=chart,
     table=table,
     formula=r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"

@@ -29,6 +29,8 @@ HEIGHT = 362
 """Height of a chart in pixels; with the sentence above, the chart fits a projector's screen."""
 MIN_GROWTH_TOKENS = 256
 """Tokens below which a text shows little growth, so that the page offers a longer one."""
+MIN_LENGTHS = 3
+"""Smallest number of lengths at which growth is described."""
 
 RowT = TypeVar("RowT", bound=HeadRow)
 
@@ -217,6 +219,13 @@ def show_short_text_message(question: Question) -> None:
             (_("A synthetic sequence"), ":material/ssid_chart:", SharedOptions.input, "synthetic"),
         ):
             st.button(label, type="tertiary", icon=icon, on_click=option.set, args=(value,))
+
+
+def progress_note(lengths: Sequence[float], question: Question) -> str:
+    """Return that too few lengths are measured so far; empty if the measured ``lengths`` suffice or are all."""
+    if len(lengths) < min(MIN_LENGTHS, len(measured_lengths(question.longest))):
+        return _("So far, fewer than {n} text lengths have been measured.", n=MIN_LENGTHS)
+    return ""
 
 
 def quartiles(values: Sequence[float]) -> str | None:

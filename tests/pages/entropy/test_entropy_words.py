@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import attention_core as ac
 from app.figures.lines.spread import spread
+from attention_core.experiments import length_drift, normalizer_length
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.inputs import SyntheticSource, SyntheticSpec
@@ -428,6 +430,14 @@ def test_entropies_are_listed_for_the_measured_forms():
     )
 
 
+SO_FAR = "So far, fewer than 3 text lengths have been measured."
+
+
+def running(**options):
+    """Return the question about lengths up to 128 tokens with some of the page's options."""
+    return replace(question_up_to(128, causal=False), options=SimpleNamespace(line="median", drift="total", **options))
+
+
 @pytest.mark.parametrize(("longest", "expected"), [(128, True), (3, False)])
 def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, expected):
     monkeypatch.setattr(
@@ -436,18 +446,22 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")},
     )
     monkeypatch.setattr(growth, "by_length", lambda rows, word, question, measure: line(n16=1.0))
-    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
-    request = Question(
-        source=source,
-        record=source.load(),
-        head=None,
-        causal=False,
-        max_tokens=128,
-        longest=longest,
-        seeds=1,
-        options=EntropyOptions(),
-    )
-    assert (growth.describe([], request) == "So far, fewer than 3 text lengths have been measured.") == expected
+    assert (growth.describe([], question_up_to(longest, causal=False)) == SO_FAR) == expected
+
+
+@pytest.mark.parametrize(("view", "experiment"), [(drift, length_drift), (normalizer, normalizer_length)])
+def test_the_first_lengths_of_a_run_do_not_ask_for_a_longer_input(view, experiment):
+    request = running(trained=16)
+    rows = [row for task in experiment.tasks(request.source, longest=128)[:3] for row in experiment.run(task)]
+    measured = sorted({row.n for row in rows})
+    assert view.describe([row for row in rows if row.n in measured[:2]], request) == SO_FAR
+    assert view.describe(rows, request) != SO_FAR
+
+
+def test_the_change_waits_for_the_reference_length():
+    request = running(trained=128)
+    rows = [row for task in length_drift.tasks(request.source, longest=128)[:3] for row in length_drift.run(task)]
+    assert drift.describe(rows, request) == "The reference length has not been measured yet."
 
 
 @pytest.mark.parametrize(
