@@ -160,7 +160,7 @@ async def run(
 
     def waits_of(*kinds: str) -> tuple[list[float], int]:
         selected = [wait for wait in log.waits if wait.kind in kinds]
-        return [wait.seconds for wait in selected], sum(not wait.came for wait in selected)
+        return [wait.seconds for wait in selected], sum(not wait.answered for wait in selected)
 
     return Result(
         name=name,

@@ -36,6 +36,9 @@ SCRIPT = "page_script.mount"
 """The key of the page's own script."""
 CHIP = "variants.chip."
 """The key prefix of the buttons that open a variant's settings."""
+INPUT_KEYS = ("input", "picture.input", "model", "grid")
+"""The keys of the widgets that choose another kind of input, another model or a larger image. Visitors do not change
+these: some of their choices start a long run, such as the training of a model."""
 
 Path = tuple[int, ...]
 
@@ -59,7 +62,7 @@ class Widget(NamedTuple):
         proto, free = self.proto, not getattr(self.proto, "disabled", False) and not getattr(self.proto, "form_id", "")
         if self.kind in (FORM, "button"):
             return free and (self.kind == FORM or self.key.startswith(CHIP))
-        return self.kind in KNOBS and free and not getattr(proto, "ignore_rerun", False)
+        return self.kind in KNOBS and free and self.key not in INPUT_KEYS and not getattr(proto, "ignore_rerun", False)
 
     @property
     def key(self) -> str:

@@ -14,6 +14,8 @@ PAGES = {"matrices": 3, "masks": 1, "inside": 1, "": 1, "picture": 1}
 """The pages to which visitors go, with their weights."""
 SWEPT = ("entropy", "error", "causal", "claims")
 """The sweepers' pages, in order."""
+TRAINED = "input=trained&trained=recall&trained=softmax&trained=steps~200&trained=seed~{seed}"
+"""The query of an input that the server must train first, after all pages in ``SWEPT``."""
 LAYERS, HEADS = 6, 12
 """The layers and heads of the model that all visitors use."""
 WANDERING = 0.1
@@ -26,11 +28,11 @@ AGAIN = 0.5
 
 
 class Wait(NamedTuple):
-    """One wait for an answer: its kind, its duration, and whether the answer came."""
+    """One wait for an answer: its kind, its duration, and whether there was an answer."""
 
     kind: str
     seconds: float
-    came: bool
+    answered: bool
 
 
 class Log:
@@ -128,15 +130,19 @@ class Visitor:
         return await self.ask(kind, go)
 
     async def sweep(self, index: int) -> None:
-        """Start one long run after another, each for another layer and head, without end."""
+        """Start one long run after another, each for another layer and head, and train a model, without end."""
         places = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
         self._rng.shuffle(places)
         await self.ask("arrival", self.tab.open)
         turn = 0
         while True:
-            layer, head = places[turn // len(SWEPT) % len(places)]
-            page = SWEPT[turn % len(SWEPT)]
-            answered = await self.change(page, f"layer={layer}&head={head}", kind="sweep")
+            cycle, step = divmod(turn, len(SWEPT) + 1)
+            if step < len(SWEPT):
+                layer, head = places[cycle % len(places)]
+                page, query = SWEPT[step], f"layer={layer}&head={head}"
+            else:
+                page, query = "masks", TRAINED.format(seed=self._rng.randrange(10**6))
+            answered = await self.change(page, query, kind="sweep")
             self._log.finished[index] += answered
             turn += 1
             await asyncio.sleep(0.1 if answered else 1.0)

@@ -14,9 +14,11 @@ from urllib.parse import parse_qs
 
 import pytest
 from driver import complete
+from streamlit.proto.Checkbox_pb2 import Checkbox
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.Slider_pb2 import Slider
 
+from attention_core.inputs.trained import run_from_words
 from benchmarks import drag
 from benchmarks.load import profiler, server
 from benchmarks.load.__main__ import main
@@ -322,18 +324,30 @@ def test_a_visitor_moves_existing_widgets_and_changes_the_page(toy):
 
 
 def test_a_sweeper_runs_every_sweep_in_turn(toy):
-    log, tab = simulate_visitor(toy, "entropy", lambda log: log.finished[7] == 5, lambda visitor: visitor.sweep(7))
-    done = [wait for wait in log.waits if wait.came]
-    assert [wait.kind for wait in done] == ["arrival", *["sweep"] * 5]
+    log, tab = simulate_visitor(toy, "entropy", lambda log: log.finished[7] == 6, lambda visitor: visitor.sweep(7))
+    done = [wait for wait in log.waits if wait.answered]
+    assert [wait.kind for wait in done] == ["arrival", *["sweep"] * 6]
     assert 0 <= int(address_values(tab)["layer"]) < LAYERS
     assert not log.errors
+
+
+def test_a_sweeper_trains_a_model_after_all_sweeps(toy):
+    _, tab = simulate_visitor(toy, "entropy", lambda log: log.finished[7] == 5, lambda visitor: visitor.sweep(7))
+    assert tab.screen.url.endswith("/masks")
+    run = run_from_words(parse_qs(tab.screen.query)["trained"])
+    assert run.steps == 200
+
+
+@pytest.mark.parametrize(("key", "moved"), [("input", False), ("model", False), ("noise", True)])
+def test_visitors_keep_the_kind_of_input(key, moved):
+    assert Widget("checkbox", f"$$ID-hash-{key}", Checkbox(id=key)).knob == moved
 
 
 def test_an_exception_is_counted_each_time_it_is_shown(toy):
     log, _ = simulate_visitor(toy, "inside", lambda log: wait_kinds(log).count("knob") >= 1)
     [(error, count)] = log.errors.items()
     assert "broken" in error
-    assert sum(wait.came for wait in log.waits) <= count <= len(log.waits)
+    assert sum(wait.answered for wait in log.waits) <= count <= len(log.waits)
 
 
 def test_a_connection_that_the_client_drops_is_reopened_without_an_error(toy):
