@@ -1,6 +1,7 @@
 """Analyses of images whose pixels are tokens: denoising by attention, and which pixels each pixel attends to."""
 
 import time
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.image_quality import psnr, ssim
+from attention_core.ops.softmax.masked import masked_softmax, scores
 from attention_core.variant import Attention
 
 MAX_CELLS = 1024
@@ -113,11 +115,29 @@ def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
     assert qkv.grid is not None
     side = qkv.grid[0]
     cell = cell_side(side)
-    cells = side // cell
-    first = torch.arange(side**2).reshape(side, side)[::cell, ::cell].flatten()
-    rows = attention.weights(qkv.q, qkv.k)[0][first]
+    cells, first = side // cell, _first_pixels(side)
+    if (allowed := _allowed_rows(attention, side)) is None:
+        rows = attention.weights(qkv.q, qkv.k)[0][first]
+    else:
+        rows = masked_softmax(scores(qkv.q[0, first], qkv.k[0]), allowed)
     sums = rows.reshape(-1, cells, cell, cells, cell).sum((2, 4)).flatten(1)
     return _maps(sums, side**2 * rows.amax(-1).median().item())
+
+
+def _first_pixels(side: int) -> Tensor:
+    """Return the position of each cell's upper left pixel."""
+    cell = cell_side(side)
+    return torch.arange(side**2).reshape(side, side)[::cell, ::cell].flatten()
+
+
+@lru_cache(maxsize=32)
+def _allowed_rows(attention: Attention, side: int) -> Tensor | None:
+    """Return the pairs that a fixed mask allows to each cell's upper left pixel; None for a variant without one.
+
+    A variant with a fixed mask is softmax over the allowed pairs, so the rows of the other pixels are not needed.
+    """
+    mask = attention.mask(side**2)
+    return None if mask is None else mask[_first_pixels(side)]
 
 
 def maps_with_mean(weights: np.ndarray) -> AttentionMaps:

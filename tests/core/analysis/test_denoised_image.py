@@ -48,7 +48,12 @@ def test_cells_are_as_small_as_the_limit_allows(side, cell):
     assert cell_side(side) == cell
 
 
-@pytest.mark.parametrize(("size", "key"), [(16, "softmax"), (48, "local"), (16, "differential")])
+WITH_MASK = [variant.key for variant in ac.all_variants() if variant.mask is not None]
+
+
+@pytest.mark.parametrize(
+    ("size", "key"), [(16, "softmax"), (48, "local"), (16, "differential"), *((16, key) for key in WITH_MASK)]
+)
 def test_a_map_sums_the_weights_of_one_pixel_in_each_cell(size, key):
     qkv, attention = ImageSource(size=size).whole(), ac.get(key)
     maps, cell = attention_maps(qkv, attention), cell_side(size)
