@@ -1,5 +1,5 @@
 """Analyses of inputs and attention matrices. Each takes one record of queries, keys and values and returns one result.
 
-An analysis is a pure function of its record, for example ``look(qkv, ...)``; random numbers depend only on its
-arguments. Questions that need several measurements are in ``experiments``.
+An analysis is a pure function: its result depends only on its arguments, even if it draws random numbers. Questions
+that need several measurements are in ``experiments``.
 """

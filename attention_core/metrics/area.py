@@ -1,4 +1,4 @@
-"""The area between two piecewise linear curves: its mean height, and the share in which the first curve is higher."""
+"""The area between two piecewise linear curves: its mean height, and its share where the first curve is higher."""
 
 from collections.abc import Iterator, Sequence
 

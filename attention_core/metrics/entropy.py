@@ -17,7 +17,7 @@ def distribution(weights: Tensor) -> Tensor:
 
 
 def entropy(weights: Tensor, base: float | None = None) -> Tensor:
-    """Compute the entropy of each row, ``[..., n]`` float64: 0 if one key has all mass, log n if all keys are equal.
+    """Compute the entropy of each row, ``[..., n]`` float64: 0 if one key has all mass, log n for equal weights.
 
     The entropy is that of the row's ``distribution``, so signed and unnormalised rows have one too. A zero row has 0.
 

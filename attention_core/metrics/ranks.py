@@ -26,12 +26,12 @@ def farthest_off(x: Sequence[float], y: Sequence[float]) -> int:
 
 
 def same_order(x: Sequence[float], y: Sequence[float], groups: Sequence[object]) -> tuple[int, int]:
-    """Count the pairs of things from different groups that two measures put in the same order.
+    """Count the pairs of items from different groups that two measures put in the same order.
 
     Args:
-        x: first measure of m things.
-        y: second measure of the same things.
-        groups: group of each thing; pairs within a group are not counted.
+        x: first measure of m items.
+        y: second measure of the same items.
+        groups: group of each item; pairs within a group are not counted.
 
     Returns:
         The number of pairs in the same order in both, and the number of pairs without a tie in either measure.

@@ -1,4 +1,4 @@
-"""Larger steps on a GPU: algorithms split their work into steps that fit a CPU's caches, and a GPU needs fewer."""
+"""The size of the steps into which algorithms split their work: a step fits a CPU's caches; GPU steps are larger."""
 
 import math
 

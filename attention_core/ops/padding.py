@@ -1,4 +1,4 @@
-"""Attention to keys of which some are padding: inputs with the same padding are computed together, without those keys.
+"""Attention if some keys are padding: inputs with the same padding are computed together, without the padding keys.
 
 The result is exactly that of inputs without padding. This holds for every algorithm that accepts fewer keys than
 queries.

@@ -1,4 +1,4 @@
-"""Numpy functions for one head's matrix or its factors: products, errors, ranks, lengths and angles."""
+"""Numpy functions for one head's attention matrix, its low-rank factors and its vectors, such as errors and norms."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Shares of tokens in landmarks (means of some tokens), and the variance lost if landmarks replace the tokens."""
+"""The weight of each token in each landmark (a mean of tokens), and the variance lost if landmarks replace tokens."""
 
 import numpy as np
 import torch

@@ -50,7 +50,7 @@ def compare(
     """
     if qkv.crosses:
         attention.check_cross(causal)
-    if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
+    if head is not None and not attention.variant.couples_heads:  # each head can be computed alone
         qkv, head = qkv.of_head(head), 0
     selected = shown_tokens(qkv, special=special)
     selected_keys = torch.ones(qkv.m, dtype=torch.bool) if qkv.crosses else selected

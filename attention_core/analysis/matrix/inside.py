@@ -1,4 +1,4 @@
-"""The intermediate results of a variant on one head, such as features or landmarks, its matrix and its reference."""
+"""A variant's intermediate results on one head, such as features or landmarks, its matrix, and the reference matrix."""
 
 import numpy as np
 from torch import Tensor

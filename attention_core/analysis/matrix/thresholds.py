@@ -1,4 +1,4 @@
-"""Entmax's threshold and the number of keys above it, for values of α from nearly softmax to sparsemax."""
+"""Entmax's threshold and the number of keys above it, for its parameter α from nearly 1 (softmax) to 2 (sparsemax)."""
 
 from collections.abc import Sequence
 

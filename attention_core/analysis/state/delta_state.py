@@ -1,4 +1,4 @@
-"""The size of the delta rule's state as a function of its write strength, on one head's keys and values."""
+"""The norm of the delta rule's state, by write strength and after each token, on one head's keys and values."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The sums over keys and values that linear attention computes once and that a query reads."""
+"""The sums over keys and values that linear attention computes once and that every query reads."""
 
 import numpy as np
 
@@ -40,8 +40,8 @@ def sums_of_query(qkv: QKV, attention: Attention, query: int, *, head: int, caus
         causal: whether future keys are hidden.
     """
     inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
-    # The inputs end at the query, so the anatomy needs no causal mask. Without a mask, the feature map ``exp`` uses one
-    # reference for all keys, and only then can the keys' features be summed.
+    # The inputs end at the query, so the anatomy needs no causal mask. Without a mask, the feature map ``exp`` divides
+    # each feature by one number for all keys, and only then can the keys' features be summed.
     anatomy = attention.anatomy(*inputs)
     keys = anatomy["key_features"].numpy()
     feature = anatomy["query_features"][query].numpy()

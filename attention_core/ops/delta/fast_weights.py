@@ -173,8 +173,8 @@ def attend_chunk(
 def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
     if causal and v.shape[-2] <= CHUNK and needs_gradient(q, k, v):
-        # A single chunk needs no state. Without gradients, a single chunk takes the branch below, which reads the empty
-        # state, so that every chunk has the same cost.
+        # With gradients, a single chunk is computed without a state. Without gradients, the branch below reads the
+        # empty state, so that the first chunk costs as much as every other chunk.
         out = single_chunk_outputs(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
         size = tokens_per_chunk(k)

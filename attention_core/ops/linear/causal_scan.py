@@ -1,8 +1,8 @@
 """Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
 
-Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (logarithms per token, see ``Features``) makes
-the state decay, or prevents overflow. For the normaliser, a column of ones is appended to the values, so it needs no
-separate state.
+Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A pair of tokens may also have the factor
+``e^(R_j - R_i)`` with references R (see ``Features``), which make the state decay or prevent overflow. For the
+normaliser, a column of ones is appended to the values, so it needs no separate state.
 """
 
 import math
@@ -51,7 +51,8 @@ def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) 
         referenced: whether the features have references, one per feature.
     """
     *lead, d_v = v.shape
-    # The reference starts at the lowest finite number. With -inf, the difference of two references would be NaN.
+    # The reference (see ``Features``), a logarithm that never decreases, starts at the lowest finite number. With -inf,
+    # the difference of two references would be NaN.
     reference = v.new_full((*lead, 1, features), torch.finfo(v.dtype).min) if referenced else None
     return State(v.new_zeros(*lead, features, d_v + normalise), reference)
 
@@ -191,6 +192,7 @@ def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalis
     chunk = 1 if mode == "recurrent" else CHUNK
     sizes = [chunk] * (n // chunk) + [n % chunk] * (n % chunk > 0)
     within_chunks = sum(c * c * (features + d_v + normalise) for c in sizes)
-    # The chunked form without references does not read the state in its first chunk, because that state is empty.
+    # Without references (see ``Features``), the chunked form does not read the state in its first chunk, because the
+    # state is still empty.
     reads = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
     return within_chunks + (reads + n) * state

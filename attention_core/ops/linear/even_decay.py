@@ -80,7 +80,7 @@ def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int,
     """Return multiply-adds (without those of ``phi``) and peak elements of ``decayed_attention`` for one head."""
     C, c = features, min(n, CHUNK)
     chunk_pairs = n // c * c**2 + (n % c) ** 2
-    # All n tokens are added to the state, but the first chunk does not read it, because no token is before it.
+    # All n tokens are added to the state, but only n - c tokens read it: the state is still empty in the first chunk.
     adds, peak = chunk_pairs * (C + d_v) + (2 * n - c) * C * d_v, CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
     if causal:
         return adds, n * d_v + peak

@@ -1,7 +1,7 @@
 """Features of queries and keys. The similarity of a query and a key is the product of their features.
 
-Exponential features are divided by ``e^reference``, with one reference per token or per feature, so that they stay in
-range.
+An exponential feature is stored as ``e^(log - reference)``, so that it stays in range. A reference is a logarithm per
+token or per feature, such as the largest logarithm so far.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
 
 def both_softmaxes(x: Tensor) -> Tensor:
     """Return ``[softmax(x), softmax(-x)]`` over the entries of each token, ``[..., n, 2d]``."""
-    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # one call instead of two: autograd stores only its result
+    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # one softmax call: autograd then stores only one result
 
 
 FEATURE_MAPS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -136,8 +136,8 @@ def causal_similarities(f: Features, previous: Tensor | None = None) -> tuple[Te
     q = f.q * ((first if previous is None else previous) - f.reference).exp()
     k = f.k * (f.reference - last).exp()
     if f.reference.shape[-1] == 1:
-        # All features of a token share one reference. Its factor is the same for all features, so it can be applied to
-        # each query-key pair after the sum over the features.
+        # All features of a token share one reference, so the factor ``e^(R_j - R_i)`` is the same for all features. It
+        # can therefore be applied to each query-key pair after the sum over the features.
         return (f.q @ f.k.mT).mul_(token_decay(f.reference)), q, k
     if exceeds_spread(first, last):
         return _similarities_by_blocks(f), q, k
@@ -166,7 +166,8 @@ def _similarities_by_blocks(f: Features) -> Tensor:
     assert f.reference is not None
     n = f.q.shape[-2]
     padding = (1 << (n - 1).bit_length()) - n
-    # Because blocks double in size, n is padded to a power of two: references by their last value, features by zeros.
+    # Because blocks double in size, n is padded to a power of two. The added tokens have the last token's reference and
+    # features of zero.
     ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], padding, -1)], -2)
     starts = torch.cat([ends[..., :1, :], ends[..., :-1, :]], -2)
     q, k = F.pad(f.q, (0, 0, 0, padding)), F.pad(f.k, (0, 0, 0, padding))
@@ -174,13 +175,13 @@ def _similarities_by_blocks(f: Features) -> Tensor:
     q = q * (starts - ends).exp()
     half = 1
     while half < n:
-        # The shape is [..., pairs, 2, half, C]. In each pair of blocks, queries of the second block attend to keys of
-        # the first.
+        # The shape of q and k becomes [..., pairs, 2, half, C]. In each pair of blocks, queries of the second block
+        # attend to keys of the first.
         q, k = q.unflatten(-2, (-1, 2, half)), k.unflatten(-2, (-1, 2, half))
         blocks = result.unflatten(-2, (-1, 2, half)).unflatten(-1, (-1, 2, half))[..., :, 1, :, :, 0, :]
         blocks.diagonal(dim1=-4, dim2=-2).copy_((q[..., 1, :, :] @ k[..., 0, :, :].mT).movedim(-3, -1))
-        # The shape is [..., pairs, 2, C]. The joined block has the first block's reference at the start and the
-        # second's at the end.
+        # ``starts`` and ``ends``, [..., pairs, 2, C], hold the references (logarithms subtracted before exp) at the
+        # start and end of each block. Queries are rescaled to the start of the joined block, keys to its end.
         starts, ends = starts.unflatten(-2, (-1, 2)), ends.unflatten(-2, (-1, 2))
         q = (q * (starts[..., :1, :] - starts).exp().unsqueeze(-2)).flatten(-4, -2)
         k = (k * (ends - ends[..., 1:, :]).exp().unsqueeze(-2)).flatten(-4, -2)

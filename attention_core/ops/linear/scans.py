@@ -60,7 +60,7 @@ def scan_chunks(
             shape[dim] = tensors[0].shape[dim]
             result = out.new_empty(shape)
         result.narrow(dim, i * size, out.shape[dim]).copy_(out)
-        del out  # to free it before the next one is computed
+        del out  # to free it before the output of the next chunk is computed
     return torch.cat(outputs[::-1] if reverse else outputs, dim) if outputs else result, state
 
 

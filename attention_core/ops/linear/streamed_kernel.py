@@ -26,7 +26,8 @@ def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
     sums = features.new_zeros(*lead, features.shape[-1], d_v + 1)
     if f.log is None:
         return State(sums, None)
-    # The reference starts at the lowest finite number. With -inf, the difference of two references would be NaN.
+    # The reference, the largest logarithm of a feature so far, starts at the lowest finite number. With -inf, the
+    # difference of two references would be NaN.
     return State(sums, f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min))
 
 
@@ -48,7 +49,7 @@ def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor,
         out, state = scan_step(state, feature_pair(phi, q, k, *extras, causal=True, previous=previous), values)
         return apply_normaliser(out).to(v.dtype), state
     keys = f.relative_to(reference)
-    del f  # to free it before the features of queries are computed
+    del f  # to free the features of keys before those of queries are computed
     queries = query_features(phi(q, *extras), reference)
     sums = state.sums * (previous - reference).exp().mT
     out = queries @ sums

@@ -111,8 +111,8 @@ def residue_groups(x: Tensor, stride: int) -> Iterator[Tensor]:
     longer_classes = x.shape[-2] % stride
     for group, size in ((x, longer_classes), (x[:, longer_classes:], stride - longer_classes)):
         if size and group.shape[-2] >= size:
-            # ``unfold`` makes one window of ``size`` tokens per multiple of the stride. Place c of each window belongs
-            # to class c of this group, so the result is [X, length, e, classes].
+            # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [X, length, e, classes].
+            # Token c of each window belongs to class c of this group (the positions that are equal modulo the stride).
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 
@@ -120,8 +120,8 @@ def restore_token_order(outputs: Iterable[Tensor], like: Tensor, stride: int) ->
     """Put the groups' outputs ``[X, classes, length, e]`` into the order of the tokens, ``[..., n, e]``."""
     first, *others = outputs
     result = first.new_empty(*like.shape[:-1], first.shape[-1])
-    # Autograd does not allow writing to a view that is older than the last write, so ``residue_groups`` makes each view
-    # just before it is written.
+    # Autograd does not allow writing to a view that was made before the last write to ``result``, so
+    # ``residue_groups`` makes each view just before it is written.
     for view, out in zip(residue_groups(result, stride), [first, *others], strict=True):
         view.copy_(out)
     return result

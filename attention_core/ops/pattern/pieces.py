@@ -140,8 +140,8 @@ def class_elements(n: int, stride: int) -> int:
 
 
 def _class_view(heads: slice, start: int, size: int, stride: int, classes: range) -> Callable[[Tensor], Tensor]:
-    # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of the group:
-    # [x, length, e, classes].
+    # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [x, length, e, classes]. Token c of
+    # each window belongs to class c of the group (the positions that are equal modulo the stride).
     return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, classes.start : classes.stop]
 
 

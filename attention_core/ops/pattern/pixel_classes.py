@@ -98,6 +98,6 @@ def class_cost(n: int, d: int, stride: int, columns: int, *, causal: bool) -> tu
     sizes = class_sizes(n, stride, columns)
     rows = max(max(tokens_per_piece(n) // size, 1) * size for size in sizes)
     products = sum(count * n_pairs(size, causal=causal) for size, count in sizes.items())
-    # The 2 n: int64 positions, each as large as two elements. The 3 rows d: copies of the queries, keys and values of a
-    # piece.
+    # 2 n counts the int64 positions, each as large as two elements. 3 rows d counts copies of the queries, keys and
+    # values of a piece.
     return 2 * d * products, union_elements(n, d, rows=rows) + 2 * n + 3 * rows * d

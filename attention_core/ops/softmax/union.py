@@ -136,7 +136,8 @@ class ScatteredPiece(CompactRepr):
         """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
         rows, keys_per_query = self.positions.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
-        # The sparse product below runs on the CPU only, and allows at most one entry per column in each row.
+        # The sparse product below runs on the CPU only. Its entries are distinct pairs of a query and a key, so a query
+        # cannot have more entries than there are keys.
         if x.device.type != "cpu" or keys_per_query > len(y):
             return (x @ y.mT).gather(-1, self.positions.long())
         row_starts = torch.arange(0, rows * keys_per_query + 1, keys_per_query, dtype=torch.int32, device=x.device)
@@ -175,7 +176,7 @@ class _Union(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
-            if out is None:  # not earlier: until its first yield, ``pieces`` uses memory for temporary tensors
+            if out is None:  # only now, because ``pieces`` needs memory for temporary tensors before its first yield
                 out = q.new_empty(v.shape)
                 lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
             _merge(piece, out, lse, *piece.attend(q, k, v, scale))

@@ -24,7 +24,7 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
     """
     logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
-    first_head = logits[..., :1, :, :] if q.ndim > 2 else logits  # their positive part is subtracted in all heads
+    first_head = logits[..., :1, :, :] if q.ndim > 2 else logits  # its positive logits are subtracted in all heads
     subtracted = first_head.relu() * ((j > 0) & ((j < i) if causal else (j != i)))
     subtracted_before = subtracted.cumsum(-2) - subtracted  # F, the sum over earlier queries
     return masked_softmax(logits - subtracted_before, j <= i if causal else None)
@@ -51,7 +51,7 @@ def _attend_block(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]
     key_count = stop if causal else n
     logits = scores(q, k[..., :key_count, :])
     i, j = torch.arange(start, stop, device=q.device)[:, None], torch.arange(key_count, device=q.device)
-    subtracted = logits[..., :1, :, :].relu() if q.ndim > 2 else logits.relu()  # by the first head, in all heads
+    subtracted = logits[..., :1, :, :].relu() if q.ndim > 2 else logits.relu()  # of the first head, for all heads
     subtracted = subtracted * ((j > 0) & ((j < i) if causal else (j != i)))
     logits = logits - (subtracted_so_far[..., :key_count] + subtracted.cumsum(-2) - subtracted)
     subtracted_so_far = subtracted_so_far + F.pad(subtracted.sum(-2, keepdim=True), (0, n - key_count))

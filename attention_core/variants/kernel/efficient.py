@@ -40,7 +40,7 @@ def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) 
     q, k = at_least_float32(q), at_least_float32(k)
     if not causal:
         return Features(q.softmax(-1), k.softmax(-2))
-    with torch.no_grad():  # no gradient: the reference cancels when keys are divided by their running sum
+    with torch.no_grad():  # no gradient: the running maximum cancels when keys are divided by their sum
         reference = running_max(k)
         if state is not None and state.reference is not None:
             reference = torch.maximum(reference, state.reference)

@@ -135,8 +135,8 @@ def chunk_sums(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams
         with torch.no_grad():
             reference = torch.maximum(previous, log.amax(-2, keepdim=True))
         if not exceeds_spread(torch.maximum(previous, log[..., :1, :]), reference):
-            # A feature's reference at the chunk's last token exceeds its reference at the first by at most ``SPREAD``,
-            # so the last token's reference is used for all tokens of the chunk.
+            # A feature's reference, its largest logarithm so far, is subtracted before exp. It increases by at most
+            # ``SPREAD`` within the chunk, so its value at the last token is used for all tokens of the chunk.
             row_log, queries = scaled_exponentials(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, new_state = scan_step(State(state.sums * (previous - reference).exp().mT, None), f, values)

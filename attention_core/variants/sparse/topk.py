@@ -84,8 +84,7 @@ def selected(logits: Tensor, p: TopKParams) -> Tensor:
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Return the selected pairs, ``bool [..., n, n]``."""
-    # The logits are computed in float32. In half precision, many of them would be rounded to the same number as the
-    # k-th.
+    # The logits are computed in float32. In half precision, many of them would be rounded to the k-th largest logit.
     logits = scores(at_least_float32(q), at_least_float32(k))
     return selected(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 

@@ -108,7 +108,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: b
     qkv = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     columns, diagonals = select_lines(q, k, p)
     is_column = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
-    key_position = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s]
+    key_position = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s] for s diagonals
     key_index = key_position.clamp(0, n - 1)
     allowed = ~is_column.gather(-1, key_index.flatten(-2)).unflatten(-1, key_index.shape[-2:])
     allowed &= key_position == key_index
