@@ -5,7 +5,7 @@ rank, ``C`` feature-map size. Tensors have shape ``[..., n, d]``. In a matrix ``
 columns are keys.
 
 The library needs torch and numpy. Language models need the optional packages of ``attention-lab[models]``, and the
-functions ``show`` and ``plot`` those of ``attention-lab[notebook]``.
+functions ``show`` and ``plot`` need those of ``attention-lab[notebook]``.
 """
 
 import importlib

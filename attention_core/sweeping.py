@@ -64,7 +64,7 @@ def sweep(
         baseline. Or one ``experiments.entropy_length.EntropyRow`` per variant, number of tokens and head.
 
     Raises:
-        ValueError: for another question.
+        ValueError: if the question is neither ``"error"`` nor ``"entropy"``.
         LabError: if the source cannot be read, or a variant is unknown.
 
     Example:

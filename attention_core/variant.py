@@ -216,7 +216,8 @@ class Variant:
         cache: ``(heads, d, d_v, p) -> Cache``, the size of the cache in generation, if it is less than all keys and
             values and not the state of a decoder.
         anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, if there are intermediates worth showing.
-        intermediates: those that the page Inside explains, in order; empty if the page has special code for it.
+        intermediates: names of the results of ``anatomy`` that the Inside page explains, in order; empty if the page
+            has special code for the variant.
         note: one sentence that a reader needs in order to interpret its numbers.
         couples_heads: whether the result of a head (axis -3) depends on the other heads; all other leading axes are
             always independent.

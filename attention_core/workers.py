@@ -157,7 +157,8 @@ def limit_memory(most_bytes: int) -> None:
     status = Path("/proc/self/status").read_text().splitlines()
     used = next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:")), None)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if used is not None and (hard == resource.RLIM_INFINITY or used + most_bytes < hard):  # else a lower limit holds
+    # If the existing hard limit is lower, it is left unchanged.
+    if used is not None and (hard == resource.RLIM_INFINITY or used + most_bytes < hard):
         resource.setrlimit(resource.RLIMIT_DATA, (used + most_bytes, hard))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")

@@ -1,8 +1,8 @@
 """Timing runs as JSON files: saving, reading, and the recorded runs that are part of the package.
 
-The schema is ``Document`` with the records in it. Unknown fields are ignored, so that files of a later version can be
-read. A field added later needs a default, so that older files can still be read. Reading a file that does not fit the
-schema raises an error, whose message is one sentence.
+The schema is ``Document`` with the records that it contains. Unknown fields are ignored, so that files of a later
+version can be read. A field added later needs a default, so that older files can still be read. Reading a file that
+does not fit the schema raises an error, whose message is one sentence.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Summaries of a timing run: growth exponents, ratios to softmax, and the length from which a variant is faster."""
+"""Summaries of a timing run: growth exponents, and from which length and how much a variant is faster than softmax."""
 
 import math
 from collections.abc import Sequence

@@ -104,7 +104,7 @@ def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str 
     return attention.variant.causal_reason if causal else None
 
 
-@lru_cache(maxsize=1)  # one entry is enough, because a run times all variants at one length before the next
+@lru_cache(maxsize=1)  # one entry, because a run times all variants at one length before the next length
 def inputs(spec: TimingSpec, n: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return Gaussian queries, keys and values, ``[1, H, n, d]``, the same for every variant and run."""
     generator = torch.Generator(spec.device).manual_seed(n)

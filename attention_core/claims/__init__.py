@@ -177,7 +177,7 @@ def claim(key: str) -> Claim:
 
 
 def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
-    """Return the claims with these keys, ordered by number; all claims about an input for None.
+    """Return the claims with these keys, ordered by number; for None, return all claims about an input.
 
     Raises:
         InputError: if a key is unknown; the message suggests the nearest key.

@@ -114,7 +114,7 @@ class Claim(Generic[R]):
             only.
         numbers: summarizes rows: ``rows -> {quantity's name: value}``.
         rule: when the claim holds and when it holds partly, with the ``bounds`` as placeholders.
-        verdict: the same rule on numbers: ``(numbers, bounds) -> verdict``.
+        verdict: the same rule as a function, ``(numbers, bounds) -> verdict``.
         finding: the result and its reason, in one or two sentences, with the quantities as placeholders.
         details: further sentences, which follow the finding where there is room for them; may be empty.
         quantities: the numbers that it is judged by, the most important first.

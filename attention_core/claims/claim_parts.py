@@ -1,4 +1,4 @@
-"""The parts of a claim: its measured quantities, figure, link to a page of the app, and conditional sentences."""
+"""The parts of a claim: measured quantities, a figure, a link to a page, and sentences shown only under a condition."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

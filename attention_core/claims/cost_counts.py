@@ -1,4 +1,4 @@
-"""The experiment that claims about cost share: it counts multiply-adds and memory at growing lengths."""
+"""An experiment for several claims about cost: it counts multiply-adds and memory at growing lengths."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

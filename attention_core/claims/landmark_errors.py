@@ -1,4 +1,4 @@
-"""The experiment that claims about landmarks share: errors of forms of attention with equally many landmarks.
+"""An experiment for several claims about landmarks: errors of attention variants with equally many landmarks.
 
 A landmark is a mean of some tokens that represents them.
 """

@@ -1,4 +1,4 @@
-"""Experiments that several claims share: they replace softmax in a trained model and measure perplexity and copying.
+"""Experiments for several claims: they replace softmax in a trained model and measure perplexity and copying.
 
 They always use the decoder ``swap.MODEL``, even if another model computed the queries, keys and values of the input.
 """
@@ -196,8 +196,7 @@ def _reread_perplexity(ids: tuple[int, ...], keys: int) -> float:
 
 @lru_cache(256)
 def _kept_weight(text: str, tokens: int, word: str) -> float:
-    # ``recorder`` is imported here because it imports transformers, which takes seconds. Loading a model has done so
-    # already.
+    # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.
     from attention_core.inputs.models.recorder import record
 
     loaded = models.load(swap.MODEL)

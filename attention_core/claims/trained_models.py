@@ -1,4 +1,4 @@
-"""Code that the claims about trained models share: rows of recorded training runs, and thresholds of accuracy.
+"""Code for the claims about trained models: rows of recorded training runs, and thresholds of accuracy.
 
 The thresholds decide whether a model has learned a task.
 """

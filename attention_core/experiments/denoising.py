@@ -1,6 +1,7 @@
 """Measures how well each variant denoises an image when it attends over patches of the image.
 
-Variants are measured at their own settings, or over their budget, the setting that trades cost for accuracy.
+Each variant is measured at one choice of settings, or at several values of its budget, the setting that trades cost for
+accuracy.
 """
 
 import math

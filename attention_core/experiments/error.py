@@ -1,6 +1,6 @@
 """The approximation error of each variant over its budget (the setting that trades cost for accuracy) or over length.
 
-The reference is softmax on the same queries, keys and values, or the variant's own ``reference`` if its record has one.
+The reference is softmax on the same queries, keys and values, or ``Variant.reference`` if the variant defines it.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The cost of generating text: softmax's key-value cache, which grows with each token, and variants' states."""
+"""The cost of generating text: softmax's key-value cache, which grows with each token, and states of constant size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""How the rows and outputs of squared ReLU change with the sequence length, for several divisors of a row.
+"""How row sums and output norms of squared ReLU change with the sequence length, for several divisors of a row.
 
 Training compensates a constant factor, but a model cannot compensate a divisor that changes with n. So the meaningful
-quantity is a row's total, or an output's size, divided by its value at the length of training.
+quantity is a row's sum, or an output's norm, divided by its value at the length of training.
 """
 
 from collections.abc import Iterable
@@ -48,8 +48,8 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     undivided = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
-        # A column of ones is appended to the values, so that the last column of the output is the row's total. This one
-        # pass gives the results for all divisors.
+        # A column of ones is appended to the values, so that the last column of the output holds the sums of the
+        # matrix's rows. The output without a divisor is computed once and then divided by each divisor.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
         sums, softmax = (
             attention.attend(q, k, values, causal=task.causal).double()

@@ -103,8 +103,7 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
 
 def _predict(loaded: LoadedModel, ids: Sequence[int], attends: Attends, layers: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
-    # ``recorder`` is imported here because it imports transformers, which takes seconds. Loading a model has done so
-    # already.
+    # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.
     from attention_core.inputs.models.recorder import record
 
     with torch.no_grad():

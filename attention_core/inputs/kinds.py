@@ -1,7 +1,7 @@
 """The kinds of synthetic sequences and the functions that draw their queries, keys and values.
 
-Each function has the form ``(shape, generator) -> Draw`` with ``shape = (H, n, d)``. The scale is arbitrary, because
-``from_synthetic`` scales all kinds equally.
+Each function has the form ``(shape, generator) -> Draw`` with ``shape = (H, n, d)``. The scale of its result is
+arbitrary, because ``from_synthetic`` scales all kinds equally.
 """
 
 import math

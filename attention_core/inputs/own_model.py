@@ -50,8 +50,7 @@ def from_model(
         >>> ac.inputs.from_model(loaded.model, loaded.tokenizer, "the cat saw the dog", layer=3).q.shape
         torch.Size([12, 7, 32])
     """
-    # Imported here, because it imports transformers, which takes seconds. A caller with a model has imported it
-    # already.
+    # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.
     from attention_core.inputs.models.recorder import RECORDER
 
     config = model.config.get_text_config()

@@ -1,4 +1,4 @@
-"""Position encodings for recorded queries and keys: the source's own is kept, removed, or replaced by RoPE or ALiBi."""
+"""Position encodings of recorded queries and keys: keeps or removes the model's encoding, or uses RoPE or ALiBi."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -125,7 +125,7 @@ def read(
     for layer in layers:
         _check_layer(layer, info.layers, info.title)
 
-    # Imported here, because it imports transformers, which takes seconds. ``models.load`` has already imported it.
+    # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.
     from attention_core.inputs.models.recorder import record
 
     tokens = tokenise(text, model=model, max_tokens=max_tokens)

@@ -43,7 +43,7 @@ def from_upload(data: bytes, name: str) -> QKV:
         name: name of the file, for captions and messages.
 
     Raises:
-        InputError: for any other file; the message says what is wrong and what to do.
+        InputError: if the file does not have this form; the message says what is wrong and what to do.
     """
     file, limits = printable(name), current()
     if len(data) > limits.upload_bytes:

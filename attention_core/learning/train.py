@@ -27,7 +27,7 @@ WARM_UP_STEPS = 20
 REPORT_INTERVAL = 25
 """Number of steps between two reports of progress."""
 
-_INIT, _BATCH, _LENGTH, _TEST = range(4)  # numbers of independent random streams
+_INIT, _BATCH, _LENGTH, _TEST = range(4)  # identifiers of independent random streams
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The copy test: a model reads random tokens twice; only one that can look up earlier tokens predicts the second half.
+"""The copy test: a model reads random tokens and then the same tokens again, which it can predict only by copying.
 
 Source: Olsson and others, "In-context Learning and Induction Heads", 2022, arXiv 2209.11895.
 """

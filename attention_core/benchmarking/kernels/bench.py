@@ -1,7 +1,8 @@
 """The benchmark of attention kernels. A subject is a variant or a baseline; each is checked, warmed up and then timed.
 
-Before any timing, each subject's result on few tokens is compared with a float64 result on the CPU; a wrong subject is
-not timed. If a subject runs out of memory, or a baseline does not support a shape, its row contains the reason.
+Before any timing, each subject's result on few tokens is compared with a float64 result on the CPU; a subject
+with a wrong result is not timed. If a subject runs out of memory, or a baseline does not support a shape, its row
+contains the reason.
 """
 
 import json

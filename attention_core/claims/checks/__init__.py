@@ -1,1 +1,1 @@
-"""One module per claim, a statement from an article: what is measured, the rule that judges it, and its sentences."""
+"""One module per claim (a statement from an article): what is measured, the rule for the verdict, and the texts."""

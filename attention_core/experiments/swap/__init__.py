@@ -76,7 +76,7 @@ __all__ = [
 
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
-    """Read a text, copy tokens or compare outputs; a recorded result is returned unless the task is live."""
+    """Measure losses on a text, copying, or the error of outputs; return a recorded result unless the task is live."""
     if not task.live and (found := recorded_row(task)) is not None:
         return (found,)
     return (compute(task),)
@@ -84,7 +84,7 @@ def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
 
 def recorded_row(task: SwapTask) -> SwapRow | None:
     """Return the recorded row of a task; None if there is no row, or it lacks the details that the task needs."""
-    # Imported here because it needs msgspec, without which the library can be installed.
+    # ``records`` is not imported at the top of the file, because it needs msgspec, an optional package.
     from attention_core.experiments.swap import records
 
     return records.recorded_row(task)
@@ -154,8 +154,7 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
         layers: the layers compared; the error is the mean over their heads, 0 for no layer.
         model: key of a decoder, or ``owner/name``.
     """
-    # ``recorder`` is imported here because it imports transformers, which takes seconds. Loading a model has done so
-    # already.
+    # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.
     from attention_core.inputs.models.recorder import record
 
     loaded, attention, softmax = models.load(model), from_word(word), registry.get(SOFTMAX)

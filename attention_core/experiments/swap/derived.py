@@ -1,6 +1,6 @@
 """Numbers computed from the results of the swap experiment, in which a variant replaces softmax in a model.
 
-They are the scores of a model, and curves over the variant's budget or over the replaced layers.
+They are scores of a model, such as its perplexity, and curves over the variant's budget or over the replaced layers.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Ordered lists of tasks of the swap experiment, each of which replaces the attention in some layers of a model.
+"""Ordered lists of tasks of the swap experiment, in which variants replace softmax in some layers of a model.
 
-The layers are given, grow in number, or are replaced one at a time; or the replacing variant's budget grows, the
-setting that trades cost for accuracy.
+The tasks of a list differ by the variant, by the replaced layers, or by the variant's budget, the setting that trades
+cost for accuracy.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,14 +31,14 @@ def tasks(
     live: bool = False,
     model: str = MODEL,
 ) -> tuple[SwapTask, ...]:
-    """Return the reading and copy tasks of the unchanged model and of each variant in its layers.
+    """Return the reading and copy tasks for the unchanged model, and for the model with each variant in some layers.
 
     Args:
         text: the text.
         words: the attention variants.
-        layers: the layers that use them.
+        layers: the layers that use the variants.
         tokens: as in ``ReadingTask``.
-        seeds: draws of the copy test's tokens.
+        seeds: number of random texts of the copy test.
         live: whether to compute even if a result is recorded.
         model: key of the model.
     """
@@ -98,7 +98,7 @@ def budget_tasks(
     Args:
         text: the text.
         words: the variants with their settings; a variant without a budget is measured once.
-        layers: the layers that use them.
+        layers: the layers that use the variants.
         n: tokens of the text, the largest value of integer budgets.
         output_errors: whether to measure the output error too.
         live: whether to compute even if a result is recorded.
@@ -119,7 +119,7 @@ def budget_tasks(
 
 
 def budget_variants(word: str, n: int) -> tuple[Attention, ...]:
-    """Return a variant at each of its budgets, or itself if it has no budget; empty for the mean of the values."""
+    """Return a variant at each of its budgets, or itself if it has no budget; nothing for ``UNIFORM``."""
     if word == UNIFORM:
         return ()
     return tuple(error.budget_variants(registry.from_word(word), n))

@@ -1,4 +1,4 @@
-"""Helpers for transformers' attention interface, and a context variable that replaces the attention of all layers.
+"""Helpers for transformers' attention interface, and a context variable with a function that replaces attention.
 
 This module does not import transformers. Source of the interface: the documentation of transformers, "Attention
 Interface".

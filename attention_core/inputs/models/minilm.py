@@ -1,4 +1,4 @@
-"""The built-in model all-MiniLM-L6-v2: a small BERT that reads English in both directions."""
+"""The built-in model all-MiniLM-L6-v2: a small BERT for English, whose tokens attend to earlier and later tokens."""
 
 from attention_core.inputs.models.files import Weights
 from attention_core.inputs.models.info import LoadedModel, ModelInfo

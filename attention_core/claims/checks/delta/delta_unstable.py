@@ -1,4 +1,7 @@
-"""Claim: the delta rule is unstable if β‖k‖² exceeds 2, because it multiplies the value stored under k by 1 - β‖k‖²."""
+"""Claim: the delta rule with write strength β is unstable if β‖k‖² exceeds 2 for a key k.
+
+A write multiplies the value that is already stored under k by 1 - β‖k‖².
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -84,7 +87,7 @@ CLAIM = Claim(
     "the growth factor is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in "
     "every head. The claim partly holds if only one condition is met.",
     bounds={"most": 1},
-    # With the negative tolerance, a growth that is only a rounding error does not meet the second condition.
+    # The second condition has a negative tolerance, so that growth by a rounding error alone does not meet it.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),

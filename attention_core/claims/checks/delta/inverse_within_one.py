@@ -1,4 +1,4 @@
-"""Claim: with keys of norm one, all entries of the inverse matrix in the delta rule are between -1 and 1."""
+"""Claim: with keys of norm one, the matrix inverse that the chunked delta rule computes has entries from -1 to 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

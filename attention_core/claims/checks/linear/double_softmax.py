@@ -1,4 +1,4 @@
-"""Claim: efficient attention, the product of a softmax of queries and one of keys, has rows that sum to one.
+"""Claim: efficient attention, the product of a softmax of queries and a softmax of keys, has rows that sum to one.
 
 No division by the row sum is needed.
 """
