@@ -72,7 +72,7 @@ def _run_app() -> None:
     url.register_fields(opening_fields(page.opening()))
     marker = st.empty()
     if LessonOptions.present.value:
-        marker.html('<i class="presenting"></i>')  # With it, app/page_script/style.css enlarges the page.
+        marker.html('<i class="presenting"></i>')  # With this class, app/page_script/style.css enlarges the page.
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
     current_page.run()
     gc_tuning.freeze_objects(current_page.url_path)

@@ -1,4 +1,4 @@
-"""A small line or bar chart as HTML, for a card on a page: an SVG picture with names and two ticks per axis."""
+"""A small line or bar chart as HTML, for a card on a page: an SVG picture, tick labels, and the names of series."""
 
 import base64
 import math

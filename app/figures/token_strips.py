@@ -121,8 +121,8 @@ def strips(
 
 
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
-    # A ramp starts with the colour of the page's background. The scale starts a little later on the ramp, so that small
-    # changes stay visible.
+    # The first colour of a ramp (a list of colours) is the page's background. The scale starts a little later, so that
+    # small changes stay visible.
     return [
         [i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))
     ]

@@ -114,9 +114,9 @@ def _compute_turn(tokens: int) -> AbstractContextManager[None]:
 
 
 def _release_page(tokens: int) -> AbstractContextManager[None]:
-    # Callers use this around a cache lookup, never inside the cached function. At the end of the block, the thread
-    # waits for the page lock again. Inside the cached function, the result is not stored yet at that time, and the page
-    # that holds the lock may wait for this result: a deadlock.
+    # Callers use this context manager around a cache lookup, never inside the cached function. At the end of the block,
+    # the thread waits for the page lock again. Inside the cached function, the result is not stored yet at that time,
+    # and the page that holds the lock may wait for this result: a deadlock.
     return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 

@@ -151,7 +151,7 @@ class FairLock:
         try:
             yield
         finally:
-            self._enter(account)  # The account keeps its due time, so the thread does not queue like a new request.
+            self._enter(account)  # The thread waits with its original due time, so newer requests do not go first.
 
     def yield_turn(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
@@ -184,8 +184,8 @@ class FairLock:
 
         A thread that already holds a place must not call this.
         """
-        # Only one caller at a time may collect places. Two callers that each hold some places would wait for each other
-        # without end.
+        # Only one caller at a time may acquire all places. Two callers that each hold some places would wait for each
+        # other without end.
         with self._exclusive_lock, ExitStack() as stack:
             for _ in range(self._count):
                 stack.enter_context(self._semaphore.acquired(self._clock()))

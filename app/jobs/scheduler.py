@@ -145,7 +145,7 @@ class FairScheduler:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._jobs: dict[Hashable, Job] = {}
-        self._waiting: dict[Hashable, deque[Job]] = {}  # Each visitor's tasks; the next visitor is first.
+        self._waiting: dict[Hashable, deque[Job]] = {}  # Tasks by visitor; the visitor whose turn is next is first.
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 

@@ -1,6 +1,6 @@
 """The gate of linear attention in the Decay chapter of the Causal page: for each token, how much of the past is kept.
 
-This module has the gate's options, its names and its chart.
+This module has the options of the gate, the names of the kinds of gates, and their chart.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The options of the Claims page: the checks on request, the claim on screen, the heads, and the filter by verdict."""
+"""The options of the Claims page: whether to run slow checks, the open claim, the heads, and the filter by verdict."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The Length transfer view of the Entropy page: how row sums and output sizes change with the sequence length.
+"""The “Length transfer” view of the Entropy page: how row sums and output norms change with the sequence length.
 
 It compares squared ReLU under several divisors ("normalisers") with softmax. All values are relative to those at a
 reference length, which the visitor chooses.
@@ -110,7 +110,7 @@ def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: in
     first, second = sorted(sizes.values())[:2]
     divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
     values = {"measure": measure, "divisor": divisor, "base": base, "n": n}
-    if second - first < 0.01:  # The best two differ by less than 1 %, which the chart cannot show.
+    if second - first < 0.01:  # The two best divisors differ by less than 1 %, which the chart cannot show.
         return _(
             "**From {base:,} to {n:,} tokens, no divisor is clearly best at keeping the {measure} of squared ReLU "
             "constant.**",

@@ -1,4 +1,4 @@
-"""The Effective keys view of the Entropy page: each variant's entropy over length, and numbers for lessons."""
+"""The “Effective keys” view of the Entropy page: each variant's entropy over length, and numbers for lessons."""
 
 import math
 from collections.abc import Sequence
@@ -92,7 +92,8 @@ def by_length(rows: Sequence[EntropyRow], word: str, question: Question, measure
     unit = question.units_per_nat if measure == "entropy" else 1.0
     field = "entropy" if measure in ("keys", "share") else measure
     points = [(row.n, value) for row in rows if row.variant == word and (value := getattr(row, field)) is not None]
-    if measure == "share":  # Entropies are logarithms of effective keys, so a difference is a ratio's logarithm.
+    # Effective keys are exponentials of entropies, so a ratio of them is the exponential of a difference of entropies.
+    if measure == "share":
         uniform = {n: uniform_entropy(n, causal=question.causal) for n, _entropy in points}
         points = [(n, entropy - uniform[n]) for n, entropy in points]
     spread_ = spread(((n, unit * value) for n, value in points), mean=question.uses_mean)
@@ -168,7 +169,8 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
     rounded = round(share(keys) / unit) * unit
     texts = (number(keys, digits) for digits in DIGITS)
-    # The limit is slightly above 0.5, so that a share halfway between two percentages agrees with both.
+    # A text agrees if its share rounds to the same percentage. The factor 0.51, not 0.5, lets a share halfway between
+    # two percentages agree with both.
     agree = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
     return next(agree), f"{number(rounded, 1)}%"
 

@@ -1,4 +1,4 @@
-"""The Sum before division view of the Entropy page: a row's sum of weights Z, for softmax and squared ReLU."""
+"""The “Sum before division” view of the Entropy page: the sum Z of a row's undivided weights, by length."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The ``View`` class of the Entropy page. A view measures several lengths or settings and shows the results.
+"""The ``View`` class of the Entropy page. A view runs one experiment and shows its results.
 
 Results are shown as a sentence, a chart, a table, definitions and downloads.
 """

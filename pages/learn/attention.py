@@ -1,4 +1,4 @@
-"""The Attention during training view of the Learn page: each model's attention matrix at a chosen training step."""
+"""The “Attention during training” view of the Learn page: each model's attention matrix at a chosen training step."""
 
 import html
 from collections.abc import Sequence

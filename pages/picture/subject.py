@@ -152,7 +152,7 @@ def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:
 
 def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:
     """Return the tile of a variant."""
-    is_twin = attention not in SharedOptions.variants.value  # the square form of a variant, without a slider
+    is_twin = attention not in SharedOptions.variants.value  # a variant's added form with square windows
     return Tile(
         key=attention.word if is_twin else attention.key,
         title=name(attention),

@@ -1,4 +1,4 @@
-"""Sentences of the Timing page: memory, masked full attention, and how times are measured."""
+"""Sentences of the Timing page about memory, full attention with a variant's mask, and how times are measured."""
 
 from collections.abc import Sequence
 from dataclasses import replace

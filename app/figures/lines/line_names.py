@@ -83,7 +83,8 @@ def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: floa
     for i in order:
         offsets.append(length + sizes[i] / 2)
         length += sizes[i]
-    pools: list[tuple[float, int]] = []  # Per group of touching items: the sum of their targets, and their number.
+    # For each group of touching items, the sum of their targets minus their offsets, and the number of items.
+    pools: list[tuple[float, int]] = []
     for i, offset in zip(order, offsets, strict=True):
         total, count = targets[i] - offset, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
@@ -257,14 +258,14 @@ def with_legend_below(figure: Figure) -> Figure:
     names = [trace.get("name", "") for trace in figure["data"] if trace.get("showlegend", True)]
     # All columns of the legend are as wide as its longest name.
     columns = 1 if any(len(name) > HALF for name in names) else 2
-    # A guide (a reference line) has its name next to one of its points. In the legend, each line of this long name
-    # needs a row.
+    # A guide (a reference line) has its name next to one of its points. Such a name is long, and the legend needs a row
+    # for each of its lines.
     guides = {i: trace["name"] for i, trace in enumerate(figure["data"]) if trace.get("name") in trace.get("text", ())}
     legend_height = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
     # The chart now uses the full width, so the button that saves the picture needs room above it.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
     # Plotly makes the bottom margin at least as high as the legend. If text below the axis already fills the margin
-    # (then it is above 8), the legend needs additional height.
+    # (the margin is then above 8), the legend needs additional height.
     if margin["b"] > 8:
         margin["b"] += legend_height
     narrow_layout = {

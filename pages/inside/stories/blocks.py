@@ -1,4 +1,4 @@
-"""Block selection, explained on the Inside page: how key blocks are scored and chosen, and which weight is missed."""
+"""Block selection, explained on the Inside page: how key blocks are chosen, and how much attention weight is missed."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The Tiny model view of the Model page: a small trained model's answers before and after its attention is replaced."""
+"""The “Tiny model” view of the Model page: a trained model's answers before and after its attention is replaced."""
 
 import math
 from collections.abc import Sequence
