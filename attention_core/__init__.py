@@ -73,7 +73,7 @@ _EXTRA_PACKAGES = {"show": ("anywidget", "traitlets"), "plot": ("plotly",)}
 """The packages of the extra ``notebook`` that a public name needs."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a function
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - returns a module, a class or a function
     try:
         if name in _LAZY_MODULES:
             return importlib.import_module(_LAZY_MODULES[name])

@@ -121,6 +121,6 @@ def _power(size: int) -> str:
     return f" × 10{str(size).translate(SUPERSCRIPTS)}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def N_(message: str) -> str:  # noqa: N802 - the name by which gettext's tools know it
+def N_(message: str) -> str:  # noqa: N802 - gettext's tools look for this name
     """Return the message unchanged; the call marks it for extraction, and the message is translated when shown."""
     return message

@@ -90,7 +90,7 @@ def variant(key: str) -> Variant:
     return known[key]
 
 
-def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - judged by the settings' own checks
+def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - Setting.check validates each value
     """Return a variant with settings, ready to call.
 
     Args:

@@ -37,7 +37,7 @@ class Setting:
             return "bool"
         return "int" if isinstance(self.default, int) else "float"
 
-    def check(self, value: Any) -> Value:  # noqa: ANN401 - it is what a caller gave, to be judged here
+    def check(self, value: Any) -> Value:  # noqa: ANN401 - any value, which this method validates
         """Return the value, converted to the setting's type.
 
         Raises:
@@ -97,7 +97,7 @@ def param(
     scale: Literal["linear", "log"] = "linear",
     choices: tuple[str, ...] = (),
     budget: bool = False,
-) -> Any:  # noqa: ANN401 - a dataclass field stands where its value's type is declared
+) -> Any:  # noqa: ANN401 - a dataclass field, declared with the type of its value
     """Declare one setting of a variant, as a dataclass field.
 
     Args:
@@ -199,7 +199,7 @@ class Params:
         )
 
     @classmethod
-    def build(cls, **values: Any) -> Self:  # noqa: ANN401 - judged by Setting.check
+    def build(cls, **values: Any) -> Self:  # noqa: ANN401 - Setting.check validates each value
         """Return an instance with these settings, the others at their defaults.
 
         Raises:

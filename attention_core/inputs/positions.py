@@ -114,7 +114,7 @@ class PositionedLayers(Sequence[QKV]):
     def __iter__(self) -> Iterator[QKV]:
         return map(self.__getitem__, range(len(self.layers)))
 
-    def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
+    def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # The index is a layer, never a slice.
         return with_positions(self.layers[layer], self.own_rope, self.requested)
 
 

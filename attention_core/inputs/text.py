@@ -44,7 +44,7 @@ class LayerRecords(CompactRepr, Sequence[QKV]):
     def __iter__(self) -> Iterator[QKV]:
         return map(self.__getitem__, range(self.info.layers))
 
-    def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
+    def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # The index is a layer, never a slice.
         """Return the record of a layer, counted from 0.
 
         Raises:

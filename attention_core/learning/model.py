@@ -89,7 +89,7 @@ class _ShiftedSum(torch.autograd.Function):
     """A sum of shifted tokens; on a CPU it takes a fraction of the time of conv1d with one channel per group."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, earlier: int) -> Tensor:  # noqa: ANN401 - torch's own context
+    def forward(ctx: Any, x: Tensor, weight: Tensor, earlier: int) -> Tensor:  # noqa: ANN401 - torch's context object
         taps = weight[:, 0].T.contiguous()  # contiguous, because a strided tensor would be several times slower
         ctx.save_for_backward(x, taps)
         ctx.before = earlier

@@ -213,13 +213,13 @@ def model_of(spec: TrainSpec, weights: bytes) -> TinyModel:
 
 
 def _to_safetensors(tensors: dict[str, Tensor]) -> bytes:
-    from safetensors.torch import save  # Imported here because attention_core can be installed without it.
+    from safetensors.torch import save  # Imported here, because safetensors is an optional package.
 
     return save(tensors)
 
 
 def _from_safetensors(data: bytes) -> dict[str, Tensor]:
-    from safetensors.torch import load  # Imported here because attention_core can be installed without it.
+    from safetensors.torch import load  # Imported here, because safetensors is an optional package.
 
     return load(data)
 

@@ -34,7 +34,7 @@ class Column:
     range_end: str = ""
 
 
-def table_field(**column: Any) -> Any:  # noqa: ANN401 - as field's
+def table_field(**column: Any) -> Any:  # noqa: ANN401 - arguments of dataclasses.field
     """Declare a dataclass field that is shown in tables, with the attributes of ``Column``."""
     return field(metadata={"number": Column(**column)})
 

@@ -214,7 +214,7 @@ def attention_layers(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
     if model not in _layers_by_model:
         layers: list[_AttentionLayer] = []
 
-        def record_layer(module: nn.Module, *rest: Any) -> None:  # noqa: ANN401 - as the interface gives them
+        def record_layer(module: nn.Module, *rest: Any) -> None:  # noqa: ANN401 - the interface's further arguments
             layers.append(_AttentionLayer(module, hides_future(module, rest[-1])))
 
         token = attention_override.set(record_layer)

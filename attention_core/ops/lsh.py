@@ -56,7 +56,7 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, round_index: int) -
     projections = x @ normal((x.shape[-1], sum(halves)), seed, x, round_index)
     bucket = torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device)
     for half, projection in zip(halves, projections.split(halves, -1), strict=True):
-        # The argmax of [y; -y] is computed without joining y and -y. It is the place of the largest |y|: in the first
+        # The argmax of [y; -y] is computed without joining y and -y. It is the index of the largest |y|: in the first
         # half if that entry of y is positive, otherwise in the second.
         largest = projection.abs().argmax(-1, keepdim=True)
         bucket = bucket * 2 * half + (largest + half * (projection.gather(-1, largest) < 0)).squeeze(-1)

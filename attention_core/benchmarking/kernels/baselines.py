@@ -74,7 +74,7 @@ def compiled(attention: Attention) -> Baseline | None:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
         # The benchmark runs the backward pass of one forward pass several times. With donated buffers, compiled code
-        # would overwrite the tensors that the forward pass saved. torch does not guarantee that the option exists.
+        # would overwrite the tensors that the forward pass saved. Not every version of torch has this option.
         if hasattr(config := getattr(torch._functorch, "config", None), "donated_buffer"):
             config.donated_buffer = False  # type: ignore[union-attr]
         mask = attention.mask(n, causal=causal)

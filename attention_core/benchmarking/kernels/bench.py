@@ -214,7 +214,7 @@ def _timed(
     )
 
 
-def _row(subject: Subject, plan: Plan, shape: Shape, **fields: Any) -> Row:  # noqa: ANN401 - the row's own fields
+def _row(subject: Subject, plan: Plan, shape: Shape, **fields: Any) -> Row:  # noqa: ANN401 - the fields of Row
     return Row(name=_name(subject), shape=shape, mode=plan.mode, dtype=plan.dtype, causal=plan.causal, **fields)
 
 

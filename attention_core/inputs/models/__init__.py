@@ -98,6 +98,6 @@ def _built_in(key: str) -> LoadedModel:
 
 @lru_cache(maxsize=2)  # at most two, because a model may take gigabytes of memory
 def _from_hub(name: str) -> LoadedModel:
-    from attention_core.inputs.models import hub  # not imported earlier, because it imports transformers
+    from attention_core.inputs.models import hub  # not imported at the top, because it imports transformers
 
     return hub.read(name)

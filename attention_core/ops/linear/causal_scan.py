@@ -143,7 +143,7 @@ class _ChunkedAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - torch's own context
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - torch's context object
         out, normaliser = torch.empty_like(v), v.new_empty(*v.shape[:-1], 1)
         size = chunk_size(k)
         triples = ((q, k, with_ones(v)) for q, k, v in _chunks(q, k, v, size=size))

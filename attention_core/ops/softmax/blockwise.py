@@ -145,7 +145,7 @@ def head_blocks(
 class _Blockwise(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,  # noqa: ANN401 - torch's own context
+        ctx: Any,  # noqa: ANN401 - torch's context object
         q: Tensor,
         k: Tensor,
         v: Tensor,
@@ -161,7 +161,7 @@ class _Blockwise(torch.autograd.Function):
         for heads, values, rows in head_blocks(q, v, causal=causal, per_pair=per_pair, step=step):
             queries, keys = q[heads, rows.start : rows.stop], k[heads, : rows.key_count]
             v_block = v[values, : rows.key_count]
-            # The weights of a block have no name, so that they are freed before the next block's are computed.
+            # The weights of a block are not assigned to a variable, so they are freed before the next block.
             out[values, rows.start : rows.stop] = (
                 row_weights(queries, keys, rows) @ v_block
                 if row_outputs is None

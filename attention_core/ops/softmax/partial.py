@@ -90,7 +90,7 @@ class _Partial(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - torch's own context
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - torch's context object
         x = KernelInputs(*inputs)
         out, lse = partial_forward(x)
         ctx.save_for_backward(x.q, x.k, x.v, x.bias, out, lse)

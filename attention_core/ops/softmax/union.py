@@ -173,7 +173,7 @@ def union_attention(pieces: Pieces, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 class _Union(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's context object
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
             if out is None:  # only now, because ``pieces`` needs memory for temporary tensors before its first yield

@@ -72,7 +72,7 @@ class _LeadingProjection(torch.autograd.Function):
     """The projection onto the leading eigenvectors of a symmetric matrix; its gradient does not depend on the basis."""
 
     @staticmethod
-    def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's own context
+    def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's context object
         decomposition = torch.linalg.eigh(matrix)
         ctx.save_for_backward(*decomposition)
         ctx.rank = rank
@@ -130,7 +130,7 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
     latents = 2 * m * square + square * p.rank
     # The peak is reached at one of three points: while the values' Gram matrix is summed or its eigenvectors are
     # computed, when the values are reconstructed, or when softmax attention has computed the output.
-    gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_PER_CHUNK) * columns)  # two chunks are held at a time
+    gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_PER_CHUNK) * columns)  # two chunks are in memory
     peak = join_elements + max(size + gram, 2 * size + 3 * square)
     peak = max(peak, n * (columns + heads) + 2 * size)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)

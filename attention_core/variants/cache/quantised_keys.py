@@ -100,8 +100,8 @@ def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool, keys: int | No
     """Return the cost: the distances of keys and codes in k-means, queries times codes, and weights times values."""
     m = keys or n
     c = min(p.codes, m)
-    # Distances per key: c - 1 while k-means++ draws the codes, then c to find the key's code, and c again after each
-    # round that moves the codes.
+    # Number of distances computed per key: c - 1 while k-means++ draws the c codes, then c to find the key's code, and
+    # c again after each round that moves the codes.
     distances = (c - 1) + c * (1 + ROUNDS * (p.codes < m))
     return Cost(
         multiply_adds=d * (m * distances + 2 * n * c), peak_elements=3 * m + max(2 * m * c, n * (c + max(c, d)))

@@ -1,4 +1,4 @@
-"""Non-local networks: the weights are softmax without the scale 1/√d, or similarities divided by the number of keys."""  # noqa: N999 - a keyword, but a module is named after its key
+"""Non-local networks: the weights are softmax without the scale 1/√d, or similarities divided by the number of keys."""  # noqa: N999 - a Python keyword, but a module has the name of its variant's key
 
 from torch import Tensor
 

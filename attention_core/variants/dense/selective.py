@@ -51,7 +51,7 @@ def _attend_block(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]
     key_count = stop if causal else n
     logits = scores(q, k[..., :key_count, :])
     i, j = torch.arange(start, stop, device=q.device)[:, None], torch.arange(key_count, device=q.device)
-    subtracted = logits[..., :1, :, :].relu() if q.ndim > 2 else logits.relu()  # of the first head, for all heads
+    subtracted = logits[..., :1, :, :].relu() if q.ndim > 2 else logits.relu()  # first head's logits, used in all heads
     subtracted = subtracted * ((j > 0) & ((j < i) if causal else (j != i)))
     logits = logits - (subtracted_so_far[..., :key_count] + subtracted.cumsum(-2) - subtracted)
     subtracted_so_far = subtracted_so_far + F.pad(subtracted.sum(-2, keepdim=True), (0, n - key_count))

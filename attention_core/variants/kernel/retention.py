@@ -191,7 +191,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
         return scan(partial(attend_chunk, p=p), state, q, k, v)[0]
     earlier, _ = scan(partial(forward_chunk, p=p), state, q, k, v)
     # ``earlier`` holds each query's sums over its own and earlier tokens. The pass in reverse order adds the sums over
-    # later tokens and stores the outputs in the memory of ``earlier``, if the type is the same.
+    # later tokens and stores the outputs in the memory of ``earlier``, if both have the same type.
     result = earlier[..., : v.shape[-1]] if earlier.dtype == v.dtype else None
     return scan(partial(reverse_chunk, p=p), state, q, k, v, earlier, reverse=True, result=result)[0]
 
