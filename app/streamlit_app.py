@@ -24,7 +24,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Warm the process up before the server answers health checks."""
     from app.server.warmup import warm_up
 
-    malloc.share_heap()  # It affects new threads only, so it must precede ``warm_up``.
+    malloc.share_heap()  # This affects new threads only, so it must precede ``warm_up``.
     patches.apply()
     await asyncio.to_thread(warm_up)
     yield

@@ -91,7 +91,7 @@ def finish_rows(
     *,
     sizes: tuple[int, int, int],
     xaxis: dict[str, Any],
-    **layout: Any,  # noqa: ANN401 - plotly's own
+    **layout: Any,  # noqa: ANN401 - properties of plotly's layout
 ) -> Figure:
     """Build a figure of heat maps in which the title of each row of cells takes the row above it.
 

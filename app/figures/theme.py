@@ -135,7 +135,7 @@ MAX_PREFIXED = 1e15
 """Upper limit for the common prefixes k, M, G and T."""
 
 
-def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's own
+def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - properties of plotly's axis
     """Return an axis with its title and further properties of plotly's."""
     return {"title": {"text": title}, **properties}
 
@@ -153,7 +153,7 @@ def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, 
     figure["layout"].setdefault("shapes", []).append({"type": "line", **across, "line": line})
 
 
-def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's own
+def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:  # noqa: ANN401 - properties of plotly's layout
     """Build a figure with the shared look.
 
     Args:

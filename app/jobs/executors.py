@@ -217,7 +217,7 @@ class ClusterExecutor:
         """
         return max(1, sum(self.client().nthreads().values()))
 
-    def client(self) -> Any:  # noqa: ANN401 - Dask is not installed everywhere
+    def client(self) -> Any:  # noqa: ANN401 - Dask is an optional package
         """Return the connection to the scheduler; errors are as in ``slot_count``."""
         with self._lock:
             if self._client is None or self._client.status != "running":

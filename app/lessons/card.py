@@ -100,7 +100,7 @@ def address(lesson: Lesson, number: int, *, present: bool) -> str:
 
 def start_lesson(lesson: Lesson) -> None:
     """Go to a lesson's first step, and end this run."""
-    # The session needs the lesson too, because a long lesson does not fit into the link.
+    # The lesson is also stored in the session, because a long lesson does not fit into the link.
     LessonOptions.lesson.set(lesson)
     navigation.open_page(*step_target(lesson, 1, present=LessonOptions.present.value))
 

@@ -286,7 +286,7 @@ def _clean(text: str, name: str, max_length: int, number: int) -> str:
     return line
 
 
-def _read_list(values: Mapping[str, Any], name: str, kind: Any, number: int) -> list[Any]:  # noqa: ANN401 - a type or some
+def _read_list(values: Mapping[str, Any], name: str, kind: Any, number: int) -> list[Any]:  # noqa: ANN401 - a type or several types
     items = values.get(name, [])
     if not isinstance(items, list) or len(items) > MAX_CHOICES:
         raise LessonError(

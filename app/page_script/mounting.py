@@ -45,7 +45,7 @@ def mount(section: str, page: str) -> None:
 
 
 @cache
-def _component() -> Any:  # noqa: ANN401 - streamlit's own
+def _component() -> Any:  # noqa: ANN401 - Streamlit's component function
     """Return a component that loads the script's file and calls it, so that no message holds the script."""
     name = script_name()
     js = f'export default async (page) => (await import(new URL("{name}", location.href))).default(page);\n'

@@ -145,7 +145,7 @@ def _run(run: Callable[..., object], *arguments: object) -> None:
 def _replica(port: int, arguments: Sequence[str]) -> None:
     from app.server.command import streamlit
 
-    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # It would show an address other than the proxy's.
+    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # The message shows an address behind the proxy.
     streamlit(["--server.address=127.0.0.1", f"--server.port={port}", "--server.headless=true", *arguments])
 
 

@@ -105,7 +105,7 @@ class Control(Generic[T]):
         url.restrict_to(**{self.name: options})
         return self.value
 
-    def draw(self, **layout: Any) -> T:  # noqa: ANN401 - streamlit's own
+    def draw(self, **layout: Any) -> T:  # noqa: ANN401 - arguments of Streamlit's widget
         """Draw the option's widget.
 
         Args:
@@ -127,7 +127,7 @@ class Control(Generic[T]):
         *,
         key: str,
         widget: Callable[..., U] = st.selectbox,
-        **layout: Any,  # noqa: ANN401 - streamlit's own
+        **layout: Any,  # noqa: ANN401 - arguments of Streamlit's widget
     ) -> U:
         """Draw a widget with the currently available options, which may not include the default.
 
@@ -172,7 +172,7 @@ class Options:
         for base in cls.__bases__:
             cls.controls |= getattr(base, "controls", {}) | cls.controls
 
-    def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each of its control's type
+    def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each value has the type of its control
         """Create a state from values by attribute name.
 
         Raises:

@@ -40,7 +40,7 @@ class Field:
     opening: Any = None
     presentation_only: bool = False
 
-    def opening_value(self) -> Any:  # noqa: ANN401 - of the value's type
+    def opening_value(self) -> Any:  # noqa: ANN401 - the type depends on the field
         """Return the value for an empty address."""
         return self.default if self.opening is None else self.opening
 
@@ -79,7 +79,7 @@ def single_word(words: list[str]) -> str:
     return word
 
 
-def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of any type that str tells apart
+def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - any type whose values differ as str
     """Return a field for one of several values; their ``str`` is used in links."""
     option_by_name = {str(option): option for option in options}
     return Field(

@@ -156,7 +156,7 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
     link.unchecked |= {name: query[name] for name in fields if name in query and name not in refused}
 
 
-def value(name: str) -> Any:  # noqa: ANN401 - any field's
+def value(name: str) -> Any:  # noqa: ANN401 - the value of any field
     """Return the current value in the session, always an allowed one.
 
     If a visitor does not wait for a rerun, a widget may return a word that it no longer offers. The previous value then
@@ -165,7 +165,7 @@ def value(name: str) -> Any:  # noqa: ANN401 - any field's
     return _read_value(name, st.session_state[LINK])
 
 
-def _read_value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
+def _read_value(name: str, link: Link) -> Any:  # noqa: ANN401 - the value of any field
     state, field = st.session_state, link.fields.get(name)
     if field is None:
         return state[name]
@@ -230,7 +230,7 @@ def widget_arguments(name: str, options: Sequence[Any], fallback: object, *, key
     return {"key": key, "on_change": _store_widget_value, "args": (name, key)}
 
 
-def sync_widget(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
+def sync_widget(key: str, value: Any) -> str:  # noqa: ANN401 - the value of any widget
     """Set a widget to a value decided elsewhere, and return the key to draw the widget under.
 
     If the browser shows another value, the key is a new one. Messages that the browser sent for the

@@ -27,7 +27,7 @@ class BrowserMessageCache:
 
     def __init__(self, max_age: int) -> None:
         self._max_age, self._runs = max_age, 0
-        self._last_uses: dict[str, tuple[int, str]] = {}  # By hash: run of the last use, and fragment.
+        self._last_uses: dict[str, tuple[int, str]] = {}  # By message hash: the run of its last use, and the fragment.
 
     def shorten(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for a message: a reference to it if the browser has cached it, or the message."""

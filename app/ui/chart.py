@@ -57,7 +57,7 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
 
 
 @cache
-def _component() -> Any:  # noqa: ANN401 - streamlit's own
+def _component() -> Any:  # noqa: ANN401 - Streamlit's component function
     return st.components.v2.component(NAME, js=RECEIVER, isolate_styles=False)
 
 
@@ -66,7 +66,7 @@ def to_json(figure: Figure) -> bytes:
     return msgspec.json.encode(figure, enc_hook=_encode_array)
 
 
-def _encode_array(values: Any) -> Any:  # noqa: ANN401 - any JSON
+def _encode_array(values: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return an array in the encoding of plotly.js, or any other object of numpy as a list or number."""
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or not values.size:
         return values.tolist()

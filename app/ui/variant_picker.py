@@ -270,7 +270,7 @@ def set_budget(key: str, value: object) -> None:
                 _change_setting(key, attention.variant.budget.name, value)
 
 
-def _change_setting(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - checked by the setting
+def _change_setting(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - the setting validates the value
     SharedOptions.variants.set(
         tuple(with_setting(a, name, value) if a.key == key else a for a in SharedOptions.variants.value)
     )

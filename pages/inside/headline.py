@@ -1,4 +1,4 @@
-"""The top of the Inside page: how a variant works, what it needs, and how far its weights are from softmax's."""
+"""The top of the Inside page: how a variant works, what it costs, and how far its weights are from softmax's."""
 
 from bisect import bisect_left
 

@@ -1,4 +1,4 @@
-"""The charts of the Timing page: time over the number of tokens, and next to it memory, work or relative time."""
+"""The charts of the Timing page: time by number of tokens, and next to it memory, multiply-adds or relative time."""
 
 import math
 import re

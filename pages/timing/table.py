@@ -1,4 +1,4 @@
-"""The table of the Timing page: each variant at one length, with the growth of its time and work."""
+"""The table of the Timing page: each variant at one length, with the growth of its time and multiply-adds."""
 
 import math
 from collections.abc import Mapping, Sequence
