@@ -1,4 +1,4 @@
-"""The function ``sweep``, which measures several variants on one input over their budgets or over the number of tokens.
+"""The function ``sweep``: measures of several variants on one input for several budgets or numbers of tokens.
 
 A budget is the setting that trades a variant's cost for its accuracy. All measurements run in this process.
 """
@@ -47,7 +47,7 @@ def sweep(
     head: int | None = None,
     causal: bool = False,
 ) -> tuple[ErrorRow, ...] | tuple[EntropyRow, ...]:
-    """Measure several variants on one input over their budgets or over the number of tokens.
+    """Measure several variants on one input for several values of their budgets, or for several numbers of tokens.
 
     ``pandas.DataFrame(rows)`` makes a table of the result.
 

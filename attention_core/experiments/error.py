@@ -1,4 +1,4 @@
-"""The approximation error of each variant over its budget (the setting that trades cost for accuracy) or over length.
+"""The approximation error of each variant for several budgets (settings that trade cost for accuracy) or lengths.
 
 The reference is softmax on the same queries, keys and values, or ``Variant.reference`` if the variant defines it.
 """

@@ -1,4 +1,4 @@
-"""The errors on the Error page that a lesson can ask about: at a variant's chosen settings, and over its budget."""
+"""The errors on the Error page that a lesson can ask about: at a variant's settings, and for values of its budget."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Numpy functions for one head's attention matrix, its low-rank factors and its vectors, such as errors and norms."""
+"""Numpy functions for one head: errors and norms of its attention matrix, of its low-rank factors and of its vectors."""
 
 import numpy as np
 import torch

@@ -112,7 +112,7 @@ def residue_groups(x: Tensor, stride: int) -> Iterator[Tensor]:
     for group, size in ((x, longer_classes), (x[:, longer_classes:], stride - longer_classes)):
         if size and group.shape[-2] >= size:
             # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [X, length, e, classes].
-            # Token c of each window belongs to class c of this group (the positions that are equal modulo the stride).
+            # Token c of each window belongs to class c, the positions that are equal modulo the stride.
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 

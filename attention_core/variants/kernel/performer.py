@@ -130,7 +130,7 @@ def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
     x, scale = to_precision(x, p), x.shape[-1] ** -0.25
     projections = x @ (scale * W).mT  # w·x, [..., n, m]
     half_norm = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
-    log_scale = math.log(len(W)) / 2  # every feature is divided by √m, or √2m
+    log_scale = math.log(len(W)) / 2  # every feature is divided by √m; for “hyperbolic” by √2m
     if p.kind == "relu":
         return LogFeatures(projections.relu(), torch.full_like(half_norm, -log_scale))
     if p.kind == "trig":
