@@ -190,8 +190,8 @@ class SharedOptions(Options, shared=1):
             words_of,
             accepts=is_run_allowed,
             describe_allowed=lambda: _(
-                "a task, a variant that can be trained on this task, and training settings such as steps~200 for 200 "
-                "steps, with at most {n:,} steps",
+                "a task, a variant that can be trained on this task, and training settings, for example steps~200, "
+                "with at most {n:,} steps",
                 n=current().learn_steps,
             ),
         )

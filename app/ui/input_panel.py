@@ -198,15 +198,15 @@ def has_cross_input() -> bool:
 def _check_cross_input(cross_reason: str) -> None:
     if cross_reason:
         text = N_(
-            "The keys of this file belong to another sequence than the queries. {reason} Choose another input in the "
+            "The keys and the queries of this file come from different sequences. {reason} Choose another input in the "
             "panel on the left."
         )
         raise InputError(text, reason=cross_reason)
     if SharedOptions.causal.value:
         raise InputError(
             N_(
-                "The keys of this file belong to another sequence than the queries, so no key comes before or after a "
-                "query. Switch Causal off."
+                "The keys and the queries of this file come from different sequences, so no key comes before or after "
+                "a query. Switch Causal off."
             )
         )
 

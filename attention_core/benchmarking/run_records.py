@@ -85,7 +85,8 @@ class Skipped:
         """Raise ValueError if a bound is given with a template other than ours, as an uploaded file may do."""
         if self.most is not None and self.reason not in LIMIT_REASONS:
             raise ValueError(
-                "the field “most” gives a limit, but the field “reason” is not a known message about a limit"
+                "the field “most” is a limit on memory or time, so the field “reason” must be one of the lab's two "
+                "sentences about these limits"
             )
 
     @property

@@ -101,7 +101,7 @@ class Passport(TableRecord):
     negative_mass: float = table_field(label="negative weight", format="percent")
     density: float = table_field(label="density", format="percent")
     entropy: float = table_field(label="entropy (nats)", format="%.3f")
-    sparsity: float = table_field(label="S = E|a| / √(E a²)", format="%.3f")
+    sparsity: float = table_field(label="evenness S", format="%.3f")
     relative_error: float = table_field(label="matrix error", format="percent", compared=True)
     total_variation: float = table_field(label="total variation", format="%.3f", compared=True)
     kl: float = table_field(label="KL (nats)", format="%.3f", compared=True)

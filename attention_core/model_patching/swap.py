@@ -248,7 +248,7 @@ def _token_mask(mask: Tensor, causal: bool) -> Tensor:
     is_token_query = is_token[:, -new:, None]
     if bool(((visible != expected) & is_token_query).any()):
         raise ModelError(
-            "A layer of this model also hides earlier tokens, for example outside a sliding window. A replacement "
-            "would attend to these hidden tokens. Choose other layers, another model or a shorter text."
+            "At least one of the layers to replace hides tokens that a replacement would attend to, for example tokens "
+            "outside a sliding window. Choose other layers, another model or a shorter text."
         )
     return is_token

@@ -192,7 +192,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "share": _("effective keys as a share of {keys}", keys=every_key(causal=question.causal)),
         "entropy": _("entropy H ({unit})", unit=question.unit),
         "normalised": _("normalised entropy H / log n"),
-        "sparsity": _("evenness of weights a: S = E|a| / √(E a²)"),
+        "sparsity": _("evenness S (1: equal weights)"),
     }
     name = _("equal weights on {keys}", keys=every_key(causal=question.causal))
     curves_.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))

@@ -76,8 +76,8 @@ class LearnOptions(Options, prefix="l_"):
         N_("Gates and write strengths"),
         help=N_(
             "A gate sets how much of the state is kept, and a write strength sets how strongly a token changes it. "
-            "learned: a trained linear map computes both from each token. fixed: the variant's settings determine "
-            "both, and the variant's other trainable parameters stay untrained."
+            "With “learned”, a trained linear map computes both from each token. With “fixed”, the variant's settings "
+            "determine both, and the variant's other trainable parameters stay untrained."
         ),
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))

@@ -128,7 +128,7 @@ def excluded_note(hidden: str) -> str:
     """Return which numbers on the page leave out the hidden special tokens; empty if none are hidden."""
     if not hidden:
         return ""
-    return _("All numbers are computed without {tokens}, except for the output error.", tokens=hidden)
+    return _("All numbers except the output error are computed without {tokens}.", tokens=hidden)
 
 
 def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: bool) -> str:

@@ -193,7 +193,8 @@ def _copying_cause(group: Sequence[Score]) -> str:
         if len(windows) == 1 and None not in windows
         else _("The token to copy is {n} tokens back, where most queries cannot attend to it.", **values),
         _(
-            "A chain of {n} layers could pass on the token to copy, but this model has never learned to do so.",
+            "In {n} steps, one per layer, the token to copy could still reach the query. But the model was trained "
+            "without this variant and has not learned to pass tokens on in this way.",
             n=relays.pop(),
         )
         if len(relays) == 1 and None not in relays

@@ -95,7 +95,7 @@ def test_the_strip_of_a_query_shows_the_keys():
 def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
     at = upload(page, causal=True)
     assert [error.value for error in at.error] == [
-        "The keys of this file belong to another sequence than the queries, so no key comes before or after a query. "
+        "The keys and the queries of this file come from different sequences, so no key comes before or after a query. "
         "Switch Causal off."
     ]
 
@@ -105,7 +105,7 @@ def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
 def test_pages_about_one_sequence_ask_for_another_input(page, causal):
     at = upload(page, causal=causal)
     [error] = [error.value for error in at.error]
-    assert error.startswith("The keys of this file belong to another sequence than the queries. ")
+    assert error.startswith("The keys and the queries of this file come from different sequences. ")
     assert error.endswith(" Choose another input in the panel on the left.")
 
 

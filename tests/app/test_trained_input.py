@@ -72,8 +72,8 @@ def test_a_forged_link_is_refused_with_one_sentence(words, expected, trainings):
     [warning] = at.warning
     assert warning.value == (
         "The link contains values that this page does not accept. For `trained`, the page uses the default "
-        f"instead of {expected} (allowed: a task, a variant that can be trained on this task, and training settings "
-        "such as steps~200 for 200 steps, with at most 20,000 steps)."
+        f"instead of {expected} (allowed: a task, a variant that can be trained on this task, and training settings, "
+        "for example steps~200, with at most 20,000 steps)."
     )
     assert not trainings
 

@@ -176,7 +176,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of scores)"
+    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of softmax's scores)"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed ({local:,})\n{costs}"),
         "atrous": (

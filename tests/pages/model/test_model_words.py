@@ -153,7 +153,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
     far_back = ".** The token to copy is 95 tokens back, beyond the window of 64."
     reason = (
-        f"{far_back} A chain of 2 layers could pass on the token to copy, but this model has never learned to do so."
+        f"{far_back} In 2 steps, one per layer, the token to copy could still reach the query. But the model was "
+        "trained without this variant and has not learned to pass tokens on in this way."
     )
     assert words.describe_effects(AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity to 2 times the original.** It hides 61% of the query–key pairs, and it hides the first "

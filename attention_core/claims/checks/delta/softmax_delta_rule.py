@@ -95,11 +95,12 @@ CLAIM = Claim(
     "condition is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its attention matrix "
-    "differs from softmax's by at most 50% in {near}% of the heads (matrix error). In {closer}% of the heads, this "
-    "error is smaller than that of a first-order Taylor expansion of softmax and that of the mean of the values.",
+    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its matrix error, the "
+    "relative difference of its attention matrix from softmax's, is at most 50% in {near}% of the heads. In {closer}% "
+    "of the heads, its matrix error is smaller than that of a first-order Taylor expansion of softmax and that of "
+    "equal weights.",
     details="The median matrix error over heads is {free} for the delta rule with strength 1/t at token t. It is "
-    "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
+    "{first} for the first-order Taylor expansion of softmax, and {mean} for equal weights.",
     notes=(
         Case(
             finding="In {unstable}% of its updates, the delta rule with strength 1/t at token t multiplies the value "
@@ -121,7 +122,7 @@ CLAIM = Claim(
         Quantity(
             "closer",
             "share of heads where the delta rule has a smaller matrix error than both the first-order Taylor expansion "
-            "of softmax and the mean of the values",
+            "of softmax and equal weights",
             "%",
             brief="heads in which the delta rule is closest to softmax (of 3 methods)",
             of_heads=True,

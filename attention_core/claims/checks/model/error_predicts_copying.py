@@ -25,9 +25,9 @@ CLAIM = correlation_claim(
     "output error and the lost ability to copy repeated text have a rank correlation of {rho}, where 1 means the "
     "same ranking.",
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
-    "their first. The lost share is the part of this gain that a replacement loses. Kendall's τ, another rank "
-    "correlation, is {tau}. For the error and the lost share, 48 tokens are drawn at random from the first "
-    "{tokens} tokens that SmolLM2 reads. It then reads these 48 tokens twice in a row.",
+    "their first. The lost share is the part of this gain that a replacement loses. Kendall's τ (a rank correlation) "
+    "between output error and lost share is {tau}. For the error and the lost share, 48 tokens are drawn at random "
+    "from the first {tokens} tokens that SmolLM2 reads. It then reads these 48 tokens twice in a row.",
     quantities=(
         Quantity(
             "rho",
