@@ -151,7 +151,7 @@ def _texts() -> dict[str, object]:
         "equal": _("equal weights"),
         "same": _("All variants give “{target}” about the same weight."),
         "attends": _("{row}: “{word}” attends to {list}."),
-        "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),
+        "nowhere": _("{row}: “{word}” gives every token less than 0.5% of its attention."),
         "target": _("“{target}” {weight}"),
         "items": _(C_("two items of a list", "{first}, {next}")),
         "list": _("{others} and {last}"),

@@ -152,7 +152,7 @@ def _texts(*, errors: bool) -> dict[str, str]:
         else _("Tap a pixel to see its attention."),
         "at": _(
             "Attention of the pixel in row {row}, column {column}. Orange: positive weights, blue: negative weights. "
-            "Each picture has its own scale. Click to keep the pixel."
+            "Each picture has its own scale. Click to keep the pixel selected."
         ),
         "largest": _("max {most}"),
         "error": _("Error of each pixel, darker for larger errors"),

@@ -145,7 +145,10 @@ ENTRIES = (
     ),
     Entry(
         N_("latent|latents"),
-        N_("A short vector per token that is stored instead of its keys and values, which are computed from it."),
+        N_(
+            "A short vector that is stored for each token instead of the token's keys and values. The keys and values "
+            "are computed from this vector."
+        ),
     ),
     Entry(
         N_("logit|logits"),
@@ -159,8 +162,8 @@ ENTRIES = (
         N_(
             "How far the number that decides a verdict is from its threshold. The difference is divided by the "
             "larger of the two numbers. If the number is a share (at most 100%) above its threshold, the difference "
-            "is divided by the largest possible difference, 100% minus the threshold. Below 10% is close, and above "
-            "50% is far."
+            "is divided by the largest possible difference, 100% minus the threshold. A result below 10% means "
+            "close to the threshold, and a result above 50% means far from it."
         ),
     ),
     Entry(
@@ -254,7 +257,10 @@ ENTRIES = (
     ),
     Entry(
         N_("write strength|write strengths|update strength"),
-        N_("How far a token moves the value stored under its key towards its own value: 0 not at all, 1 completely."),
+        N_(
+            "How far a token moves the value stored under the token's key towards the token's own value. At 0, the "
+            "stored value does not change. At 1, the token's value replaces it."
+        ),
     ),
 )
 """The entries, in alphabetical order."""

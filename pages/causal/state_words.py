@@ -28,7 +28,7 @@ FAST_WEIGHTS = (
     r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
     N_(
         "- S is the state. Each entry of the keys is a channel and corresponds to one row of S.\n"
-        "- Before a token is written, a share 1 − α of each channel decays. Without a gate, α is 1.\n"
+        "- Before a token is written, each channel loses a share of 1 − α to decay. Without a gate, α is 1.\n"
         "- β is the strength of writing, and ε is the strength of erasing. If a rule erases nothing, ε is 0. PaTH "
         "erases along its own directions w instead of the keys k.\n"
         "- The new state is the sum of the previous state and the decayed, erased and written parts. Each part is "

@@ -202,8 +202,8 @@ def short_text_message(max_tokens: int, *, written: bool) -> str:
     if max_tokens >= MIN_GROWTH_TOKENS or not written:
         return ""
     return _n(
-        "This text has only {n} token, too few to show the effect of the text length. Measure instead:",
-        "This text has only {n} tokens, too few to show the effect of the text length. Measure instead:",
+        "This text has only {n} token, too few to show the effect of the text length. Choose a longer input:",
+        "This text has only {n} tokens, too few to show the effect of the text length. Choose a longer input:",
         n=max_tokens,
     )
 

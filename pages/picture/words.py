@@ -216,7 +216,7 @@ def legend() -> str:
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds compared with softmax's, if values are as long as keys.")
+    return _("Cost: multiply-adds compared with softmax's, if values have the same size as keys.")
 
 
 def added_squares(squares: Sequence[str]) -> str:

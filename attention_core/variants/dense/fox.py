@@ -55,8 +55,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Each softmax weight is multiplied by the gates (0 to 1) of the later of query and key and of the tokens "
-    "between them. Then rows are normalised.",
+    summary="Each token has a gate from 0 to 1. A softmax weight is multiplied by the gates of all tokens between "
+    "query and key and of the later of the two. Then rows are normalised.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",

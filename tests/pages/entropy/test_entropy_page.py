@@ -300,7 +300,7 @@ def test_a_single_length_is_drawn_with_instructions(state, n, view):
     if view != "factor":
         assert "longer input" in spoken(at)
         ends = "1 token" if n == 1 else f"{n} tokens"
-        ends = f"has only {ends}, too few to show the effect of the text length. Measure instead:"
+        ends = f"has only {ends}, too few to show the effect of the text length. Choose a longer input:"
         assert ends in " ".join(c.value for c in at.caption)
 
 

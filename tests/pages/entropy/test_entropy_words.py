@@ -27,6 +27,7 @@ def line(**values):
 
 
 LOG_N = "Log n scaling multiplies every logit (the score before softmax) by log n / log 64."
+TOO_FEW = "too few to show the effect of the text length. Choose a longer input:"
 
 
 @pytest.mark.parametrize(
@@ -323,8 +324,8 @@ def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding
 @pytest.mark.parametrize(
     ("room", "written", "words"),
     [
-        (255, True, "This text has only 255 tokens, too few to show the effect of the text length. Measure instead:"),
-        (1, True, "This text has only 1 token, too few to show the effect of the text length. Measure instead:"),
+        (255, True, f"This text has only 255 tokens, {TOO_FEW}"),
+        (1, True, f"This text has only 1 token, {TOO_FEW}"),
         (256, True, ""),
         (255, False, ""),
     ],
