@@ -34,8 +34,8 @@ compression, and send and cache the same messages. All arrive within 12 s: half 
 Inside and Home. After each answer they wait for 3 to 9 s. Then they move any slider, choice or switch of the page,
 or open a form, a variant's settings or an expander. They do not change the kind of input, its model or the size of
 an image. One move in ten goes to another of these pages. They do not open Picture, where a move costs several
-times as much. **Sweepers** open Entropy, Error, Causal and Claims one after the other without a pause, each time with another
-layer and head, and then train a small model as the input of Masks.
+times as much. **Sweepers** open Entropy, Error, Causal and Claims one after the other without a pause, each time
+with another layer and head, and then train a small model as the input of Masks.
 
 A wait is the time from the request to the end of the run that answers it. For the first visit, it starts with the
 request for the page. An answer that is still missing at the end counts with the time waited so far. Quantiles are

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from benchmarks.load.tab import LostError, Tab
 
 PAGES = {"matrices": 3, "masks": 1, "inside": 1, "": 1}
-"""The pages to which visitors go, with their weights. Picture, where a move costs several times as much, is not included."""
+"""The pages to which visitors go, with their weights. Picture is not included: moves there cost more."""
 SWEPT = ("entropy", "error", "causal", "claims")
 """The sweepers' pages, in order."""
 TRAINED = "input=trained&trained=recall&trained=softmax&trained=steps~200&trained=seed~{seed}"

@@ -1,4 +1,4 @@
-"""Numpy functions for one head: errors and norms of its attention matrix, of its low-rank factors and of its vectors."""
+"""Numpy functions for one head: errors and norms of its attention matrix, low-rank factors and vectors."""
 
 import numpy as np
 import torch
