@@ -1,4 +1,4 @@
-"""The top of the Inside page: how a variant works, what it costs, and how far its weights are from softmax's."""
+"""The headline of the Inside page, which says how a variant works, and the measurements of its cost and its error."""
 
 from bisect import bisect_left
 
@@ -22,13 +22,17 @@ UNNORMALISED_RATIO = 2
 
 
 def headline(data: HeadData) -> str:
-    """Return how the variant works, what it needs, and how far its weights are from its reference, as Markdown."""
+    """Return how the variant works, as Markdown."""
+    return f"**{_(data.attention.variant.summary)}**"
+
+
+def measurements(data: HeadData) -> str:
+    """Return what the variant needs, and how far its weights are from its reference."""
     error, baseline = (
         relative_error_of(each, data.reference) for each in (data.weights, uniform_weights(data.visible))
     )
     total = float(np.median(np.abs(data.weights).sum(-1)))
-    measured = paragraph(_needs(data), difference(reference_name(data.attention), error, baseline, total))
-    return f"**{_(data.attention.variant.summary)}**  \n{measured}"
+    return paragraph(_needs(data), difference(reference_name(data.attention), error, baseline, total))
 
 
 def _needs(data: HeadData) -> str:

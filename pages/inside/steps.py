@@ -12,7 +12,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import spinner
 from attention_core.inputs.labels import number_repeats
 from pages.inside import downloads
-from pages.inside.headline import headline
+from pages.inside.headline import headline, measurements
 from pages.inside.options import FIRST_TAB, InsideOptions
 from pages.inside.stories import discover
 from pages.inside.story import HeadData, LazyStep, Step
@@ -68,6 +68,7 @@ def show(chosen: ChosenInput) -> None:
             labels=number_repeats(chosen.qkv.names),
         )
         st.markdown(headline(data))
+        measured = measurements(data)
         steps = discover()[attention.key](data)
         row = st.container(
             horizontal=True,
@@ -82,10 +83,9 @@ def show(chosen: ChosenInput) -> None:
         findings = step.findings  # This access builds the step, which can take seconds.
     with row:
         _draw_formula(step)
-    st.markdown("  \n".join(filter(None, (step.mechanism, findings))))
+    st.markdown(step.mechanism)
     step.draw(f"inside.{attention.key}.{index + 1}")
-    if step.details:
-        st.markdown(step.details)
+    st.markdown("  \n".join(filter(None, (findings, step.details, measured))))
     downloads.show(data, chosen)
 
 

@@ -68,11 +68,12 @@ class Step:
 
     Attributes:
         title: one to three words; empty if the function is decorated with ``lazy_step``, which has the title.
-        mechanism: one sentence without numbers from the data, which says how the variant computes this step.
+        mechanism: one sentence above the figures, without numbers from the data, which says how the variant computes
+            this step.
         formula: the step in LaTeX.
         shapes: the shapes of the shown arrays, by LaTeX symbol.
-        findings: one or two sentences above the figures with the most important numbers measured on the data.
-        details: further numbers, below the figures; may be empty.
+        findings: one or two sentences below the figures with the most important numbers measured on the data.
+        details: further numbers, below the findings; may be empty.
         draw: a function that draws the figures; its argument is a key prefix for the elements.
     """
 

@@ -52,19 +52,16 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
-            mechanism="The state is one matrix that stores past keys and values, with one row for each key "
-            "component. Every token multiplies each row by a gate. The matrix R contains the dot product of "
-            "every query with every earlier key, divided by √d. For this product, each key component is first "
-            "multiplied by all gates of its row since the key was stored.",
+            mechanism="R contains the dot product of every query with every earlier key, divided by √d. Each key "
+            "component is first multiplied by all gates of its row since the key was stored.",
         ),
         Intermediate(
             name="kept",
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + k_i v_i^\top",
-            mechanism="The state is one matrix that stores past keys and values. It has one row for each key "
-            "component. Before a token is added, each row is multiplied by a gate of its own. A gate below 1 "
-            "reduces what earlier tokens contribute.",
+            mechanism="Before a token is added to the state, each row of the state is multiplied by its own gate. A "
+            "gate below 1 reduces what earlier tokens contribute.",
             rows="token",
             columns="channel",
         ),

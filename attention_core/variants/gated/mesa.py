@@ -221,9 +221,8 @@ VARIANT = Variant(
             title="Solved queries",
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
-            mechanism="Mesa's output is the query times the matrix that best maps the keys so far to their values. "
-            "Mesa does not compute this matrix. It solves one linear system for each query. The solution is "
-            "called the solved query and replaces the original query.",
+            mechanism="Mesa does not compute the matrix that maps keys to values. It solves one linear system for "
+            "each query, and the solution, the solved query, replaces the query.",
             rows="query",
             columns="entry",
         ),

@@ -67,17 +67,16 @@ VARIANT = fast_weights.variant(
             title="Decayed products",
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
-            mechanism="The state is one matrix that stores past keys and values. Every token multiplies it by a "
-            "factor, its gate. The entry of the matrix R for a query and an earlier key is therefore their dot "
-            "product, divided by √d, times all gates since that key was stored.",
+            mechanism="Each entry of R is the dot product of a query and an earlier key, divided by √d, times all "
+            "factors (gates) since that key was stored.",
         ),
         Intermediate(
             name="kept",
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \alpha_i\, S_{i-1} + \beta_i k_i v_i^\top",
-            mechanism="The state is one matrix that stores past keys and values. Before a token is added, its gate "
-            "multiplies the whole state. A gate below 1 reduces what earlier tokens contribute.",
+            mechanism="Before a token is added to the state, its factor (gate) multiplies the whole state. A gate "
+            "below 1 reduces what earlier tokens contribute.",
             rows="token",
             columns="channel",
         ),

@@ -197,10 +197,9 @@ VARIANT = Variant(
             symbol=r"\beta",
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
-            mechanism="The state is a matrix that stores values under keys, and token t changes it with strength "
-            "1/t. The centred key c is the token's key minus the mean key. The longer c is, the larger the share "
-            "of the stored value that the token erases. If this share would exceed the setting “cap”, the "
-            "strength is reduced so that the share equals “cap”.",
+            mechanism="Token t changes the state, a matrix that stores values under keys, with strength 1/t. The "
+            "strength is smaller if the token would otherwise erase a larger share of the stored value than the "
+            "setting “cap”.",
             rows="token",
         ),
         Intermediate(

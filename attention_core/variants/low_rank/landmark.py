@@ -97,10 +97,8 @@ VARIANT = Variant(
             title="Right factor",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
-            mechanism="Each landmark of the queries is a mean of queries and attends to all keys. Its weights are a "
-            "row of the right factor R. The attention matrix is the left factor L, which holds the queries' "
-            "weights on the landmarks, times R. Nyström attention also has an inverse matrix between the two "
-            "factors.",
+            mechanism="Each landmark of the queries, a mean of queries, attends to all keys. The attention matrix is "
+            "L times R, without the inverse that Nyström attention has between these two factors.",
             rows="landmark",
         ),
     ),

@@ -136,8 +136,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Three smaller matrices replace the softmax matrix: the queries' attention to landmarks (means of tokens), "
-    "the inverse of the landmarks' attention to each other, and the landmarks' attention to all keys.",
+    summary="Three smaller matrices replace the softmax matrix and connect queries with keys through landmarks (means "
+    "of tokens).",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

@@ -45,8 +45,8 @@ def _overlaps(data: HeadData) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "The state is a matrix that stores values under keys. Before a token stores its value, it erases a share "
-            "of what each earlier token stored. The more similar their keys are, the larger this share is."
+            "Before a token stores its value in the state, it erases a share of what each earlier token stored. The "
+            "more similar their keys are, the larger this share is."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(data)

@@ -184,8 +184,7 @@ def _factors(data: HeadData) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "L holds the weights of queries on landmarks, and R holds the weights of landmarks on keys. Their product "
-            "alone would blur the weights twice. Z, the exact or approximate inverse of the weights between "
+            "L times R alone would blur the weights twice. Z, the exact or approximate inverse of the weights between "
             "landmarks, undoes one of these two blurs."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",

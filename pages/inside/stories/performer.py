@@ -115,9 +115,8 @@ def _directions(data: HeadData) -> Step:
     return Step(
         title=_("Directions"),
         mechanism=_(
-            "The features come from random vectors, called directions. Each direction gives one or two features for "
-            "every query and key. Orthogonal directions overlap less than independent ones, so their features are "
-            "less redundant."
+            "Each random vector, called a direction, gives one or two features. Orthogonal directions overlap less "
+            "than independent ones."
         ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
@@ -221,14 +220,12 @@ def _estimate(data: HeadData) -> Step:
     return Step(
         title=_("Estimate"),
         mechanism=_(
-            "Random vectors turn each query and key into numbers, its random features. The dot product of a query's "
-            "and a key's features estimates softmax's exponential, exp(q · k / √d)."
+            "The dot product of a query's and a key's random features estimates softmax's exponential, exp(q · k / √d)."
         )
         if kind != "relu"
         else _(
-            "Random vectors turn each query and key into numbers, its random features. With ReLU features, the dot "
-            "product of a query's and a key's features does not estimate the exponential of softmax. It estimates "
-            "another function of the lengths and the angle of query and key, the arc-cosine kernel."
+            "With ReLU, the dot product of a query's and a key's random features does not estimate softmax's "
+            "exponential. It estimates the arc-cosine kernel, a function of their lengths and their angle."
         ),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": data.weights.shape},

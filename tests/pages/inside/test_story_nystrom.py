@@ -8,7 +8,7 @@ from stories import data, figures, head
 
 import attention_core as ac
 from attention_core.experiments.nystrom_inverse import InverseRow
-from pages.inside.headline import headline
+from pages.inside.headline import measurements
 from pages.inside.stories import nystrom
 from pages.inside.stories.nystrom import (
     exact_inverse_sentence,
@@ -97,7 +97,7 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     q, k, _ = head()
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
-    assert headline(step_data).endswith(
+    assert measurements(step_data).endswith(
         "With 6 landmarks, the matrices to multiply have 324 entries (softmax: 576). The matrix error "
         f"relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
