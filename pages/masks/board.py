@@ -120,7 +120,7 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
     codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
     return Panel(
         PANEL_KEY,
-        _("Stack: {layers}", layers=" → ".join(_(a.title) for a in stack_reach.stack)),
+        stack_title([_(a.title) for a in stack_reach.stack]),
         frames[depth - 1],
         hide_future(codes.astype(np.float32), causal=stack_reach.masks.view.causal),
         frames=frames[:max_depth],
@@ -129,6 +129,11 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
         settings_label=_("Edit the stack"),
         group=_(LAYERS_HEADING),
     )
+
+
+def stack_title(layers: Sequence[str]) -> str:
+    """Return the title of the stack's panel; an arrow between layers makes it differ from that of a variant."""
+    return " → ".join(layers) if len(layers) > 1 else _("Stack: {layers}", layers=layers[0])
 
 
 def connected_after(reach: Reach, depth: int, layers: Sequence[Pattern]) -> str:

@@ -1,15 +1,13 @@
-"""The headline of the Masks page: which layers connect all pairs of tokens, how many scores they compute, and why."""
+"""The headline of the Masks page: which layers connect all pairs of tokens, how many pairs they allow, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
 
-from app.jobs import cached
 from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
-from attention_core.limits import current
-from pages.masks.patterns import is_window, percent, relative_cost
+from pages.masks.patterns import percent, relative_cost
 from pages.masks.reach import StackReach
 
 MAX_MULTIPLES = 3
@@ -24,7 +22,7 @@ class RepeatedVariant:
 
     Attributes:
         layers: the number of layers needed.
-        cost: scores in these layers, as a share of the scores of one softmax layer.
+        cost: sum of the pairs allowed in these layers, as a share of all pairs.
         has_hub: whether some token attends to all tokens, and all tokens attend to it.
     """
 
@@ -56,14 +54,15 @@ def headline(stack_reach: StackReach) -> str:
         # The sentence of ``connection_reason`` already says which distances the stack's variants reach.
         steps = {name: step for name, step in steps.items() if step <= 1 or name not in dict(layers)}
     equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
-    return paragraph(
-        connected_pairs(names, reach, stack_reach.depth, cost, {name: repeated[name].cost for name in equally_deep}),
-        connection_reason(layers, reach.complete, n=len(masks.labels)),
-        _window_sentence(stack_reach),
-        hub_sentence([name for name in equally_deep if repeated[name].has_hub]),
-        single_variants({name: each for name, each in repeated.items() if name not in equally_deep}),
-        never_connected(steps),
+    reason = connection_reason(layers, reach.complete, n=len(masks.labels))
+    hub = hub_sentence([name for name in equally_deep if repeated[name].has_hub])
+    costs = {name: repeated[name].cost for name in equally_deep}
+    lines = (
+        *connected_pairs(names, reach, stack_reach.depth, cost, costs),
+        # The captions of the panels also show which variants never connect all pairs.
+        paragraph(reason, hub) or never_connected(steps),
     )
+    return "  \n".join(filter(None, lines))
 
 
 def _has_hub(pattern: Pattern) -> bool:
@@ -71,13 +70,13 @@ def _has_hub(pattern: Pattern) -> bool:
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
-    """Return the variants that need as many layers as the stack shown, if they and the stack need fewer scores.
+    """Return the variants that need as many layers as the stack shown, if they and the stack allow less than softmax.
 
     Args:
         repeated: the variants that connect all pairs alone, by their names.
         reach: reach of the stack.
         depth: number of layers shown.
-        cost: scores of the stack, as a share of the scores of one softmax layer.
+        cost: sum of the pairs allowed in the layers of the stack, as a share of all pairs.
     """
     if reach.complete is None or depth < reach.complete or round(cost, 2) >= 1:
         return []
@@ -85,18 +84,18 @@ def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach,
     return sorted(cheap, key=lambda name: repeated[name].cost)[: MAX_NAMED - 1]
 
 
-def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
-    """Return the share of pairs that a stack connects at a depth, and the depth and cost at which it connects all.
+def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> tuple[str, str]:
+    """Return what a stack connects at a depth, and a line about its cost, which is empty if it never connects all.
 
     Args:
         stack: name of the stack.
         reach: reach of the stack.
         depth: number of layers shown.
-        cost: scores of the stack that connects all pairs, as a share of the scores of one softmax layer.
+        cost: sum of the pairs allowed in the layers that connect all pairs, as a share of all pairs.
         others: the same share for each variant that connects all pairs with as many layers, by its name.
     """
     if reach.complete is None or depth < reach.complete:
-        return paragraph(
+        return (
             _n(
                 "**After {n} layer, the stack {stack} connects {share} of the pairs of tokens.**",
                 "**After {n} layers, the stack {stack} connects {share} of the pairs of tokens.**",
@@ -104,40 +103,38 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
                 stack=stack,
                 share=percent(reach.shares[depth]),
             ),
-            _(
-                "All pairs are connected after {n} layers. Together, these layers compute {cost:.0%} of the "
-                "query–key scores of one softmax layer.",
-                n=reach.complete,
-                cost=cost,
+            paragraph(
+                _("All pairs are connected after {n} layers.", n=reach.complete), allowed_pairs(reach.complete, cost)
             )
             if reach.complete is not None
             else "",
         )
     if others:
         costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
-        fields = {
-            "names": enumeration(name for name, _share in costs),
-            "costs": enumeration(f"{share:.0%}" for _name, share in costs),
-        }
-        if reach.complete == 2:
-            return _(
-                "**With two layers, {names} connect all pairs of tokens, using {costs} of the query–key scores of one "
-                "softmax layer.**",
-                **fields,
-            )
-        return _(
-            "**With {n} layers, {names} connect all pairs of tokens, using {costs} of the query–key scores of one "
-            "softmax layer.**",
-            n=reach.complete,
-            **fields,
+        names = enumeration(_("{name} ({share:.0%})", name=name, share=share) for name, share in costs)
+        return (
+            _("**With two layers, {names} connect all pairs of tokens.**", names=names)
+            if reach.complete == 2
+            else _("**With {n} layers, {names} connect all pairs of tokens.**", n=reach.complete, names=names),
+            _("Percentages: pairs allowed, added over the layers (one softmax layer: 100%)."),
         )
+    return (
+        _n(
+            "**The stack {stack} connects all pairs of tokens after {n} layer.**",
+            "**The stack {stack} connects all pairs of tokens after {n} layers.**",
+            n=reach.complete,
+            stack=stack,
+        ),
+        allowed_pairs(reach.complete, cost),
+    )
+
+
+def allowed_pairs(layers: int, cost: float) -> str:
+    """Return the sum of the pairs allowed in the layers of a stack, as a share of all pairs, which softmax allows."""
     return _n(
-        "**The stack {stack} connects all pairs of tokens after {n} layer, with {cost:.0%} of the query–key scores of "
-        "one softmax layer.**",
-        "**The stack {stack} connects all pairs of tokens after {n} layers, with {cost:.0%} of the query–key scores of "
-        "one softmax layer.**",
-        n=reach.complete,
-        stack=stack,
+        "Pairs allowed in this layer: {cost:.0%} (one softmax layer: 100%).",
+        "Pairs allowed, added over the layers: {cost:.0%} (one softmax layer: 100%).",
+        n=layers,
         cost=cost,
     )
 
@@ -198,43 +195,6 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
     return ""
 
 
-def _window_sentence(stack_reach: StackReach) -> str:
-    """Return which window fills the gaps of a stride in a stack of these two; empty for any other stack."""
-    patterns, reach, view = stack_reach.patterns, stack_reach.reach, stack_reach.masks.view
-    step = max(pattern.step for pattern in patterns)
-    windows = [
-        a for a, p in zip(stack_reach.stack, patterns, strict=True) if is_window(p) and "window" in vars(a.params)
-    ]
-    if len(patterns) != 2 or len(windows) != 1 or step == 1 or reach is None or reach.complete != 2:
-        return ""
-    narrow = windows[0].with_settings(window=step - 1)
-    stack = tuple(narrow if each == windows[0] else each for each in stack_reach.stack)
-    if cached.reach(view, stack, current().stack_layers).complete != 2:
-        return ""
-    layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
-    name = " → ".join(_(each.title) for each in stack)
-    return smallest_window(name, step - 1, windows[0].params.window, relative_cost(layers, 2))  # type: ignore[attr-defined]
-
-
-def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
-    """Return how small the window of a stack may be.
-
-    Args:
-        stack: name of the stack.
-        smallest: the smallest window with which two layers connect all pairs.
-        window: the chosen window.
-        cost: scores of the stack with the smallest window, as a share of the scores of one softmax layer.
-    """
-    if window == smallest:
-        return _("With a smaller window, two layers would not connect all pairs.")
-    return _(
-        "With a window of {least}, {stack} would need {cost:.0%} of the query–key scores of one softmax layer.",
-        least=smallest,
-        stack=stack,
-        cost=cost,
-    )
-
-
 def multiples(step: int, max_distance: int) -> str:
     """Return the distances that are multiples of a step: all up to ``max_distance``, or the first three."""
     distances = [str(distance) for distance in range(step, max_distance + 1, step)]
@@ -248,23 +208,24 @@ def hub_sentence(names: Sequence[str]) -> str:
     if not names:
         return ""
     return _n(
-        "In **{names}**, a global token passes information between all tokens.",
-        "In **{names}**, global tokens pass information between all tokens.",
+        "**{names}** links all tokens through global tokens.",
+        "**{names}** link all tokens through global tokens.",
         n=len(names),
         names=enumeration(names),
     )
 
 
 def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
-    """Return how many layers and scores each variant alone needs to connect all pairs; empty for none or many."""
+    """Return how many layers each variant alone needs to connect all pairs; empty for none or many."""
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
-        "Needed to connect all pairs with one variant alone: {needed}.",
+        "Layers needed to connect all pairs, and pairs allowed, added over the layers (one softmax layer: 100%): "
+        "{needed}.",
         needed=enumeration(
             _n(
-                "**{name}** ({n} layer, {cost:.0%} of one softmax layer's scores)",
-                "**{name}** ({n} layers, {cost:.0%} of one softmax layer's scores)",
+                "**{name}** ({n} layer, {cost:.0%})",
+                "**{name}** ({n} layers, {cost:.0%})",
                 n=each.layers,
                 name=name,
                 cost=each.cost,

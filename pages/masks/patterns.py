@@ -67,7 +67,8 @@ def rule_text(pattern: Pattern) -> str:
         return _("up to {n} tokens away", n=pattern.farthest)
     if names == ["stride"] and pattern.step > 1:
         return _("every {n} tokens", n=pattern.step)
-    return " + ".join(_("random keys") if name == "random" else primitive_name(name) for name in names)
+    short = {"global": _("global"), "random": _("random")}
+    return " + ".join((short if len(names) > 1 else {}).get(name) or primitive_name(name) for name in names)
 
 
 def caption(pattern: Pattern, *, all_heads: bool) -> str:
@@ -78,7 +79,7 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
         return _(
             "pairs allowed: {share:.1%} per head on average, {all:.1%} in at least one head", share=share, all=in_any
         )
-    return _("{share:.1%} of pairs allowed ({pairs:,.0f})", share=share, pairs=pattern.pairs)
+    return _("{share:.1%} of pairs allowed", share=share)
 
 
 def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
@@ -95,7 +96,7 @@ def cost_note() -> str:
     """Return the tooltip of a panel's caption."""
     return _(
         "The last line shows how many layers are needed to pass information from every token to every other token. "
-        "The percentage is the number of query–key scores in these layers, relative to one softmax layer."
+        "The percentage is the sum of the pairs allowed in these layers, as a share of all pairs."
     )
 
 
@@ -117,8 +118,8 @@ def cost_text(layers: Sequence[Pattern], complete: int | None) -> str:
     if complete is None:
         return _("never connects all pairs")
     return _n(
-        "{n} layer connects all pairs ({share:.0%} of softmax's scores)",
-        "{n} layers connect all pairs ({share:.0%} of softmax's scores)",
+        "{n} layer connects all pairs ({share:.0%})",
+        "{n} layers connect all pairs ({share:.0%})",
         n=complete,
         share=relative_cost(layers, complete),
     )

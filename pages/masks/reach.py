@@ -24,7 +24,7 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks
+from pages.masks.patterns import Masks, is_window, relative_cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +84,50 @@ def show(stack_reach: StackReach) -> None:
         )
     if stack_reach.reach is None:
         return
+    if smallest := window_sentence(stack_reach):
+        st.markdown(smallest)
     _show_curves(stack_reach.masks, stack_reach.reach)
     first = stack_reach.reach.first
     _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
     lazy_expander(_("How reach is computed"), _explain, key="reach.explained")
+
+
+def window_sentence(stack_reach: StackReach) -> str:
+    """Return which window fills the gaps of a stride in a stack of these two; empty for any other stack."""
+    patterns, reach, view = stack_reach.patterns, stack_reach.reach, stack_reach.masks.view
+    step = max(pattern.step for pattern in patterns)
+    windows = [
+        a for a, p in zip(stack_reach.stack, patterns, strict=True) if is_window(p) and "window" in vars(a.params)
+    ]
+    if len(patterns) != 2 or len(windows) != 1 or step == 1 or reach is None or reach.complete != 2:
+        return ""
+    narrow = windows[0].with_settings(window=step - 1)
+    stack = tuple(narrow if each == windows[0] else each for each in stack_reach.stack)
+    if cached.reach(view, stack, current().stack_layers).complete != 2:
+        return ""
+    layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
+    name = " → ".join(_(each.title) for each in stack)
+    return smallest_window(name, step - 1, windows[0].params.window, relative_cost(layers, 2))  # type: ignore[attr-defined]
+
+
+def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
+    """Return how small the window of a stack may be.
+
+    Args:
+        stack: name of the stack.
+        smallest: the smallest window with which two layers connect all pairs.
+        window: the chosen window.
+        cost: sum of the pairs allowed in two layers with the smallest window, as a share of all pairs.
+    """
+    if window == smallest:
+        return _("With a smaller window, two layers would not connect all pairs.")
+    return _(
+        "With a window of only {least}, {stack} would still connect all pairs in two layers. Pairs allowed, "
+        "added over both layers: {cost:.0%}.",
+        least=smallest,
+        stack=stack,
+        cost=cost,
+    )
 
 
 def _explain() -> None:

@@ -74,10 +74,10 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs of tokens after 2 layers, with" in spoken(at)
+    assert "connects all pairs of tokens after 2 layers.**" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "All pairs are connected after 9 layers. Together, these layers compute" in spoken(at)
+    assert "All pairs are connected after 9 layers. Pairs allowed, added over the layers: " in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -176,13 +176,10 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of softmax's scores)"
+    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%})"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
-        "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed ({local:,})\n{costs}"),
-        "atrous": (
-            "Atrous",
-            f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed ({atrous:,})\nnever connects all pairs",
-        ),
+        "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
+        "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),
     }
     assert board_settings(at, "masks.board")["texts"]["note"] == "Softmax is not drawn, because it allows all pairs."
     several = open_masks(variants=chosen("softmax", "linear", "local"))
@@ -192,15 +189,16 @@ def test_the_captions_equal_the_numbers_of_the_library():
 
 
 def test_the_headline_begins_with_the_stack():
-    text = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
-    assert text.index(", the stack ") < text.index("**Atrous** alone never connects all pairs")
-    assert "Needed to connect all pairs with one variant alone: **Local** (" in spoken(
-        open_masks(stack=(), variants=chosen("local"))
-    )
+    text = spoken(open_masks(n=10, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
+    assert text.index("**The stack ") < text.index("**Atrous** alone never connects all pairs")
+    long = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
+    assert "With fewer layers, the stack cannot connect" in long
+    assert "alone never connects all pairs" not in long
+    assert "(one softmax layer: 100%): **Local** (" in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
 def test_shares_in_any_head_are_shown_for_all_heads_only():
-    for head, words in ((-1, "per head"), (0, "of pairs allowed (")):
+    for head, words in ((-1, "per head"), (0, "of pairs allowed\n")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 
@@ -235,9 +233,8 @@ def test_chart_and_sentence_show_the_same_reach():
     scores = 12 * int((layers <= 1).sum()) / 576
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
-    assert (
-        f"after 12 layers. Together, these layers compute {scores:.0%} of the query–key scores of one softmax layer."
-        in spoken(at)
+    assert f"after 12 layers. Pairs allowed, added over the layers: {scores:.0%} (one softmax layer: 100%)." in spoken(
+        at
     )
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
@@ -290,15 +287,15 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
 
 @pytest.mark.parametrize(("causal", "possible"), [(False, 60 * 60), (True, 60 * 61 // 2)])
 @pytest.mark.parametrize("order", [("local", "atrous"), ("atrous", "local")])
-def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_scores(causal, possible, order):
+def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_pairs(causal, possible, order):
     local, atrous = ac.get("local", window=7), ac.get("atrous", stride=8)
     state = {"n": 60, "causal": causal, "stack": order}
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
     name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
     assert (
-        f"With a window of 7, {name} would need {scores:.0%} of the query–key scores of one softmax layer."
-        in spoken(wide)
+        f"With a window of only 7, {name} would still connect all pairs in two layers. Pairs allowed, added over both "
+        f"layers: {scores:.0%}." in spoken(wide)
     )
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
@@ -310,12 +307,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_s
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    assert "**With two layers, BigBird and Local → Atrous connect all pairs of tokens, using " in text
-    assert "In **BigBird**, a global token passes information between all tokens." in text
-    sentence = (
-        "Needed to connect all pairs with one variant alone: **Local** (7 layers, 201% of one softmax layer's scores)."
-    )
-    assert sentence in text
+    assert "**With two layers, BigBird (39%) and Local → Atrous (41%) connect all pairs of tokens.**  \n" in text
+    assert "**BigBird** links all tokens through global tokens." in text
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

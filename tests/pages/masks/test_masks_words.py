@@ -6,7 +6,7 @@ import pytest
 import attention_core as ac
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
-from pages.masks.board import connected_after
+from pages.masks.board import connected_after, stack_title
 from pages.masks.hashed_order import sorting_note
 from pages.masks.headline import (
     RepeatedVariant,
@@ -18,10 +18,9 @@ from pages.masks.headline import (
     multiples,
     never_connected,
     single_variants,
-    smallest_window,
 )
 from pages.masks.patterns import caption, cost_text, percent, rule_text
-from pages.masks.reach import connected_counts, left_out_note
+from pages.masks.reach import connected_counts, left_out_note, smallest_window
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
@@ -33,9 +32,9 @@ def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primi
     )
 
 
-def test_a_panel_shows_the_share_and_the_number_of_pairs():
-    assert caption(pattern(234.0, of=2500), all_heads=False) == "9.4% of pairs allowed (234)"
-    assert caption(pattern(1234.0, of=5000), all_heads=True) == "24.7% of pairs allowed (1,234)"
+def test_a_panel_shows_the_share_of_pairs():
+    assert caption(pattern(234.0, of=2500), all_heads=False) == "9.4% of pairs allowed"
+    assert caption(pattern(1234.0, of=5000), all_heads=True) == "24.7% of pairs allowed"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,8 @@ def test_a_panel_shows_the_share_and_the_number_of_pairs():
         ({"window": True, "sink": False}, 1, "up to 3 tokens away"),
         ({"stride": True}, 8, "every 8 tokens"),
         ({"stride": True}, 1, "stride"),
-        ({"window": True, "global": True, "random": True}, 1, "window + global token + random keys"),
+        ({"global": True}, 1, "global token"),
+        ({"window": True, "global": True, "random": True}, 1, "window + global + random"),
         ({"column": True, "diagonal": True}, 1, "selected column + selected distance"),
         ({"heavy hitter": True}, 1, "heavy hitter"),
     ],
@@ -59,8 +59,8 @@ def test_a_panel_describes_the_rule(primitives, step, words):
     [
         (True, 500, "pairs allowed: 25.0% per head on average, 50.0% in at least one head"),
         (True, 251, "pairs allowed: 25.0% per head on average, 25.1% in at least one head"),
-        (True, 250, "25.0% of pairs allowed (250)"),
-        (False, 500, "25.0% of pairs allowed (250)"),
+        (True, 250, "25.0% of pairs allowed"),
+        (False, 500, "25.0% of pairs allowed"),
     ],
 )
 def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, words):
@@ -71,10 +71,10 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
     ("pairs", "complete", "words"),
     [
         ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "1 layer connects all pairs (30% of softmax's scores)"),
-        ([300.0], 7, "7 layers connect all pairs (210% of softmax's scores)"),
-        ([300.0, 100.0], 2, "2 layers connect all pairs (40% of softmax's scores)"),
-        ([300.0, 100.0], 3, "3 layers connect all pairs (70% of softmax's scores)"),
+        ([300.0], 1, "1 layer connects all pairs (30%)"),
+        ([300.0], 7, "7 layers connect all pairs (210%)"),
+        ([300.0, 100.0], 2, "2 layers connect all pairs (40%)"),
+        ([300.0, 100.0], 3, "3 layers connect all pairs (70%)"),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
@@ -118,18 +118,17 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
     assert never_connected(steps) == words
 
 
-ALONE = "Needed to connect all pairs with one variant alone:"
+ALONE = "Layers needed to connect all pairs, and pairs allowed, added over the layers (one softmax layer: 100%):"
 
 
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
         ([], ""),
-        ([(1, 1.0)], f"{ALONE} **A** (1 layer, 100% of one softmax layer's scores)."),
+        ([(1, 1.0)], f"{ALONE} **A** (1 layer, 100%)."),
         (
             [(7, 2.01), (2, 0.394), (2, 0.04)],
-            f"{ALONE} **A** (7 layers, 201% of one softmax layer's scores), **B** (2 layers, 39% of one softmax "
-            "layer's scores) and **C** (2 layers, 4% of one softmax layer's scores).",
+            f"{ALONE} **A** (7 layers, 201%), **B** (2 layers, 39%) and **C** (2 layers, 4%).",
         ),
         ([(7, 2.0), (2, 0.4), (3, 0.4), (2, 0.1)], ""),
     ],
@@ -147,8 +146,8 @@ def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_
     ("names", "words"),
     [
         ([], ""),
-        (["A"], "In **A**, a global token passes information between all tokens."),
-        (["A", "B"], "In **A and B**, global tokens pass information between all tokens."),
+        (["A"], "**A** links all tokens through global tokens."),
+        (["A", "B"], "**A and B** link all tokens through global tokens."),
     ],
 )
 def test_variants_with_global_tokens_are_named(names, words):
@@ -180,11 +179,22 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     ("window", "words"),
     [
         (7, "With a smaller window, two layers would not connect all pairs."),
-        (16, "With a window of 7, A → B would need 26% of the query–key scores of one softmax layer."),
+        (
+            16,
+            "With a window of only 7, A → B would still connect all pairs in two layers. Pairs allowed, added over "
+            "both layers: 26%.",
+        ),
     ],
 )
 def test_the_smallest_window_of_a_stack_is_named(window, words):
     assert smallest_window("A → B", 7, window, 0.262) == words
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"), [(["A"], "Stack: A"), (["A", "B"], "A → B"), (["A", "A", "B"], "A → A → B")]
+)
+def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, words):
+    assert stack_title(layers) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -193,49 +203,62 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out_note(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
-SCORES = "of the query–key scores of one softmax layer"
+COST = "Pairs allowed, added over the layers: 40% (one softmax layer: 100%)."
+COSTS = "Percentages: pairs allowed, added over the layers (one softmax layer: 100%)."
 
 
 @pytest.mark.parametrize(
-    ("depth", "complete", "others", "words"),
+    ("depth", "complete", "others", "lines"),
     [
-        (1, 1, {}, f"**The stack A → B connects all pairs of tokens after 1 layer, with 40% {SCORES}.**"),
-        (3, 2, {}, f"**The stack A → B connects all pairs of tokens after 2 layers, with 40% {SCORES}.**"),
+        (
+            1,
+            1,
+            {},
+            (
+                "**The stack A → B connects all pairs of tokens after 1 layer.**",
+                "Pairs allowed in this layer: 40% (one softmax layer: 100%).",
+            ),
+        ),
+        (3, 2, {}, ("**The stack A → B connects all pairs of tokens after 2 layers.**", COST)),
         (
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            f"**With two layers, C, A → B and D connect all pairs of tokens, using 39%, 40% and 50% {SCORES}.**",
+            ("**With two layers, C (39%), A → B (40%) and D (50%) connect all pairs of tokens.**", COSTS),
         ),
-        (3, 3, {"C": 0.39}, f"**With 3 layers, C and A → B connect all pairs of tokens, using 39% and 40% {SCORES}.**"),
+        (3, 3, {"C": 0.39}, ("**With 3 layers, C (39%) and A → B (40%) connect all pairs of tokens.**", COSTS)),
         (
             1,
             2,
             {},
-            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All pairs are connected after "
-            f"2 layers. Together, these layers compute 40% {SCORES}.",
+            (
+                "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.**",
+                f"All pairs are connected after 2 layers. {COST}",
+            ),
         ),
         (
             2,
             7,
             {},
-            "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All pairs are connected "
-            f"after 7 layers. Together, these layers compute 40% {SCORES}.",
+            (
+                "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**",
+                f"All pairs are connected after 7 layers. {COST}",
+            ),
         ),
-        (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
+        (2, None, {}, ("**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**", "")),
     ],
 )
-def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, words):
+def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, lines):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
-    assert connected_pairs("A → B", reached, depth, 0.4, others) == words
+    assert connected_pairs("A → B", reached, depth, 0.4, others) == lines
 
 
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "2 layers connect all pairs (40% of softmax's scores)"),
-        (3, 2, "2 layers connect all pairs (40% of softmax's scores)"),
+        (2, 2, "2 layers connect all pairs (40%)"),
+        (3, 2, "2 layers connect all pairs (40%)"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
