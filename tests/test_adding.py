@@ -156,7 +156,7 @@ def test_adding_one_of_each_breaks_no_other_test(tmp_path):
     replace(
         tmp_path / "app/lessons/shipped.py", '"convolution_and_gate",\n)', '"convolution_and_gate",\n    "added",\n)'
     )
-    replace(tmp_path / "app/ui/palette.py", "lolcats flash_mixed\n", "lolcats flash_mixed added\n")
+    replace(tmp_path / "app/ui/palette.py", '\n"""\n\n\n@cache', ' added\n"""\n\n\n@cache')
     replace(
         tmp_path / "pages/entropy/options.py",
         "    unit = choice(",

@@ -6,7 +6,31 @@ import numpy as np
 
 from app.board_messages.panel import Category
 from app.figures.categories import OTHER, PRIMITIVES
-from app.words.i18n import _
+from app.words.i18n import N_, _
+
+PRIMITIVE_NAMES = {
+    "window": N_("window"),
+    "stride": N_("stride"),
+    "global": N_("global token"),
+    "random": N_("random key"),
+    "sink": N_("sink"),
+    "block": N_("block"),
+    "chosen": N_("chosen block"),
+    "compressed": N_("block mean"),
+    "summary": N_("summary column"),
+    "kept": N_("largest scores"),
+    "bucket": N_("same bucket"),
+    "chunk": N_("same or previous chunk"),
+    "itself": N_("own token, the only key"),
+    "survivor": N_("query of a kept token"),
+    "round": N_("another hashing round"),
+    "missed": N_("same bucket, not allowed"),
+    "column": N_("selected column"),
+    "diagonal": N_("selected distance"),
+    "heavy hitter": N_("heavy hitter"),
+    "pattern": N_("pattern"),
+}
+"""The name on screen of each primitive, a rule by which a variant allows pairs."""
 
 
 class PairKinds:
@@ -53,28 +77,7 @@ class PairKinds:
 
 def primitive_name(name: str) -> str:
     """Return the name of a primitive in the visitor's language."""
-    return {
-        "window": _("window"),
-        "stride": _("stride"),
-        "global": _("global token"),
-        "random": _("random key"),
-        "sink": _("sink"),
-        "block": _("block"),
-        "chosen": _("chosen block"),
-        "compressed": _("block mean"),
-        "summary": _("summary column"),
-        "kept": _("largest scores"),
-        "bucket": _("same bucket"),
-        "chunk": _("same or previous chunk"),
-        "itself": _("own token, the only key"),
-        "survivor": _("query of a kept token"),
-        "round": _("another hashing round"),
-        "missed": _("same bucket, not allowed"),
-        "column": _("selected column"),
-        "diagonal": _("selected distance"),
-        "heavy hitter": _("heavy hitter"),
-        "pattern": _("pattern"),
-    }.get(name, name)
+    return _(PRIMITIVE_NAMES.get(name, name))
 
 
 def hide_future(codes: np.ndarray, *, causal: bool) -> np.ndarray:

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 from colour_vision import EYES, linear
 from driver import joined
 
+import attention_core as ac
 from app.board_messages.packing import pack
 from app.figures.categories import PRIMITIVES, layer_colours
 from app.figures.theme import DARK, LIGHT, sample_ramp
 from app.matrix_board import Panel
-from app.matrix_board.pair_kinds import PairKinds
+from app.matrix_board.pair_kinds import PRIMITIVE_NAMES, PairKinds
 
 
 def read(panel: Panel) -> tuple[dict, np.ndarray]:
@@ -46,6 +48,15 @@ def test_a_pair_of_two_primitives_has_the_colour_of_the_first_and_names_both():
     both = next(c for c in named if "+" in c.name)
     assert (both.light, both.dark) == PRIMITIVES["window"]
     assert [c.name for c in named if c.listed] == ["window", "sink"], "what allows nothing is not in the legend"
+
+
+@pytest.mark.parametrize("variant", [each for each in ac.all_variants() if each.primitives], ids=lambda each: each.key)
+def test_every_primitive_has_its_words_and_its_colour(variant):
+    attention = ac.get(variant.key)
+    q, k = torch.randn(2, 1, 40, 8)
+    for name in variant.primitives(q, k, attention.params, causal=False):
+        assert name in PRIMITIVE_NAMES, "app/matrix_board/pair_kinds.py"
+        assert name in PRIMITIVES, "app/figures/categories.py"
 
 
 def lab(rgb: np.ndarray) -> np.ndarray:

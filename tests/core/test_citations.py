@@ -158,7 +158,9 @@ def test_titles_are_complete(where: str, paper: Paper) -> None:
     if paper.url.startswith(KEXUE):
         assert (paper.title, paper.original, paper.year) == ARTICLES[paper.url.removeprefix(KEXUE)], where
     else:
-        assert (paper.title, paper.year) == PAPERS[paper.url.removeprefix(ARXIV)], where
+        number = paper.url.removeprefix(ARXIV)
+        assert number in PAPERS, f"{where} cites {number}: read its title on its own page, and add it to PAPERS"
+        assert (paper.title, paper.year) == PAPERS[number], where
         assert not paper.original
 
 

@@ -72,7 +72,10 @@ def evaluate_formula(formula: str, known: dict[str, float]) -> float:
         if isinstance(node, ast.BinOp):
             act = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow}[type(node.op)]
             return act(of(node.left), of(node.right))
-        return node.value if isinstance(node, ast.Constant) else known[node.id]
+        if isinstance(node, ast.Constant):
+            return node.value
+        assert node.id in known, f"SYMBOLS does not name the setting that {node.id} means"
+        return known[node.id]
 
     return of(ast.parse(text, mode="eval").body)
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -83,19 +83,20 @@ class Piece(CompactRepr):
 class ScatteredPiece(CompactRepr):
     """Queries of one head, each with its own set of keys; keys and values are not copied.
 
+    An earlier piece must have the same queries.
+
     Attributes:
         head: the index of the head.
         rows: the positions of the queries.
         positions: the positions of their keys, ``int32 [r, ρ]``, ρ for each query.
         allowed: which of these keys are allowed, ``bool [r, ρ]``.
-        merges: as in ``Piece``.
     """
 
     head: int
     rows: slice
     positions: Tensor
     allowed: Tensor
-    merges: bool = True
+    merges: ClassVar[bool] = True
 
     def queries(self, x: Tensor) -> Tensor:
         """Return the rows of these queries, ``[1, 1, r, e]``."""
