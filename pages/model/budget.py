@@ -20,6 +20,7 @@ from attention_core.experiments.swap.derived import (
 )
 from attention_core.model_patching import UNIFORM
 from pages.model import sweep, words
+from pages.model.finding import Finding, Lines
 from pages.model.options import Question
 from pages.model.view import View
 
@@ -97,20 +98,22 @@ def budget_value(word: str) -> float:
     return float(getattr(attention.params, attention.variant.budget.name))
 
 
-def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> str:
+def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> Lines:
     """Return the budgets from which perplexity and copying are preserved, one line per variant."""
     reading_row, copy_row = original_rows(rows)
     if reading_row is None or copy_row is None:
-        return ""
+        return []
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
-    return "  \n".join(
-        _preserved(
-            word,
-            _values_within(word, points, "perplexity", words.SAME_RATIO * reading_row.perplexity),
-            _values_within(word, points, "copied", copied_limit),
-        )
+    return [
+        [
+            _preserved(
+                word,
+                _values_within(word, points, "perplexity", words.SAME_RATIO * reading_row.perplexity),
+                _values_within(word, points, "copied", copied_limit),
+            )
+        ]
         for word, points in lines.items()
-    )
+    ]
 
 
 def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: float) -> str:
@@ -125,34 +128,40 @@ def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: fl
     return f"{setting} ∈ {{{', '.join(inner)}}}" if inner else ""
 
 
-def _preserved(word: str, reads: str, copies: str) -> str:
+def _preserved(word: str, reads: str, copies: str) -> Finding:
     name, setting = _(registry.from_word(word).title), _setting(word)
     values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
     if not reads and not copies:
-        return _(
+        text = _(
             "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as softmax.**",
             **values,
         )
+        return Finding(text)
     if not reads:
-        return _(
-            "**With {copies}, {name} copies repeated text about as well as softmax.** No tested value of this "
-            "setting is enough to predict text about as well as softmax (perplexity).",
-            **values,
+        return Finding(
+            _("**With {copies}, {name} copies repeated text about as well as softmax.**", **values),
+            _(
+                "With {name}, no tested value of {setting} is enough to predict text about as well as softmax "
+                "(perplexity).",
+                **values,
+            ),
         )
     if not copies:
-        return _(
-            "**With {reads}, {name} predicts text about as well as softmax (perplexity).** No tested value of this "
-            "setting is enough to copy repeated text about as well as softmax.",
-            **values,
+        return Finding(
+            _("**With {reads}, {name} predicts text about as well as softmax (perplexity).**", **values),
+            _(
+                "With {name}, no tested value of {setting} is enough to copy repeated text about as well as softmax.",
+                **values,
+            ),
         )
     if reads == copies:
-        return _(
+        text = _(
             "**With {reads}, {name} predicts text (perplexity) and copies it about as well as softmax.**", **values
         )
-    return _(
-        "**With {reads}, {name} predicts text about as well as softmax (perplexity).** To copy repeated text about "
-        "as well as softmax, it needs {copies}.",
-        **values,
+        return Finding(text)
+    return Finding(
+        _("**With {reads}, {name} predicts text about as well as softmax (perplexity).**", **values),
+        _("To copy repeated text about as well as softmax, {name} needs {copies}.", **values),
     )
 
 

@@ -16,6 +16,7 @@ from app.words.i18n import N_, _, enumeration, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
+from pages.model.finding import Finding, Lines
 from pages.model.options import ORIGINAL, Question, display_name, encoder_depth
 from pages.model.view import HEIGHT, View
 
@@ -78,9 +79,9 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     )
 
 
-def describe_rankings(rows: Sequence[EmbeddingRow]) -> str:
-    """Return how each variant changes the ranking."""
-    return paragraph(*map(_verdict, rows))
+def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
+    """Return how each variant changes the ranking, one line per variant."""
+    return [[Finding(_verdict(row))] for row in rows]
 
 
 def _verdict(row: EmbeddingRow) -> str:

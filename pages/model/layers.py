@@ -14,6 +14,7 @@ from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, Swap
 from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
 from attention_core.formatting import number
 from pages.model import sweep, words
+from pages.model.finding import Finding, Lines
 from pages.model.options import Question, depth, display_name
 from pages.model.view import View
 
@@ -71,24 +72,24 @@ def by_layers(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[Curve
     return curve_points(variant_rows, lambda row: float(row.layers[0] if single else len(row.layers)))
 
 
-def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow], edge: str) -> str:
+def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow], edge: str) -> Lines:
     """Return how many layers each variant can replace before perplexity rises and before copying is lost."""
     reading_row, copy_row = original_rows(rows)
     if reading_row is None or copy_row is None:
-        return ""
-    sentences = []
+        return []
+    findings = []
     for word, points in lines.items():
         if word not in BASELINES and edge == "single":
-            sentences.append(_most_harmful(display_name(word), points, reading_row.perplexity))
+            findings += _most_harmful(display_name(word), points, reading_row.perplexity)
         elif word not in BASELINES:
-            sentences.append(_tolerated_layers(display_name(word), points, reading_row.perplexity, copy_row))
-    return "  \n".join(filter(None, sentences))
+            findings.append(_tolerated_layers(display_name(word), points, reading_row.perplexity, copy_row))
+    return [[finding] for finding in findings]
 
 
-def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, copy_row: CopyRow) -> str:
+def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, copy_row: CopyRow) -> Finding:
     reads = first_above(points, "perplexity", words.WORSE_RATIO * original)
     copies = first_above(points, "copied", (copy_row.first + copy_row.copied) / 2)
-    return paragraph(
+    return Finding(
         _(
             "**{name} keeps at least half of the ability to copy with every tested number of replaced layers.**",
             name=name,
@@ -101,34 +102,41 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
             name=name,
         ),
         _(
-            "With every tested number of replaced layers, perplexity is at most {worse:g} times that of the original "
+            "With {name} in every tested number of layers, perplexity is at most {worse:g} times that of the original "
             "model.",
+            name=name,
             worse=words.WORSE_RATIO,
         )
         if reads is None
         else _n(
-            "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
-            "Perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
+            "With {name}, perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
+            "With {name}, perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
             n=round(reads),
+            name=name,
             worse=words.WORSE_RATIO,
         ),
     )
 
 
-def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> str:
+def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> list[Finding]:
     complete = [p for p in points if p.perplexity is not None and p.copied is not None]
     if not complete:
-        return ""
+        return []
     reads, copies = max(complete, key=lambda p: p.perplexity or 0.0), max(complete, key=lambda p: p.copied or 0.0)
-    return _(
+    text = _(
         "**With {name} in a single layer, perplexity is highest if this is layer {reads} ({ratio} times the "
-        "original).** The copying loss is highest if this is layer {copies} ({copied} nats).",
+        "original).**",
         name=name,
         reads=f"{reads.x:.0f}",
         ratio=number((reads.perplexity or 0.0) / original, 3),
+    )
+    copying = _(
+        "With {name}, the copying loss is highest if the replaced layer is layer {copies} ({copied} nats).",
+        name=name,
         copies=f"{copies.x:.0f}",
         copied=number(copies.copied or 0.0, 2),
     )
+    return [Finding(text, copying)]
 
 
 def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:

@@ -13,6 +13,7 @@ from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import formatted, number
 from attention_core.variant import SOFTMAX
 from pages.model import sweep, token_details, words
+from pages.model.finding import Lines
 from pages.model.options import Question, select_reading, tokens_text
 from pages.model.view import View, show_definitions
 
@@ -46,8 +47,8 @@ def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | 
 
 
 def describe_outcome(
-    question: Question, rows: Sequence[SwapRow], describe: Callable[[Score, Sequence[Score]], str]
-) -> str:
+    question: Question, rows: Sequence[SwapRow], describe: Callable[[Score, Sequence[Score]], Lines]
+) -> Lines | str:
     """Return the effect of the replacements, or what to do if nothing is replaced.
 
     Args:
@@ -127,7 +128,7 @@ def _number(value: float, digits: int) -> str:
     return "…" if math.isnan(value) else number(value, digits)
 
 
-def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
+def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:
     return describe_outcome(question, rows, words.describe_effects)
 
 

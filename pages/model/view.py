@@ -11,6 +11,7 @@ from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import continuation, swap
 from pages.model import words
+from pages.model.finding import Finding, Lines, text_above, text_below
 from pages.model.options import Question
 
 RowT = TypeVar("RowT")
@@ -28,7 +29,7 @@ class View(Generic[RowT]):
         experiment: name of the experiment.
         tasks: returns the tasks of a question.
         missing: returns what the visitor has to choose before anything can be measured; empty if nothing is missing.
-        describe: returns the sentence about the rows found so far.
+        describe: returns the findings about the rows found so far; a text is a single finding.
         draw: draws the rows found so far; its last argument is a key that differs from drawing to drawing.
         notes: returns the caption below the drawing.
         file: name of the CSV file with the rows.
@@ -38,11 +39,15 @@ class View(Generic[RowT]):
     experiment: str = "swap"
     tasks: Callable[[Question], Sequence[Any]]
     missing: Callable[[Question], str] = lambda question: ""
-    describe: Callable[[Question, Sequence[RowT]], str]
+    describe: Callable[[Question, Sequence[RowT]], Lines | str]
     draw: Callable[[Question, Sequence[RowT], str], None]
     notes: Callable[[Question, Sequence[RowT]], str]
     file: str = "model.csv"
     has_charts: bool = True
+
+    def _findings(self, question: Question, rows: Sequence[RowT]) -> Lines:
+        found = self.describe(question, rows)
+        return [[Finding(found)]] if isinstance(found, str) else found
 
     def show(self, question: Question) -> None:
         """Run the tasks and draw their rows."""
@@ -56,6 +61,8 @@ class View(Generic[RowT]):
 
         def draw(rows: list[RowT], key: str) -> None:
             self.draw(question, rows, key)
+            if text := text_below(self._findings(question, rows)):
+                st.markdown(text)
             st.caption(self.notes(question, rows))
 
         tasks = self.tasks(question)
@@ -67,7 +74,7 @@ class View(Generic[RowT]):
             tasks,
             draw,
             key=f"model.{question.options.view}",
-            describe=lambda rows: self.describe(question, rows),
+            describe=lambda rows: text_above(self._findings(question, rows)),
             container=question.headline,
             height=HEIGHT,
         )

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from app.words.i18n import _, _n, clauses, enumeration, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
 from attention_core.experiments.swap.derived import Score, lost_share
 from attention_core.formatting import number
+from pages.model.finding import Finding, Lines
 from pages.model.options import model_title
 
 SAME_RATIO = 1.05
@@ -42,43 +43,43 @@ def measured_text(*, layers: str, tokens: str, title: str) -> str:
     )
 
 
-def describe_effects(original: Score, changed: Sequence[Score]) -> str:
-    """Return the effect of the variants on perplexity and copying, compared with the original model, as lines."""
+def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
+    """Return the effect of the variants on perplexity and copying, compared with the original model."""
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
-        reading = _(
+        summary = _(
             "**Perplexity is lowest with {least} ({low} times the original) and highest with {most} ({high} times).**",
             least=least.name,
             most=most.name,
             low=number(least.perplexity / original.perplexity, 3),
             high=number(most.perplexity / original.perplexity, 3),
         )
+        reading = [Finding(summary)]
     else:
-        reading = _first_token_effect(original, changed) or "  \n".join(
-            _perplexity_effect(original, each) for each in changed
-        )
-    return f"{reading}  \n{_copying_effects(original, changed)}"
+        first_token = _first_token_effect(original, changed)
+        reading = [first_token] if first_token else [_perplexity_effect(original, each) for each in changed]
+    return [reading, _copying_effects(original, changed)]
 
 
-def _first_token_effect(original: Score, changed: Sequence[Score]) -> str:
-    """Return how much less perplexity rises if the first token stays visible; empty without two such variants.
+def _first_token_effect(original: Score, changed: Sequence[Score]) -> Finding | None:
+    """Return how much less perplexity rises if the first token stays visible; None without two such variants.
 
     Both variants hide the same number of pairs, and one of them hides the first token from most queries.
     """
     if len(changed) != 2:
-        return ""
+        return None
     least, most = sorted(changed, key=lambda each: each.perplexity)
     if not (least.hidden and most.hidden and most.hidden.hides_first and not least.hidden.hides_first):
-        return ""
+        return None
     if (least.hidden.share, least.hidden.max_keys) != (most.hidden.share, most.hidden.max_keys):
-        return ""
+        return None
     low, high = (each.perplexity / original.perplexity for each in (least, most))
     if low <= SAME_RATIO or number(low, 3) == number(high, 3):
-        return ""
-    return paragraph(
+        return None
+    return Finding(
         _(
-            "**The first token makes the difference: with {most}, perplexity rises to {high} times the "
-            "original, but to only {low} times if the first token stays visible.**",
+            "**With {most}, perplexity rises to {high} times the original, but to only {low} times if the first "
+            "token stays visible.**",
             most=most.name,
             low=number(low, 3),
             high=number(high, 3),
@@ -91,44 +92,41 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> str:
     )
 
 
-def _perplexity_effect(original: Score, each: Score) -> str:
+def _perplexity_effect(original: Score, each: Score) -> Finding:
     """Return the effect of one variant on perplexity."""
     ratio = each.perplexity / original.perplexity
     values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME_RATIO - 1}
-    if ratio > SAME_RATIO and each.hidden and each.hidden.share:
-        return (
-            _(
-                "**{name} raises perplexity to {ratio} times the original.** It hides {hidden:.0%} of the "
-                "query–key pairs, and it hides the first token from most queries.",
-                hidden=each.hidden.share,
-                **values,
-            )
-            if each.hidden.hides_first
-            else _(
-                "**{name} raises perplexity to {ratio} times the original.** It hides {hidden:.0%} of the "
-                "query–key pairs, but not the first token.",
-                hidden=each.hidden.share,
-                **values,
-            )
-        )
     if ratio > SAME_RATIO:
-        return _("**{name} raises perplexity to {ratio} times the original.**", **values)
+        text = _("**{name} raises perplexity to {ratio} times the original.**", **values)
+        return Finding(text, _hidden_pairs(each))
     if ratio < 1 / SAME_RATIO:
-        return _("**{name} lowers perplexity to {ratio} times the original.**", **values)
+        return Finding(_("**{name} lowers perplexity to {ratio} times the original.**", **values))
     if each.covered:
-        return _n(
+        text = _n(
             "**{name} changes perplexity by at most {same:.0%}**, because it attends to the only token.",
             "**{name} changes perplexity by at most {same:.0%}**, because it attends to all {n} tokens.",
             n=each.covered,
             **values,
         )
-    return _("**{name} changes perplexity by at most {same:.0%}.**", **values)
+        return Finding(text)
+    return Finding(_("**{name} changes perplexity by at most {same:.0%}.**", **values))
 
 
-def describe_copying(original: Score, changed: Sequence[Score]) -> str:
+def _hidden_pairs(each: Score) -> str:
+    """Return what a variant's mask hides of the text; empty if it hides nothing."""
+    if not each.hidden or not each.hidden.share:
+        return ""
+    text = (
+        N_("{name} hides {hidden:.0%} of the query–key pairs, and it hides the first token from most queries.")
+        if each.hidden.hides_first
+        else N_("{name} hides {hidden:.0%} of the query–key pairs, but not the first token.")
+    )
+    return _(text, name=each.name, hidden=each.hidden.share)
+
+
+def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
     """Return the effect of the variants on copying, with the loss of each if they are few."""
-    return paragraph(
-        _copying_effects(original, changed),
+    losses = paragraph(
         *(
             _(
                 "With {name}, the mean loss of a copied token is {after} nats instead of {before}.",
@@ -137,11 +135,12 @@ def describe_copying(original: Score, changed: Sequence[Score]) -> str:
                 before=number(original.copied, 3),
             )
             for each in (changed if len(changed) <= MAX_SENTENCES else ())
-        ),
+        )
     )
+    return [[*_copying_effects(original, changed), Finding("", losses)]]
 
 
-def _copying_effects(original: Score, changed: Sequence[Score]) -> str:
+def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]:
     """Return with which variants copying fails, gets worse, or is preserved, and why if their patterns explain it."""
     failing: list[Score] = []
     worse: list[Score] = []
@@ -153,10 +152,9 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> str:
     def names(group: Sequence[Score]) -> str:
         return listed_names([each.name for each in group], len(changed))
 
-    return paragraph(
-        ""
-        if not failing
-        else _(
+    findings = []
+    if failing:
+        text = _(
             "**Copying fails with {names}: the loss on copied tokens ({losses} nats) is higher than that of a uniform "
             "guess ({guess}).**",
             names=names(failing),
@@ -164,13 +162,15 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> str:
             guess=number(GUESS_LOSS, 3),
         )
         # The losses are rounded as in the sentence, so that the comparison agrees with the numbers on screen.
-        if min(round(each.copied, 1) for each in failing) > round(GUESS_LOSS, 1)
-        else _("**Copying fails with {names}.**", names=names(failing)),
-        _copying_cause(failing),
-        _("**Copying gets worse with {names}.**", names=names(worse)) if worse else "",
-        _copying_cause(worse),
-        _("**Copying is preserved with {names}.**", names=names(preserved)) if preserved else "",
-    )
+        if min(round(each.copied, 1) for each in failing) <= round(GUESS_LOSS, 1):
+            text = _("**Copying fails with {names}.**", names=names(failing))
+        findings.append(Finding(text, _copying_cause(failing)))
+    if worse:
+        text = _("**Copying gets worse with {names}.**", names=names(worse))
+        findings.append(Finding(text, _copying_cause(worse)))
+    if preserved:
+        findings.append(Finding(_("**Copying is preserved with {names}.**", names=names(preserved))))
+    return findings
 
 
 def _copying_losses(group: Sequence[Score]) -> str:

@@ -17,6 +17,7 @@ from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec
 from attention_core.model_patching import UNIFORM
 from pages.model import variant_buttons
+from pages.model.finding import Finding, Lines
 from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name
 from pages.model.view import View
 
@@ -71,7 +72,7 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
     return trained_swap.tasks(spec, question.options.replacements, layers, weights=weights)
 
 
-def describe_replacements(rows: Sequence[TrainedSwapRow]) -> str:
+def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
     """Return how each replacement changes the accuracy and the loss, one line per replacement.
 
     Args:
@@ -80,10 +81,10 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> str:
     if len(rows) < 2:
         return _("Choose a replacement above.") if rows else ""
     original, *changed = rows
-    return "  \n".join(_effect(original, each) for each in changed)
+    return [[_effect(original, each)] for each in changed]
 
 
-def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
+def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> Finding:
     values = {
         "name": display_name(each.word),
         "before": percent(original.accuracy),
@@ -100,10 +101,9 @@ def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
     else:
         answers = _("**{name}: the share of correct answers rises from {before} to {after}.**", **values)
     if values["loss"] == values["other"]:
-        return paragraph(
-            answers, _("The loss, rounded to two decimals, is unchanged: {other} nats per answer.", **values)
-        )
-    return paragraph(answers, _("The loss changes from {loss} to {other} nats per answer.", **values))
+        text = _("With {name}, the loss, rounded to two decimals, is unchanged: {other} nats per answer.", **values)
+        return Finding(answers, text)
+    return Finding(answers, _("With {name}, the loss changes from {loss} to {other} nats per answer.", **values))
 
 
 def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[str, str]]:

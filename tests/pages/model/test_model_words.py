@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.words.i18n import paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.embedding import EmbeddingRow
@@ -13,9 +14,26 @@ from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import CurvePoint, ErrorPoint, Score
 from attention_core.formatting import number
 from pages.model import budget, continuation, encoder, forecast, layers, reading, token_details, words
+from pages.model.finding import MAX_LINES, Finding, text_above, text_below
 from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
+
+
+def explained(describe, *args):
+    """Return the lines of the findings that a function returns, with each finding before its explanation."""
+    lines = [paragraph(*(paragraph(each.text, each.explanation) for each in line)) for line in describe(*args)]
+    return "  \n".join(lines)
+
+
+def test_explanations_and_findings_without_room_are_below_the_figure():
+    lines = [[Finding(f"Finding {i}.", f"Reason {i}."), Finding(f"Also {i}.")] for i in range(MAX_LINES)]
+    above = "Finding 0. Also 0.  \nFinding 1. Also 1.  \nFinding 2. Also 2."
+    reasons = "Reason 0. Reason 1. Reason 2."
+    assert (text_above(lines), text_below(lines)) == (above, reasons)
+    more = [*lines, [Finding("Last.", "Last reason.")]]
+    assert (text_above(more), text_below(more)) == (above, f"{reasons} Last. Last reason.")
+    assert text_above([[Finding("", "Reason.")]]) == text_below([[Finding("Only.")]]) == text_above([]) == ""
 
 
 def scores(*pairs):
@@ -37,7 +55,8 @@ def scores(*pairs):
 )
 def test_the_perplexity_is_described_before_copying(perplexity, expected):
     assert (
-        words.describe_effects(AS_IT_IS, scores((perplexity, 1.0))) == f"{expected}  \n**Copying is preserved with A.**"
+        explained(words.describe_effects, AS_IT_IS, scores((perplexity, 1.0)))
+        == f"{expected}  \n**Copying is preserved with A.**"
     )
 
 
@@ -53,7 +72,7 @@ def test_the_perplexity_is_described_before_copying(perplexity, expected):
 )
 def test_the_effects_on_copying(copied, expected):
     loss = f"With A, the mean loss of a copied token is {number(copied, 3)} nats instead of 1."
-    assert words.describe_copying(AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
+    assert explained(words.describe_copying, AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
 
 
 @pytest.mark.parametrize(
@@ -66,14 +85,14 @@ def test_the_effects_on_copying(copied, expected):
     ],
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expected):
-    assert words.describe_effects(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
+    assert explained(words.describe_effects, AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
         f"raises perplexity to 2 times the original.**  \n{expected}"
     )
 
 
 @pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.84, False), (10.86, True)])
 def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
-    text = words.describe_copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
+    text = explained(words.describe_copying, AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
     higher = "the loss on copied tokens (13 and 10.9 nats) is higher than that of a uniform guess (10.8)"
     assert (f"**Copying fails with both variants: {higher}.**" in text) == worse
     assert ("**Copying fails with both variants.**" in text) != worse
@@ -89,19 +108,19 @@ def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     ],
 )
 def test_the_losses_of_lost_copies_are_listed_or_given_as_a_range(losses, text):
-    sentence = words.describe_effects(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
+    sentence = explained(words.describe_effects, AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
     assert f": the loss on copied tokens ({text} nats) is higher" in sentence
 
 
 def test_many_variants_are_summarised_by_the_best_and_the_worst():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
-    assert words.describe_effects(AS_IT_IS, many) == (
+    assert explained(words.describe_effects, AS_IT_IS, many) == (
         "**Perplexity is lowest with B (1 times the original) and highest with C (10 times).**  \n"
         "**Copying fails with all 4 variants.**"
     )
-    assert words.describe_copying(AS_IT_IS, many) == "**Copying fails with all 4 variants.**"
-    assert words.describe_effects(AS_IT_IS, many[:3]).startswith(
-        "**A raises perplexity to 2 times the original.**  \n**B changes"
+    assert explained(words.describe_copying, AS_IT_IS, many) == "**Copying fails with all 4 variants.**"
+    assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
+        "**A raises perplexity to 2 times the original.** **B changes"
     )
 
 
@@ -113,7 +132,7 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         own[0] = dataclasses.replace(own[0], tokens=tokens)
         found = derived.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
-        assert ("because it attends to" in words.describe_effects(AS_IT_IS, [found])) == covered
+        assert ("because it attends to" in explained(words.describe_effects, AS_IT_IS, [found])) == covered
     assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
     assert not derived.attends_to_all("uniform", 63)
 
@@ -156,19 +175,19 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         f"{far_back} In 2 steps, one per layer, the token to copy could still reach the query. But the model was "
         "trained without this variant and has not learned to pass tokens on in this way."
     )
-    assert words.describe_effects(AS_IT_IS, [blind, sink]) == (
-        "**A raises perplexity to 2 times the original.** It hides 61% of the query–key pairs, and it hides the first "
-        "token from most queries.  \n**B raises perplexity to 2 times the original.** It hides 61% of the query–key "
+    assert explained(words.describe_effects, AS_IT_IS, [blind, sink]) == (
+        "**A raises perplexity to 2 times the original.** A hides 61% of the query–key pairs, and it hides the first "
+        "token from most queries. **B raises perplexity to 2 times the original.** B hides 61% of the query–key "
         "pairs, but not the first token.  \n"
         f"**Copying fails with both variants{reason}"
     )
-    assert words.describe_effects(AS_IT_IS, [blind, far]).endswith("**Copying fails with both variants.**")
+    assert explained(words.describe_effects, AS_IT_IS, [blind, far]).endswith("**Copying fails with both variants.**")
     seen = dataclasses.replace(sink, perplexity=22.0)
     assert (
-        words.describe_effects(AS_IT_IS, [blind, seen])
-        == words.describe_effects(AS_IT_IS, [seen, blind])
+        explained(words.describe_effects, AS_IT_IS, [blind, seen])
+        == explained(words.describe_effects, AS_IT_IS, [seen, blind])
         == (
-            "**The first token makes the difference: with A, perplexity rises to 2 times the original, but to only "
+            "**With A, perplexity rises to 2 times the original, but to only "
             "1.10 times if the first token stays visible.** With both variants, a query attends to at most 65 tokens. "
             "In many heads, queries without a relevant key put their weight on the first token (an attention sink).  \n"
             f"**Copying fails with both variants{reason}"
@@ -184,20 +203,20 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, max_keys=66)),
         dataclasses.replace(seen, hidden=None),
     ):
-        assert words.describe_effects(AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
-    assert words.describe_effects(AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
+        assert explained(words.describe_effects, AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
+    assert explained(words.describe_effects, AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
     worse = dataclasses.replace(blind, copied=5.0)
-    assert words.describe_effects(AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
+    assert explained(words.describe_effects, AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, layers_to_copy=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
-        assert words.describe_copying(AS_IT_IS, group).split(" With A")[0].endswith(far_back)
+        assert explained(words.describe_copying, AS_IT_IS, group).split(" With A")[0].endswith(far_back)
     wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
     stride = dataclasses.replace(never, hidden=dataclasses.replace(never.hidden, window=None))
     for group in ([never, wide], [stride], [stride, wide]):
-        text = words.describe_copying(AS_IT_IS, group).split(" With A")[0]
+        text = explained(words.describe_copying, AS_IT_IS, group).split(" With A")[0]
         assert text.endswith(".** The token to copy is 95 tokens back, where most queries cannot attend to it.")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
-    assert words.describe_effects(AS_IT_IS, [same]) == (
+    assert explained(words.describe_effects, AS_IT_IS, [same]) == (
         "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
     )
     assert reading.uncoloured_note(blind) == (
@@ -223,7 +242,7 @@ def test_perplexity_and_copying_are_reported_together():
     rows.append(dataclasses.replace(reading_row(20.0, layers=(0,)), word="linear"))
     assert reading.describe_outcome(question, rows, words.describe_effects) == "Reading the text …"
     rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
-    assert reading.describe_outcome(question, rows, words.describe_effects).endswith(
+    assert explained(reading.describe_outcome, question, rows, words.describe_effects).endswith(
         "**Copying is preserved with Linear.**"
     )
 
@@ -249,8 +268,8 @@ def test_results_origin():
     )
 
 
-STAYS = "With every tested number of replaced layers, perplexity is at most 1.5 times that of the original model."
-EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
+STAYS = "With Linear in every tested number of layers, perplexity is at most 1.5 times that of the original model."
+EXCEEDS = "With Linear, perplexity exceeds 1.5 times the original once 4 layers are replaced."
 REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
 
@@ -261,16 +280,18 @@ LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
 )
 def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
     pairs = [CurvePoint(x=2, perplexity=20.0, copied=1.0), CurvePoint(x=4, perplexity=perplexity, copied=copied)]
-    assert f"**Linear {copies} {reads}" == layers.describe_layers({"linear": pairs}, [reading_row(20), COPY], "bottom")
-    assert layers.describe_layers({"linear": pairs}, [reading_row(20)], "bottom") == ""
+    assert f"**Linear {copies} {reads}" == explained(
+        layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom"
+    )
+    assert explained(layers.describe_layers, {"linear": pairs}, [reading_row(20)], "bottom") == ""
 
 
 def test_describe_layers_of_single_layers():
     pairs = [CurvePoint(x=0, perplexity=25.0, copied=2.0), CurvePoint(x=7, perplexity=21.0, copied=6.0)]
-    text = layers.describe_layers({"linear": pairs}, [reading_row(20), COPY], "single")
+    text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "single")
     assert text == (
-        "**With Linear in a single layer, perplexity is highest if this is layer 0 (1.25 times the original).** The "
-        "copying loss is highest if this is layer 7 (6 nats)."
+        "**With Linear in a single layer, perplexity is highest if this is layer 0 (1.25 times the original).** With "
+        "Linear, the copying loss is highest if the replaced layer is layer 7 (6 nats)."
     )
 
 
@@ -318,10 +339,10 @@ def test_describe_budgets():
     assert derived.preserved_from(pairs, "perplexity", 21) == 8
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
-    text = budget.describe_budgets({"local~window~64": pairs}, [reading_row(20), COPY])
+    text = explained(budget.describe_budgets, {"local~window~64": pairs}, [reading_row(20), COPY])
     assert text == (
         "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text "
-        "about as well as softmax, it needs window ≥ 4."
+        "about as well as softmax, Local needs window ≥ 4."
     )
 
 
@@ -336,22 +357,22 @@ def test_describe_budgets():
         (
             99.0,
             1.0,
-            "**With window ≥ 2, Local copies repeated text about as well as softmax.** No tested value of this "
-            "setting is enough to predict text about as well as softmax (perplexity).",
+            "**With window ≥ 2, Local copies repeated text about as well as softmax.** With Local, no tested "
+            "value of window is enough to predict text about as well as softmax (perplexity).",
         ),
         (
             20.0,
             9.0,
-            "**With window ≥ 2, Local predicts text about as well as softmax (perplexity).** No tested value of this "
-            "setting is enough to copy repeated text about as well as softmax.",
+            "**With window ≥ 2, Local predicts text about as well as softmax (perplexity).** With Local, no tested "
+            "value of window is enough to copy repeated text about as well as softmax.",
         ),
         (20.0, 1.0, "**With window ≥ 2, Local predicts text (perplexity) and copies it about as well as softmax.**"),
     ],
 )
 def test_preserved_values_of_a_budget(perplexity, copied, expected):
     pairs = [CurvePoint(x=2, perplexity=perplexity, copied=copied)]
-    assert budget.describe_budgets({"local~window~64": pairs}, [reading_row(20), COPY]) == expected
-    assert budget.describe_budgets({"local~window~64": pairs}, [reading_row(20)]) == ""
+    assert explained(budget.describe_budgets, {"local~window~64": pairs}, [reading_row(20), COPY]) == expected
+    assert explained(budget.describe_budgets, {"local~window~64": pairs}, [reading_row(20)]) == ""
 
 
 @pytest.mark.parametrize(
@@ -369,18 +390,18 @@ def test_preserved_values_of_a_budget(perplexity, copied, expected):
 )
 def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_listed(losses, values):
     pairs = [CurvePoint(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
-    text = budget.describe_budgets({"atrous": pairs}, [reading_row(20), COPY])
+    text = explained(budget.describe_budgets, {"atrous": pairs}, [reading_row(20), COPY])
     assert text.startswith(f"**With {values}, Atrous copies repeated text" if values else "**With Atrous, no tested")
     kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
-    both = budget.describe_budgets({"atrous": kept}, [reading_row(20), COPY])
+    both = explained(budget.describe_budgets, {"atrous": kept}, [reading_row(20), COPY])
     assert both == (
         "**With stride ≤ 1, Atrous predicts text (perplexity) and copies it about as well as softmax.**"
         if values == "stride ≤ 1"
         else "**With stride ≤ 1, Atrous predicts text about as well as softmax (perplexity).** "
         + (
-            f"To copy repeated text about as well as softmax, it needs {values}."
+            f"To copy repeated text about as well as softmax, Atrous needs {values}."
             if values
-            else "No tested value of this setting is enough to copy repeated text about as well as softmax."
+            else "With Atrous, no tested value of stride is enough to copy repeated text about as well as softmax."
         )
     )
 
@@ -466,7 +487,7 @@ def test_describe_rankings(tau, expected):
     assert encoder.describe_drifts([row]) == (
         "Mean change of the sentence embeddings compared with the original model (drift): Linear 0.12."
     )
-    assert encoder.describe_rankings([row]).startswith(expected)
+    assert explained(encoder.describe_rankings, [row]).startswith(expected)
 
 
 def test_ranks_begin_with_the_most_alike():

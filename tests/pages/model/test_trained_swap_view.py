@@ -69,15 +69,28 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%.** The loss changes from 0.01 to 2.00 nats per answer."),
-        ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%.** The loss changes from 2.00 to 1.00 nats per answer."),
+        (
+            (1.0, 0.01),
+            (0.25, 2.0),
+            "falls from 100% to 25%.** With Linear, the loss changes from 0.01 to 2.00 nats per answer.",
+        ),
+        (
+            (0.25, 2.0),
+            (0.5, 1.0),
+            "rises from 25% to 50%.** With Linear, the loss changes from 2.00 to 1.00 nats per answer.",
+        ),
         ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct**, as before the replacement (after rounding)."),
-        ((0.501, 1.0), (0.5, 1.0001), "The loss, rounded to two decimals, is unchanged: 1.00 nats per answer."),
-        ((0.5, 1.0), (0.0, math.inf), "The loss changes from 1.00 to ∞ nats per answer."),
+        (
+            (0.501, 1.0),
+            (0.5, 1.0001),
+            "With Linear, the loss, rounded to two decimals, is unchanged: 1.00 nats per answer.",
+        ),
+        ((0.5, 1.0), (0.0, math.inf), "With Linear, the loss changes from 1.00 to ∞ nats per answer."),
     ],
 )
 def test_the_effect_of_a_replacement_in_words(before, after, expected):
-    text = view.describe_replacements([row(*before, word="softmax", layers=()), row(*after)])
+    [[finding]] = view.describe_replacements([row(*before, word="softmax", layers=()), row(*after)])
+    text = f"{finding.text} {finding.explanation}"
     assert text.startswith("**Linear: ")
     assert expected in text
 

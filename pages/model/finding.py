@@ -1,0 +1,38 @@
+"""Findings of the Model page, whose explanations are apart from them: below the figure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.words.i18n import paragraph
+
+MAX_LINES = 3
+"""Largest number of lines of findings above a figure. Further findings are below it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence about the measurements.
+
+    Attributes:
+        text: the finding.
+        explanation: further numbers, or the cause; empty without any.
+    """
+
+    text: str
+    explanation: str = ""
+
+
+Lines = Sequence[Sequence[Finding]]
+"""Findings in the order of their importance, in lines."""
+
+
+def text_above(lines: Lines) -> str:
+    """Return the text above the figure: the first findings."""
+    return "  \n".join(filter(None, (paragraph(*(each.text for each in line)) for line in lines[:MAX_LINES])))
+
+
+def text_below(lines: Lines) -> str:
+    """Return the text below the figure: the explanations, and the findings for which there is no room above it."""
+    explanations = [each.explanation for line in lines[:MAX_LINES] for each in line]
+    others = [text for line in lines[MAX_LINES:] for each in line for text in (each.text, each.explanation)]
+    return paragraph(*explanations, *others)
