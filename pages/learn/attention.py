@@ -51,11 +51,11 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     )
 
 
-def finding(rows: Sequence[LearnRow]) -> str:
-    """Return what the matrices show; empty if the answers of the task are not symbols of the sequence."""
+def finding(rows: Sequence[LearnRow]) -> tuple[str, str] | None:
+    """Return what the matrices show, and the weights; None if the answers are not symbols of the sequence."""
     matrices = with_matrices(rows)
     if not matrices or not task_of(matrices[0].spec.model.task).shows_answers:
-        return ""
+        return None
     return attention_words.attention_headline(
         outcomes(matrices), min(LearnOptions.layer.value, matrices[0].spec.model.layers - 1)
     )

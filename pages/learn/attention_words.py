@@ -21,8 +21,8 @@ MOSTLY_SENTENCES = {
 """Sentence about the variants whose queries attend mostly to their answers, by task."""
 
 
-def attention_headline(results: Sequence[Outcome], shown_layer: int) -> str:
-    """Return which variants' queries attend mostly to their answers, in bold, and each variant's weight on the answer.
+def attention_headline(results: Sequence[Outcome], shown_layer: int) -> tuple[str, str]:
+    """Return which variants' queries attend mostly to their answers, in bold, and each variant's weight apart from it.
 
     Args:
         results: variants whose rows have matrices, of a task whose answers are symbols of the sequence.
@@ -48,8 +48,7 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> str:
         if most
         else _("No variant here attends mostly to the answer.")
     )
-    return paragraph(
-        f"**{mostly}**",
+    return f"**{mostly}**", paragraph(
         _(
             "In layer {layer}, the weight on the answer (framed) changes from step 0 to step {step}: {weights}.",
             layer=layer,

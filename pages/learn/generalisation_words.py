@@ -8,8 +8,10 @@ from attention_core.learning.hidden_answers import hidden_share
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
 
 
-def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
-    """Return which variants reach ``THRESHOLD`` at the largest tested length or number of pairs, with all accuracies.
+def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> tuple[str, str]:
+    """Return which variants reach ``THRESHOLD`` at the largest tested length or number of pairs, and the others apart.
+
+    Both texts are empty without tests.
 
     Args:
         results: the variants; those without tests are left out.
@@ -18,7 +20,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
     """
     tests = {outcome.name: test for outcome in results if (test := outcome.largest_test(by)) is not None}
     if not tests:
-        return ""
+        return "", ""
     largest = max(x for x, _share in tests.values())
     ranked = sorted((-share, name) for name, (x, share) in tests.items() if x == largest)
 
@@ -47,10 +49,8 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
                 "variant: {names}."
             )
         )
-    return paragraph(
-        "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**",
-        _("Correct answers of the other variants: {names}.", names=others) if learned and others else "",
-        trained,
+    return "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**", paragraph(
+        _("Correct answers of the other variants: {names}.", names=others) if learned and others else "", trained
     )
 
 

@@ -45,9 +45,12 @@ def top() -> LearningTask:
 
 
 def _show_view(
-    draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask
+    draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., tuple[str, str]], task: LearningTask
 ) -> None:
-    """Draw the result, the controls, and one view of the rows of the live run or of the recorded runs."""
+    """Draw the finding, the controls, and one view of the rows of the live run or of the recorded runs.
+
+    What explains the finding is below the view.
+    """
     st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     result = st.container(key="learn.summary").empty()
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
@@ -66,8 +69,11 @@ def _show_view(
             result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
             return
         missing_runs = "" if live else gaps.not_recorded(options.trainable()[0], rows)
-        result.markdown(paragraph(describe(rows, task), missing_runs))
+        finding, details = describe(rows, task)
+        result.markdown(finding)
         draw(rows, key)
+        if text := paragraph(missing_runs, details):
+            st.markdown(text)
         if key == "end":
             with origin:
                 open_links.show(rows)
@@ -107,30 +113,30 @@ def progress(plan: Plan, results: runs.Run[LearnRow]) -> tuple[float, str]:
     return share, _("{share:.0%} trained · {left}", share=share, left=runs.time_left(results.seconds, share))
 
 
-def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
+def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> tuple[str, str]:
     results = outcomes(rows)
     chosen = [attention.word for attention in SharedOptions.variants.value]
     link_values = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
     # In a lesson, the sentence has no link, because a link would leave the lesson.
     link = "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
-    return paragraph(words.headline(results, link), words.diverged_note(results))
+    finding, others = words.headline(results, link)
+    return finding, paragraph(words.diverged_note(results), others)
 
 
-def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
+def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> tuple[str, str]:
     return attention.finding(rows) or _describe_race(rows, task)
 
 
-def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
-    return part_words.largest_losses(missing.part_results(rows))
+def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> tuple[str, str]:
+    return part_words.largest_losses(missing.part_results(rows)), ""
 
 
-def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> str:
+def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> tuple[str, str]:
     spec, results = rows[0].spec, outcomes(rows)
     longest = max((x for each in results for x, _share in each.test_points(by)), default=spec.length)
-    return paragraph(
-        generalisation_words.headline(results, by=by, trained_at=spec.length if by == "length" else spec.items),
-        generalisation_words.hidden_answers(results, longest) if by == "length" else "",
-    )
+    trained_at = spec.length if by == "length" else spec.items
+    finding, others = generalisation_words.headline(results, by=by, trained_at=trained_at)
+    return finding, paragraph(others, generalisation_words.hidden_answers(results, longest) if by == "length" else "")
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:

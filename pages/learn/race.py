@@ -21,7 +21,7 @@ from pages.learn import gaps, generalisation_words, positions, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import THRESHOLD, Outcome, outcomes
 
-HEIGHT = 300
+HEIGHT = 320
 FLOAT32_BYTES = 4
 """Bytes of a number."""
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
@@ -71,7 +71,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         words.feature_map_note(results),
         words.fastest_by_seed(results),
     )
-    _explain(rows, results, definition=definition)
+    _explain(rows, results, references=measure == "accuracy", definition=definition)
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -136,11 +136,19 @@ def numbers_stored(model: ModelSpec) -> tuple[int, int]:
     return fixed // FLOAT32_BYTES, grown // FLOAT32_BYTES
 
 
-def _explain(rows: Sequence[LearnRow], results: Sequence[Outcome], *texts: str, definition: str = "") -> None:
-    """Draw what the lines show, after other texts, and how to read the chart behind an information icon."""
+def _explain(
+    rows: Sequence[LearnRow], results: Sequence[Outcome], *texts: str, references: bool = True, definition: str = ""
+) -> None:
+    """Draw the key of the line styles with notes on the chart behind an information icon, and below it other texts."""
     seeds, dashes = len({each.row.seed for each in rows}), any(style(each.colour).dash != "solid" for each in results)
     help_text = paragraph(definition, words.reading_note(seeds, dashes=dashes))
-    st.caption(paragraph(*texts, words.medians_note(seeds)), help=help_text or None)
+    key = "".join(
+        f'<span class="line-key">{"".join(f"""<i class="{sample}"></i>""" for sample in samples)} {meaning}</span>'
+        for samples, meaning in words.line_key(seeds, dashes=dashes, references=references)
+    )
+    st.caption(key, unsafe_allow_html=True, width="content", help=help_text or None)
+    if text := paragraph(*texts):
+        st.caption(text)
 
 
 def _draw(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
@@ -14,8 +14,8 @@ MAX_STEPS = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
 
 
-def headline(results: Sequence[Outcome], link: str = "") -> str:
-    """Return which variants learned the task, in bold, and on a second line how far the others came, and why.
+def headline(results: Sequence[Outcome], link: str = "") -> tuple[str, str]:
+    """Return which variants learned the task, in bold, and apart from it how far the others came, and why.
 
     Args:
         results: the variants; at least one.
@@ -25,7 +25,7 @@ def headline(results: Sequence[Outcome], link: str = "") -> str:
         finding, others = (_single_headline(results[0]), paragraph(capacity_note(results, link), cause(results[0])))
     else:
         finding, others = _comparison_headline(results, link)
-    return "  \n".join(filter(None, [f"**{finding}**", others]))
+    return f"**{finding}**", others
 
 
 def cause(outcome: Outcome) -> str:
@@ -351,6 +351,23 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
     )
 
 
+def line_key(seeds: int, *, dashes: bool, references: bool) -> list[tuple[tuple[str, ...], str]]:
+    """Return the kinds of lines of a chart, each with the styles of its samples and its meaning.
+
+    Args:
+        seeds: number of training runs of each variant.
+        dashes: whether some variants have dashed lines.
+        references: whether the chart has reference lines.
+    """
+    variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
+    key: list[tuple[tuple[str, ...], str]] = [(("solid", "dashed") if dashes else ("solid",), variant)]
+    if references:
+        key.append((("dotted",), _(C_("line of a chart", "reference"))))
+    if seeds > 1:
+        key.append((("band",), _("middle half of the runs (point at a line)")))
+    return key
+
+
 def medians_note(seeds: int) -> str:
     """Return the number of seeds that the lines of a chart show."""
     return _n(
@@ -361,9 +378,9 @@ def medians_note(seeds: int) -> str:
 
 
 def reading_note(seeds: int, *, dashes: bool) -> str:
-    """Return how to see the quartiles of several seeds, and that dash patterns only distinguish variants."""
+    """Return what the band of several seeds shows, and that dash patterns only distinguish variants."""
     return paragraph(
-        _("Point at a line to see the middle half of its runs (between the quartiles) as a band.") if seeds > 1 else "",
+        _("The runs of a variant have different seeds. The band is between their quartiles.") if seeds > 1 else "",
         _("Colours and dash patterns only distinguish the variants.") if dashes else "",
     )
 

@@ -8,6 +8,7 @@ import pytest
 import torch.nn.functional as F
 
 import attention_core as ac
+from app.words.i18n import paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
@@ -52,6 +53,21 @@ def row_of_test(rows, **changes):
     return LearnRow(spec=last.spec, row=replace(last.row, **changes), is_test=True)
 
 
+def race_text(*args):
+    """Return the finding about training, and on a second line what is below the chart."""
+    return "  \n".join(filter(None, words.headline(*args)))
+
+
+def text_of_tests(*args, **options):
+    """Return the finding about trained models, and what is below the chart."""
+    return paragraph(*generalisation_words.headline(*args, **options))
+
+
+def attention_text(*args):
+    """Return the finding about the matrices, and what is below them."""
+    return paragraph(*attention_words.attention_headline(*args))
+
+
 def test_a_variant_has_learned_at_the_threshold():
     [outcome] = outcomes(rows_of("softmax", [0.1, THRESHOLD - 1e-9, THRESHOLD, 1.0]))
     assert outcome.learned_at == (20, 1.0)
@@ -63,7 +79,7 @@ def test_a_variant_has_learned_at_the_threshold():
 def test_a_variant_that_forgets_the_task_has_not_learned_it():
     [outcome] = outcomes(rows_of("softmax", [0.1, 1.0, 0.4]))
     assert outcome.learned_at is None
-    assert words.headline([outcome]) == "**Softmax has not learned the task so far: 40% of its answers are correct.**"
+    assert race_text([outcome]) == "**Softmax has not learned the task so far: 40% of its answers are correct.**"
 
 
 def test_at_least_half_of_the_seeds_must_have_learned():
@@ -87,7 +103,7 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
         *rows_of("local", [0.02]),
     ]
     found = outcomes(rows)
-    assert words.headline(found) == (
+    assert race_text(found) == (
         "**2 of 5 variants have learned the task so far: DeltaNet (step 10) and Softmax (step 20).**  "
         "\nCorrect answers of the other variants: **Gated linear** (72%) and **Linear** (30%). Not trained yet: "
         "**Local · window 16**."
@@ -126,7 +142,7 @@ def trained(*curves, steps=20):
     ],
 )
 def test_the_headline_of_one_variant(curve, text):
-    assert words.headline(trained(curve)) == text
+    assert race_text(trained(curve)) == text
 
 
 GOOD, BAD = [0.1, 1.0, 1.0], [0.1, 0.5, 0.6]
@@ -178,7 +194,7 @@ BOTH_LEARNED = "Linear (step 10) and Softmax (step 10)"
     ],
 )
 def test_the_headline_counts_the_variants_that_learned(curves, text):
-    assert words.headline(trained(*curves)) == text
+    assert race_text(trained(*curves)) == text
 
 
 FIRST, SECOND, NEVER = [0.1, 1.0, 1.0], [0.1, 0.2, 1.0], [0.1, 0.2, 0.3]
@@ -226,8 +242,8 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
     rows += [row_of_test(own, items=16, accuracy=softmax), row_of_test(other, items=16, accuracy=linear)]
     sentence = f"With 16 pairs {text}"
     assert words.capacity_note(outcomes(rows)) == sentence
-    assert f"\n{sentence}" in words.headline(outcomes(rows))
-    assert f"\nWith [16 pairs](#there) {text}" in words.headline(outcomes(rows), "#there")
+    assert f"\n{sentence}" in race_text(outcomes(rows))
+    assert f"\nWith [16 pairs](#there) {text}" in race_text(outcomes(rows), "#there")
     alone = words.capacity_note(outcomes([*own, row_of_test(own, items=16, accuracy=softmax)]))
     assert alone == sentence.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
     third = rows_of("gla", GOOD)
@@ -264,7 +280,7 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     def headline(*words_of_all, link="", **changes):
         rows = [row for word in words_of_all for row in own[word]]
         tests = [row_of_test(own[each], items=16, accuracy=(shares | changes)[each]) for each in words_of_all]
-        return words.headline(outcomes([*rows, *tests]), link)
+        return race_text(outcomes([*rows, *tests]), link)
 
     assert headline("softmax", "linear", "deltanet") == text
     linked = headline("softmax", "linear", "deltanet", link="#there")
@@ -288,7 +304,7 @@ def gated_linear(curve, steps, **model):
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
     slow = gated_linear(BAD, 20)
     assert words.cause(slow) == ("**Gated linear** gets 60% right: without a feature map, its weights can be negative.")
-    assert words.headline([slow]).endswith(f"\n{words.cause(slow)}")
+    assert race_text([slow]).endswith(f"\n{words.cause(slow)}")
     assert words.feature_map_note([slow]) == (
         "With the feature map elu + 1, Gated linear learned the task within 150 steps."
     )
@@ -321,9 +337,7 @@ def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
     share = percent(hidden_share(local.rows[0].spec))
     assert words.cause(local) == f"**Local · window 16** gets 60% right, because its mask hides {share} of the answers."
     found = outcomes([*rows_of("local", BAD), *rows_of("linear", BAD), *rows_of("softmax", GOOD)])
-    assert words.headline(found).endswith(
-        f"\n{words.cause(local)} Correct answers of the other variants: **Linear** (60%)."
-    )
+    assert race_text(found).endswith(f"\n{words.cause(local)} Correct answers of the other variants: **Linear** (60%).")
     assert not words.cause(outcomes(rows_of("local", GOOD))[0])
     assert not words.cause(outcomes(rows_of("local", [0.1]))[0])
 
@@ -382,6 +396,19 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
     assert of("local~window~13", "induction") == pytest.approx((14 / 2 + 1) / 15)
 
 
+@pytest.mark.parametrize(("dashes", "samples"), [(False, ("solid",)), (True, ("solid", "dashed"))])
+def test_the_key_has_a_sample_of_each_line_style(dashes, samples):
+    one, several = (words.line_key(seeds, dashes=dashes, references=False) for seeds in (1, 2))
+    assert one == [(samples, "variant (1 run)")]
+    assert several == [
+        (samples, "variant (median of 2 runs)"),
+        (("band",), "middle half of the runs (point at a line)"),
+    ]
+    reference = (("dotted",), "reference")
+    assert words.line_key(1, dashes=dashes, references=True) == [*one, reference]
+    assert words.line_key(2, dashes=dashes, references=True) == [several[0], reference, several[1]]
+
+
 @pytest.mark.parametrize(
     ("seeds", "text"),
     [
@@ -394,7 +421,7 @@ def test_the_note_on_medians_depends_on_the_number_of_seeds(seeds, text):
 
 
 BAND, DASHES = (
-    "Point at a line to see the middle half of its runs (between the quartiles) as a band.",
+    "The runs of a variant have different seeds. The band is between their quartiles.",
     "Colours and dash patterns only distinguish the variants.",
 )
 
@@ -474,31 +501,31 @@ def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
     rows += [row_of_test(other, length=64, accuracy=0.8), row_of_test(other, length=256, accuracy=0.2)]
     rows += [row_of_test(own, items=8, accuracy=0.99), row_of_test(own, length=64, items=16, accuracy=0.95)]
     found = outcomes(rows)
-    assert generalisation_words.headline(found, by="length", trained_at=32) == (
+    assert text_of_tests(found, by="length", trained_at=32) == (
         "**At 256 tokens, no variant reaches an accuracy of 95%. Accuracy by variant: Softmax (70%) and Linear "
         "(20%).** The models were trained on sequences of 32 tokens."
     )
-    assert generalisation_words.headline(found, by="items", trained_at=4) == (
+    assert text_of_tests(found, by="items", trained_at=4) == (
         "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).** The "
         "models were trained on sequences with 4 key–value pairs."
     )
     rows += [row_of_test(other, length=64, items=16, accuracy=0.94)]
-    assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4) == (
+    assert text_of_tests(outcomes(rows), by="items", trained_at=4) == (
         "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).** Correct "
         "answers of the other variants: Linear (94%). The models were trained on sequences with 4 key–value pairs."
     )
     rows[-2] = row_of_test(own, length=64, items=16, accuracy=0.94)
-    assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4).startswith(
+    assert text_of_tests(outcomes(rows), by="items", trained_at=4).startswith(
         "**With 16 key–value pairs to remember, no variant reaches an accuracy of 95%. Accuracy by variant: "
         "Linear (94%) and Softmax (94%).** "
     )
     rows += [row_of_test(own, length=512, accuracy=0.95)]
-    assert generalisation_words.headline(outcomes(rows), by="length", trained_at=32).startswith(
+    assert text_of_tests(outcomes(rows), by="length", trained_at=32).startswith(
         "**At 512 tokens, at least 95% of the answers are correct with Softmax (95%).** The models"
     )
     assert found[0].test_points("length") == [(64, 0.9), (256, 0.7)]
     assert found[0].test_points("items") == [(8, 0.99), (16, 0.95)]
-    assert not generalisation_words.headline(outcomes(own), by="length", trained_at=32)
+    assert not text_of_tests(outcomes(own), by="length", trained_at=32)
 
 
 def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
@@ -785,17 +812,17 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
         "0, the weight on the answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** "
         "(2.0% to 40%)."
     )
-    assert attention_words.attention_headline(found, 0) == text
-    assert attention_words.attention_headline(found, 1) == f"{text} Choose layer 0 to see these weights."
+    assert attention_text(found, 0) == text
+    assert attention_text(found, 1) == f"{text} Choose layer 0 to see these weights."
     rows = with_matrices("softmax", [[0.0, 0.5]]) + with_matrices("linear", [[0.0, 0.6]])
-    assert attention_words.attention_headline(outcomes(rows), 1).startswith(
+    assert attention_text(outcomes(rows), 1).startswith(
         "**With Linear and Softmax, a repeated key symbol attends mostly"
     )
 
 
 def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts():
     found = outcomes(with_matrices("deltanet", [[0.0], [-0.3]]) + with_matrices("softmax", [[0.01], [0.49]]))
-    assert attention_words.attention_headline(found, 0) == (
+    assert attention_text(found, 0) == (
         "**No variant here attends mostly to the answer.** In layer 0, the weight on the answer (framed) "
         "changes from step 0 to step 10: **Softmax** (1.0% to 49%) and **DeltaNet** (0% to −30%). A negative weight "
         "(orange) subtracts the value."
@@ -805,7 +832,7 @@ def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts
 @pytest.mark.parametrize("key", sorted(key for key, task in TASKS.items() if task.shows_answers))
 def test_every_task_with_answers_in_the_sequence_has_an_attention_sentence(key):
     found = outcomes(with_matrices("softmax", [[1.0]], task=key))
-    assert attention_words.attention_headline(found, 0).startswith("**With Softmax, a ")
+    assert attention_text(found, 0).startswith("**With Softmax, a ")
 
 
 def test_the_answer_of_induction_is_the_symbol_that_followed_the_first_time():
