@@ -1,5 +1,7 @@
 """How often a variant's mask hides the answer from the token that predicts it, and the answer's attention weight."""
 
+from functools import lru_cache
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -9,7 +11,11 @@ from attention_core.learning.learning_task import IGNORED, Batch
 from attention_core.learning.tasks import task
 from attention_core.learning.train import TrainSpec, evaluation_batch
 
+MAX_CACHED = 256
+"""Training runs whose shares are cached, because the Learn page computes each of them several times per drawing."""
 
+
+@lru_cache(MAX_CACHED)
 def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
     """Return the share of predictions whose answer is at no token that the predicting token can attend to in one layer.
 
@@ -27,6 +33,7 @@ def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
     return float((~(is_answer & mask).any(-1))[predicts].float().mean())
 
 
+@lru_cache(MAX_CACHED)
 def accuracy_with_guesses(spec: TrainSpec) -> float:
     """Return the accuracy of a model that guesses the answers that a fixed mask hides and gives all others correctly.
 

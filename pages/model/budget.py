@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.figures.lines.curves import Curve, curves
 from app.ui import chart
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, enumeration, paragraph
 from app.words.labels import setting_name
 from attention_core import registry
@@ -20,7 +21,6 @@ from attention_core.experiments.swap.derived import (
 )
 from attention_core.model_patching import UNIFORM
 from pages.model import sweep, words
-from pages.model.finding import Finding, Lines
 from pages.model.options import Question
 from pages.model.view import View
 

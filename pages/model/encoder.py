@@ -12,11 +12,11 @@ import streamlit as st
 from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.ui import chart, palette
+from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, enumeration, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
-from pages.model.finding import Finding, Lines
 from pages.model.options import ORIGINAL, Question, display_name, encoder_depth
 from pages.model.view import HEIGHT, View
 

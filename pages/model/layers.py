@@ -8,13 +8,13 @@ import streamlit as st
 
 from app.figures.heat import Row, heat
 from app.ui import chart
+from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
 from attention_core.formatting import number
 from pages.model import sweep, words
-from pages.model.finding import Finding, Lines
 from pages.model.options import Question, depth, display_name
 from pages.model.view import View
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from app.reading_board import Reading, ReadingState, reading_board
+from app.words.finding import Lines
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
@@ -13,7 +14,6 @@ from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import formatted, number
 from attention_core.variant import SOFTMAX
 from pages.model import sweep, token_details, words
-from pages.model.finding import Lines
 from pages.model.options import Question, select_reading, tokens_text
 from pages.model.view import View, show_definitions
 

@@ -8,10 +8,10 @@ import streamlit as st
 
 from app.jobs import dispatch, runs
 from app.ui import chart, export
+from app.words.finding import Finding, Lines, text_above, text_below
 from app.words.i18n import _, paragraph
 from attention_core.experiments import continuation, swap
 from pages.model import words
-from pages.model.finding import Finding, Lines, text_above, text_below
 from pages.model.options import Question
 
 RowT = TypeVar("RowT")

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 
+from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
 from attention_core.experiments.swap.derived import Score, lost_share
 from attention_core.formatting import number
-from pages.model.finding import Finding, Lines
 from pages.model.options import model_title
 
 SAME_RATIO = 1.05

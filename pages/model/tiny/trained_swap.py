@@ -8,6 +8,7 @@ import streamlit as st
 import attention_core as ac
 from app.state.session import SharedOptions
 from app.ui.sources import trained_form
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, paragraph
 from app.words.labels import label
 from attention_core.experiments import trained_swap
@@ -17,7 +18,6 @@ from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec
 from attention_core.model_patching import UNIFORM
 from pages.model import variant_buttons
-from pages.model.finding import Finding, Lines
 from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name
 from pages.model.view import View
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.words.finding import MAX_LINES, Finding, text_above, text_below
 from app.words.i18n import paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
@@ -14,7 +15,6 @@ from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import CurvePoint, ErrorPoint, Score
 from attention_core.formatting import number
 from pages.model import budget, continuation, encoder, forecast, layers, reading, token_details, words
-from pages.model.finding import MAX_LINES, Finding, text_above, text_below
 from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)

@@ -1,4 +1,4 @@
-"""Findings of the Model page, whose explanations are apart from them: below the figure."""
+"""Findings about measurements, whose explanations are apart from them: below the figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
