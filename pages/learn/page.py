@@ -73,7 +73,8 @@ def _show_view(
         result.markdown(finding)
         draw(rows, key)
         if text := paragraph(missing_runs, details):
-            st.markdown(text)
+            with st.container(key=f"learn.details.{key}"):
+                st.markdown(text)
         if key == "end":
             with origin:
                 open_links.show(rows)
