@@ -17,7 +17,7 @@ from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, clauses
 from app.words.labels import paper_heading
 from attention_core import claims
-from attention_core.claims import Claim, ClaimTask, Outcome, Verdict
+from attention_core.claims import Claim, ClaimTask, Outcome
 from pages.claims import claim as panel
 from pages.claims import colours, longer_input, options, words
 from pages.claims.options import VERDICTS_BY_NAME, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
@@ -26,9 +26,8 @@ CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 BAR_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST_KEYS = ("memory_quadruples", "linformer_rank", "cosine_closest")
-"""Claims whose cards come first as long as no verdict is known: one about softmax alone, and two that do not hold on
-most inputs of the survey."""
+FIRST_KEYS = ("memory_quadruples", "two_layers", "cosine_closest")
+"""Claims whose cards come first: two that are easy to read, and one that does not hold on most inputs of the survey."""
 
 
 @dataclass(eq=False)
@@ -52,23 +51,19 @@ class Board:
     def draw_cards(self, claims: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
 
-        Cards of claims that do not hold come before all others.
-
         Args:
             claims: the claims, in order.
             tasks: the tasks that check them.
         """
         panel_container = None
-        failed = [outcome.key for outcome in self.drawn_outcomes if outcome.verdict is Verdict.FAILS]
-        first_claims, name = (failed, words.FAILED_TITLE) if failed else (FIRST_KEYS, words.FIRST_TITLE)
 
         def group_of(claim: Claim) -> str:
-            return name if claim.key in first_claims else words.SUBJECTS.get(claim.subject, "")
+            return words.FIRST_TITLE if claim.key in FIRST_KEYS else words.SUBJECTS.get(claim.subject, "")
 
-        for title, group in groupby(sorted(claims, key=lambda claim: claim.key not in first_claims), group_of):
+        for title, group in groupby(sorted(claims, key=lambda claim: claim.key not in FIRST_KEYS), group_of):
             if title:
                 st.markdown(f"## {_(title)}")
-            key = f"claims-board-{'first' if title == name else title}"
+            key = f"claims-board-{'first' if title == words.FIRST_TITLE else title}"
             with st.grid("auto", min_column_width=360, row_height="content", key=key):
                 for claim in group:
                     if claim.key == self.opened:
@@ -153,6 +148,7 @@ def show(chosen: ChosenInput) -> None:
     tasks = sorted((task for task in checks if task.key not in on_request), key=lambda task: task.key not in FIRST_KEYS)
     summary = st.container(key="claims-summary")
     summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
+    # The filter is above the strip of all verdicts, because it is also the key of the strip's icons.
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="controls.claims"
     ):
@@ -169,6 +165,8 @@ def show(chosen: ChosenInput) -> None:
                     "because SmolLM2 must read the text many times."
                 ),
             )
+    strip = st.container(key="claims-strip")
+    strip.empty()
     verdict_filter, placeholder = ClaimsOptions.verdict.value, st.container()
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
@@ -180,7 +178,7 @@ def show(chosen: ChosenInput) -> None:
         board.draw_outcomes(outcomes)
         board.draw_summary(f"{key}.strip")
 
-    with summary:
+    with strip:
         runs.run_immediately(
             "claims",
             tasks,
@@ -188,6 +186,7 @@ def show(chosen: ChosenInput) -> None:
             key="claims.all",
             refuse=board.draw_failure,
             describe=words.summary,
+            container=summary,
             height=BAR_HEIGHT,
         )
     if verdict_filter != "all":

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
-from urllib.parse import urlsplit
 
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
@@ -45,9 +44,7 @@ SUBJECTS = {
 }
 """Names of the subjects of claims about an input."""
 FIRST_TITLE = N_("Start with these")
-"""Title of the claims that come first while no claim is known not to hold."""
-FAILED_TITLE = N_("Claims that do not hold here")
-"""Title of the claims that come first once some are known not to hold."""
+"""Title of the claims that come first."""
 
 
 def badge(verdict: Verdict) -> str:
@@ -171,9 +168,8 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the authors, year and site of an article as a small link in Markdown, with the title as its tooltip."""
-    title, site = paper_title(source).replace('"', "”"), urlsplit(source.url).hostname
-    return f':small[[{source.authors}, {source.year}, {site}]({source.url} "{escape_markdown(title)}")]'
+    """Return the authors, year and title of an article as a small link in Markdown."""
+    return f":small[[{source.authors}, {source.year}: {escape_markdown(paper_title(source))}]({source.url})]"
 
 
 def figure_description(claim: Claim) -> str:
@@ -245,11 +241,11 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
     untestable, unchecked = count[Verdict.UNTESTABLE], total - len(outcomes)
     reasons = [
-        _n("{n} claim is not testable on this input.", "{n} claims are not testable on this input.", n=untestable),
-        _n("{n} claim is not checked yet.", "{n} claims are not checked yet.", n=unchecked),
+        _n("{n} is not testable on this input.", "{n} are not testable on this input.", n=untestable),
+        _n("{n} is not checked yet.", "{n} are not checked yet.", n=unchecked),
     ]
     missing = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
-    return paragraph(_verdicts(outcomes), *missing)
+    return paragraph(_verdicts(outcomes, total), *missing)
 
 
 def trained_summary(tested: Sequence[Outcome], total: int) -> str:
@@ -260,28 +256,27 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
         total: number of claims about trained models.
     """
     missing = _n(
-        "{n} claim is not tested, because its training runs are not recorded.",
-        "{n} claims are not tested, because their training runs are not recorded.",
+        "{n} is not tested, because its training runs are not recorded.",
+        "{n} are not tested, because their training runs are not recorded.",
         n=total - len(tested),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
-    return paragraph(_verdicts(tested), missing if len(tested) < total else "", where)
+    return paragraph(_verdicts(tested, total), missing if len(tested) < total else "", where)
 
 
-def _verdicts(outcomes: Sequence[Outcome]) -> str:
-    """Return how many of the tested claims have each verdict, and which do not hold."""
+def _verdicts(outcomes: Sequence[Outcome], total: int) -> str:
+    """Return how many of all claims have each verdict, and which do not hold."""
     count = Counter(outcome.verdict for outcome in outcomes)
     failed = sorted((each.claim for each in outcomes if each.verdict is Verdict.FAILS), key=lambda claim: claim.number)
     holds, partly, fails = (count[verdict] for verdict in Verdict if verdict is not Verdict.UNTESTABLE)
-    tested = holds + partly + fails
-    if not tested:
+    if not holds + partly + fails:
         return _("No claim is tested yet.")
     return paragraph(
-        _n("**{holds} of {n} tested claim holds.**", "**{holds} of {n} tested claims hold.**", n=tested, holds=holds),
-        _n("{n} claim holds partly.", "{n} claims hold partly.", n=partly) if partly else "",
+        _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=holds, total=total),
+        _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
         _n(
-            "**{n} claim does not hold here:** number {which}.",
-            "**{n} claims do not hold here:** numbers {which}.",
+            "**{n} does not hold:** number {which}.",
+            "**{n} do not hold:** numbers {which}.",
             n=fails,
             which=enumeration(link(each, str(each.number)) for each in failed),
         )

@@ -17,7 +17,7 @@ COUNT = len(claims.all_claims())
 SEEN = """(({ top }) => top >= 0 && top <= innerHeight / 2)(
     document.querySelector(".st-key-claims-panel-cosine_closest").getBoundingClientRect())"""
 """JavaScript that returns whether the opened panel begins in the upper half of the screen."""
-SENTENCE = re.compile(r"\d+ of \d+ tested claims? hold")
+SENTENCE = re.compile(r"\d+ of \d+ claims holds?\.")
 
 
 def sentence(page):
@@ -41,8 +41,7 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
     found = rows(saved(page, "All claims (CSV)"))
     assert [row["number"] for row in found] == [str(number) for number in range(1, COUNT + 1)]
     held = [row for row in found if row["verdict"] == "holds"]
-    tested = [row for row in found if row["verdict"].startswith(("holds", "does not hold"))]
-    assert f"{len(held)} of {len(tested)} tested claims hold." in sentence(page).inner_text()
+    assert f"{len(held)} of {COUNT} claims hold." in sentence(page).inner_text()
 
     page.locator(".st-key-verdict").get_by_text("holds partly").click()
     settle(page)
@@ -89,7 +88,7 @@ def test_checks_can_be_stopped_and_continued(page, server):
     press(page, "Stop")
     expect(stopped).to_be_visible(timeout=60_000)
     settle(page)
-    expect(page.get_by_text(re.compile(r"\d+ claims? (is|are) not checked yet"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d+ (is|are) not checked yet"))).to_be_visible()
     press(page, "Continue")
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_visible()
     expect(stopped).to_have_count(0)

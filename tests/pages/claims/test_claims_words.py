@@ -63,25 +63,24 @@ def claim_links(*numbers):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} tested claims hold.** 2 claims hold partly. **{ALL - 5} claims do not hold here:** numbers "
+            f"**3 of {ALL} claims hold.** 2 hold partly. **{ALL - 5} do not hold:** numbers "
             f"{', '.join(claim_links(*range(6, ALL)))} and {claim_links(ALL)[0]}.",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 claim holds partly. 3 claims are "
-            "not testable on this input.",
+            f"**{ALL - 4} of {ALL} claims hold.** 1 holds partly. 3 are not testable on this input.",
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} claims do not hold here:** numbers "
-            f"{', '.join(claim_links(*range(1, ALL - 1)))} and {claim_links(ALL - 1)[0]}. 1 claim is not checked yet.",
+            f"**0 of {ALL} claims hold.** **{ALL - 1} do not hold:** numbers "
+            f"{', '.join(claim_links(*range(1, ALL - 1)))} and {claim_links(ALL - 1)[0]}. 1 is not checked yet.",
         ),
-        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} claims are not checked yet."),
-        ([], f"No claim is tested yet. {ALL} claims are not checked yet."),
+        ([HOLDS], f"**1 of {ALL} claims holds.** {ALL - 1} are not checked yet."),
+        ([], f"No claim is tested yet. {ALL} are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**1 of 2 tested claims hold.** **1 claim does not hold here:** number {claim_links(2)[0]}. 1 claim "
-            f"is not testable on this input. {ALL - 3} claims are not checked yet.",
+            f"**1 of {ALL} claims holds.** **1 does not hold:** number {claim_links(2)[0]}. 1 is not testable on this "
+            f"input. {ALL - 3} are not checked yet.",
         ),
     ],
 )
@@ -450,16 +449,13 @@ def test_failed_claims_are_explained_as_results():
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
-    counted = (
-        "**2 of 4 tested claims hold.** 1 claim holds partly. "
-        f"**1 claim does not hold here:** number {claim_links(4)[0]}."
-    )
+    verdicts = f"1 holds partly. **1 does not hold:** number {claim_links(4)[0]}."
     where = "The claims are judged on recorded training runs of small models, not on your input."
-    assert words.trained_summary(found, 4) == f"{counted} {where}"
-    missing = "3 claims are not tested, because their training runs are not recorded."
-    assert words.trained_summary(found, 7) == f"{counted} {missing} {where}"
-    assert "1 claim is not tested, because its training runs are not recorded." in words.trained_summary(found, 5)
-    assert words.trained_summary([], 7).startswith("No claim is tested yet. 7 claims are not tested")
+    assert words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
+    missing = "3 are not tested, because their training runs are not recorded."
+    assert words.trained_summary(found, 7) == f"**2 of 7 claims hold.** {verdicts} {missing} {where}"
+    assert "1 is not tested, because its training runs are not recorded." in words.trained_summary(found, 5)
+    assert words.trained_summary([], 7).startswith("No claim is tested yet. 7 are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
@@ -474,7 +470,7 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 def test_a_claim_has_a_headline_and_a_source():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r""":small[[Su, 2020, example.org](https://example.org/a_b "On \[x\]")]"""
+    assert words.article(odd.source) == r":small[[Su, 2020: On \[x\]](https://example.org/a_b)]"
     assert (
         words.figure_description(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
     )
