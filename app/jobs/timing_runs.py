@@ -228,12 +228,9 @@ def slower_text(kind: str, names: Sequence[str]) -> str:
 
 
 def measured_limits(run: Run) -> str:
-    """Return the number of cores of a run on a CPU, and its lengths."""
-    host, (first, *_middle, last) = run.stamp, (run.spec.sizes[0], *run.spec.sizes)
-    sizes = _("{first:,} to {last:,} tokens", first=first, last=last) if first < last else _("{n:,} tokens", n=last)
-    if host.device != host.cpu:
-        return sizes
-    return _("{threads} of {cores} cores, {sizes}", threads=host.threads, cores=host.cores, sizes=sizes)
+    """Return the lengths of a run."""
+    first, last = run.spec.sizes[0], run.spec.sizes[-1]
+    return _("{first:,} to {last:,} tokens", first=first, last=last) if first < last else _("{n:,} tokens", n=last)
 
 
 def _range(point: Crossing) -> str:

@@ -85,12 +85,11 @@ def opening() -> dict[str, Any]:
 
 
 def show() -> TimingSpec:
-    """Draw the controls, and return the specification of the run."""
+    """Draw the controls that are always visible, and return the specification of the run."""
     TimingOptions.device.restrict_to(devices())
     TimingOptions.mode.draw(label_visibility="collapsed")
     if len(devices()) > 1:
         TimingOptions.device.draw()
-    lazy_popover(_("Setup"), _show_setup, key="timing.set_up", icon=":material/tune:", type="tertiary")
     options = TimingOptions.current()
     first, last = sorted((options.first, options.last))
     return TimingSpec(
@@ -106,7 +105,12 @@ def show() -> TimingSpec:
     )
 
 
-def _show_setup() -> None:
+def show_setup() -> None:
+    """Draw the form with the other settings of the run."""
+    lazy_popover(_("Setup"), _draw_setup, key="timing.set_up", icon=":material/tune:", type="tertiary")
+
+
+def _draw_setup() -> None:
     left, right = st.columns(2)
     with left:
         TimingOptions.first.draw()

@@ -1,6 +1,6 @@
 """The second run on the Timing page, which is compared with the run on this machine.
 
-The visitor chooses a run recorded in the app, a run from a file, or none.
+The visitor chooses a run recorded in the app, a run from a file, or, next to a run on this machine, none.
 """
 
 from collections.abc import Mapping
@@ -24,49 +24,41 @@ FILE_KEY = "timing.loaded"
 
 
 def show(spec: TimingSpec) -> Run | None:
-    """Draw the form with the recorded runs and files; return the chosen run of the same mode and causality."""
+    """Draw the choice of the recorded run; return the chosen run of the same mode and causality."""
     state = st.session_state
     available: dict[str, Run] = {**recorded_runs(), **({FROM_FILE: state[FILE_KEY]} if FILE_KEY in state else {})}
     comparable = {
         name: run for name, run in available.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)
     }
     options = [*sorted(comparable, key=lambda name: name != FROM_FILE), NO_RUN]
-
-    def draw() -> None:
+    chosen = TimingOptions.recorded.restrict_to(options) or options[0]
+    # Without a run on this machine, the page has nothing to show for the choice "none".
+    shown = options if last_measurement() is not None or chosen == NO_RUN else options[:-1]
+    if comparable:
         TimingOptions.recorded.draw_with_options(
-            options,
+            shown,
             options[0],
             key="timing.beside",
+            widget=st.segmented_control,
             format_func=lambda name: _run_title(name, comparable) if name in comparable else _("none"),
-            help=None
-            if comparable
-            else _(
-                "No recorded run matches the chosen mode and causal setting. Start a run on this machine, or load a "
-                "run from a file."
-            ),
+            required=True,
+            width="content",
+            label_visibility="collapsed",
         )
-        _show_files()
-
-    lazy_popover(_("Recordings"), draw, key="timing.files", icon=":material/folder_open:", type="tertiary")
-    return comparable.get(TimingOptions.recorded.restrict_to(options) or options[0])
+    return comparable.get(chosen)
 
 
 def _run_title(name: str, runs: Mapping[str, Run]) -> str:
-    return _("{run}, from a file", run=title(runs[name])) if name == FROM_FILE else title(runs[name])
+    device = escape_markdown(runs[name].stamp.device)
+    return _("{run}, from a file", run=device) if name == FROM_FILE else device
 
 
-def title(run: Run) -> str:
-    """Return the name of a run in the selectbox; its date is shown below the chart."""
-    return _(
-        "{device} · {dtype} · {heads} heads of size {d}",
-        device=run.stamp.device,
-        dtype=run.spec.dtype,
-        heads=run.spec.heads,
-        d=run.spec.head_size,
-    )
+def show_files() -> None:
+    """Draw the form that saves the live run and loads a run from a file."""
+    lazy_popover(_("Recordings"), _draw_files, key="timing.files", icon=":material/folder_open:", type="tertiary")
 
 
-def _show_files() -> None:
+def _draw_files() -> None:
     state = st.session_state
     live = last_measurement()
     if live is None:

@@ -62,10 +62,18 @@ def start_overhead(series: Sequence[Series]) -> str:
     first, last = smallest.points[0], smallest.points[-1]
     if not first.multiply_adds or last.multiply_adds / first.multiply_adds < MIN_GROWTH_RATIO * times(smallest):
         return ""
-    return _(
+    text = N_(
         "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but only "
         "{times} times as much time. With short texts, the GPU mostly waits for the next of many small operations to "
-        "start.",
+        "start."
+    )
+    if times(smallest) <= 1:
+        text = N_(
+            "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but no more "
+            "time. With short texts, the GPU mostly waits for the next of many small operations to start."
+        )
+    return _(
+        text,
         first=first.n,
         last=last.n,
         name=f"**{escape_markdown(smallest.name)}**",
@@ -85,6 +93,14 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
     if not series or len(same) < 2:
         return ""
     where = crossings(without_settings(same))  # The names omit settings: the chart shows them.
+    device = escape_markdown(same[0].run.stamp.device)
+    variant_count = sum(not line.is_reference and not line.masked for line in series)
+    if "at" in where and sum(len(where.get(kind, [])) for kind in ("below", "at")) == variant_count > 1:
+        return _(
+            "On the {device}, every variant shown is faster from {n} tokens on.",
+            device=device,
+            n=format_interpolated(where["at"][-1][0]),
+        )
     names = [
         *(_("{name} (at every measured length)", name=name) for _tokens, name, _text in where.get("below", [])),
         *(
@@ -92,7 +108,7 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
             for i, (tokens, name, _text) in enumerate(where.get("at", []))
         ),
     ]
-    values = {"device": escape_markdown(same[0].run.stamp.device), "names": enumeration(names)}
+    values = {"device": device, "names": enumeration(names)}
     if not names:
         return _("On the {device}, no variant shown is faster than softmax at the longest length.", **values)
     if len(names) == sum(map(len, where.values())):
