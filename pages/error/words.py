@@ -100,15 +100,7 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 )
                 if next_best and question.format_error(next_best.middle) != question.format_error(best.middle)
                 else "",
-                _(
-                    "Equal weights on {keys} need {share} of softmax's {cost} and have {error}.",
-                    keys=every_key(causal=question.causal),
-                    share=percent(costs[UNIFORM] / full_cost),
-                    cost=cost,
-                    error=error_text(question, baseline),
-                )
-                if math.isfinite(baseline) and UNIFORM in costs
-                else "",
+                baseline_error(question, baseline),
             )
         lines.append(text)
     return add_variant_hint(question) or "  \n".join(lines)
@@ -166,25 +158,16 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
     values |= {"name": label(ac.from_word(best.word)), "error": error_text(question, best.middle)}
     if best.middle >= baseline:
         return _(
-            "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than equal weights.** "
+            "**At half of softmax's {cost} or less, no variant shown is closer to {reference} than equal weights.** "
             "The best, {name}, has {error}.",
             **values,
         )
-    if best.middle <= CLOSE_ERROR_SHARE * baseline:
-        return _(
-            "**Among the variants that need at most half of softmax's {cost}, {name} is closest to {reference}.** It "
-            "has {error}.",
-            **values,
+    text = N_("**At half of softmax's {cost} or less, the variant closest to {reference} has {error}: {name}.**")
+    if best.middle > CLOSE_ERROR_SHARE * baseline:
+        text = N_(
+            "**At half of softmax's {cost} or less, even the variant closest to {reference} has {error}: {name}.**"
         )
-    if reference == REFERENCE:
-        return _(
-            "**With at most half of softmax's {cost}, even the best variant shown ({name}) has {error}.**", **values
-        )
-    return _(
-        "**Among the variants that need at most half of softmax's {cost}, {name} is closest to {reference}, but "
-        "still has {error}.**",
-        **values,
-    )
+    return _(text, **values)
 
 
 def baseline_error(question: Question, baseline: float) -> str:
@@ -241,8 +224,8 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
         (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
         sentences += [
             _(
-                "**{name} is the cheapest setting shown that comes close to {reference}: it needs {share} of softmax's "
-                "multiply-adds and has {error}.**",
+                "**Coming close to {reference} needs at least {share} of softmax's multiply-adds: {name} has "
+                "{error}.**",
                 name=label(ac.from_word(cheapest.word)),
                 share=percent(cheapest.multiply_adds / full_cost),
                 error=error_text(question, cheapest.middle),
@@ -269,8 +252,7 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
             if not_close
             else "",
         ]
-    explanation = _("A budget, such as a window, limits how much a variant computes.")
-    return add_variant_hint(question) or (paragraph(*sentences, explanation) if sentences else "")
+    return add_variant_hint(question) or paragraph(*sentences)
 
 
 def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:

@@ -218,8 +218,8 @@ def test_the_sentence_names_the_best_variant_at_half_of_softmaxs_cost():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    error = f"{100 * errors[winner]:.2g}% matrix error."
-    assert f"{winner} is closest to softmax.** It has {error}" in spoken(at)
+    error = f"{100 * errors[winner]:.2g}% matrix error"
+    assert f"the variant closest to softmax has {error}: {winner}.**" in spoken(at)
 
 
 def test_the_sentence_reports_that_no_variant_is_better_than_equal_weights():
