@@ -40,14 +40,18 @@ class VariantError:
 
 
 def headline(
-    matrices: Mapping[Attention, MatrixComparison], *, causal: bool = False, hidden: str = "", difference: bool = False
+    matrices: Mapping[Attention, MatrixComparison],
+    *,
+    causal: bool = False,
+    hides_special: bool = False,
+    difference: bool = False,
 ) -> str:
     """Return how far the variants on screen are from their references (mostly softmax), and why.
 
     Args:
         matrices: the numbers of each variant.
         causal: whether future keys are hidden.
-        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+        hides_special: whether the matrices leave out special tokens.
         difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
     """
     groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
@@ -58,7 +62,7 @@ def headline(
     closest, farthest = _extremes(groups[_(REFERENCE)])
     best = closest[0] if len(closest) == 1 and closest != farthest else ""
     causes = {
-        name: error_cause(attention, matrices, _("It") if name == best else f"**{_(attention.title)}**", hidden)
+        name: error_cause(attention, matrices, _("It") if name == best else f"**{_(attention.title)}**", hides_special)
         for attention in matrices
         if (name := label(attention)) in (*closest, *farthest)
     }
@@ -96,7 +100,7 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
 
 
 def error_cause(
-    attention: Attention, matrices: Mapping[Attention, MatrixComparison], subject: str, hidden: str = ""
+    attention: Attention, matrices: Mapping[Attention, MatrixComparison], subject: str, hides_special: bool = False
 ) -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
@@ -104,23 +108,21 @@ def error_cause(
         attention: the variant.
         matrices: the numbers of all variants on screen.
         subject: the variant's name or a pronoun.
-        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+        hides_special: whether the matrices leave out special tokens.
     """
     if attention.key == LINEAR:
         return flatness(matrices, subject)
-    return lost_weight(attention, matrices[attention], subject, hidden)
+    return lost_weight(attention, matrices[attention], subject, hides_special)
 
 
-def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
+def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hides_special: bool = False) -> str:
     """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
     if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
-        fields = {"subject": subject, "share": compared.misplaced, "hidden": hidden}
+        fields = {"subject": subject, "share": compared.misplaced}
         # ``passport`` covers only the tokens on screen. Without the special tokens, the mask hides at most this share.
         drawn = compared.passport.total_variation
-        if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
-            return _(
-                "{subject} resembles softmax but masks {share:.0%} of softmax's weight, mostly on {hidden}.", **fields
-            )
+        if hides_special and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
+            return _("{subject} masks {share:.0%} of softmax's weight, mostly on special tokens.", **fields)
         return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(compared.weights):
@@ -132,40 +134,25 @@ def negative_weights(attention: Attention, compared: MatrixComparison, *, differ
     """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
     if attention.key != NYSTROM or not compared.passport.negative_mass > NEGATIVE_TOLERANCE:
         return ""
-    fields = {"name": _(attention.title), "error": compared.output_error, "share": compared.passport.negative_mass}
+    fields = {"name": _(attention.title), "share": compared.passport.negative_mass}
     if difference:
-        return _(
-            "**{name}** (error: {error:.0%}) inverts a matrix. Negative entries of the inverse make {share:.0%} of "
-            "its weight negative.",
-            **fields,
-        )
-    return _(
-        "**{name}** (error: {error:.0%}) inverts a matrix. Negative entries of the inverse make {share:.0%} of its "
-        "weight negative (orange).",
-        **fields,
-    )
+        return _("**{name}** inverts a matrix, so {share:.0%} of its weight is negative.", **fields)
+    return _("**{name}** inverts a matrix, so {share:.0%} of its weight is negative (orange).", **fields)
 
 
 def flatness(matrices: Mapping[Attention, MatrixComparison], subject: str) -> str:
     """Return why the rows of linear attention are flat; empty if they are not flatter than those of softmax."""
     keys = {attention.key: compared.passport.perplexity for attention, compared in matrices.items()}
-    linear, exact = keys.get(LINEAR, math.nan), keys.get(REFERENCE, math.nan)
-    if not linear > MIN_FLATNESS_RATIO * exact:
+    if not keys.get(LINEAR, math.nan) > MIN_FLATNESS_RATIO * keys.get(REFERENCE, math.nan):
         return ""
-    return _(
-        "{subject} has no exponential to enlarge differences, so a row spreads over {linear:.0f} effective keys "
-        "(softmax: {exact:.0f}).",
-        subject=subject,
-        linear=linear,
-        exact=exact,
-    )
+    return _("{subject} has no exponential, so it weights keys more evenly.", subject=subject)
 
 
 def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
     """Return the output error of linear attention, and whether it is close to that of equal weights."""
     fields = {"error": compared.output_error, "zero": compared.uniform_error, "keys": every_key(causal=causal)}
     if abs(in_percent(compared.output_error) - in_percent(compared.uniform_error)) <= MAX_CLOSE_POINTS:
-        return _("Its error ({error:.0%}) is close to that of equal weights on {keys} ({zero:.0%}).", **fields)
+        return _("Its error is close to that of equal weights ({zero:.0%}).", **fields)
     return _("Its error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
 
 
@@ -243,21 +230,15 @@ def _rank(
     if in_percent(fields["error"]) >= in_percent(baseline):
         sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
         return paragraph(sentence, _closest(smallest, **fields), cause, _farthest(largest, **fields) if others else "")
-    closest = paragraph(_closest(smallest, first=True, **fields), cause)
+    closest = paragraph(_closest(smallest, **fields), cause)
     if others and margin > MAX_CLOSE_POINTS:
         return paragraph(closest, _farthest(largest, **fields), _baseline(margin, **fields))
     return paragraph(closest, _near_baseline(largest, margin, **fields) if others else "")
 
 
-def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> str:
-    """Return which variants have the smallest error; the ``first`` sentence also names the error."""
+def _closest(names: Sequence[str], **fields: object) -> str:
+    """Return which variants have the smallest error."""
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
-    if first:
-        return _n(
-            "**{names} is closest to {against} (output error: {error:.0%} of {against}'s output).**",
-            "**{names} are closest to {against} (output error: {error:.0%} of {against}'s output).**",
-            **values,
-        )
     return _n(
         "**{names} is closest to {against} (output error: {error:.0%}).**",
         "**{names} are closest to {against} (output error: {error:.0%}).**",

@@ -19,7 +19,7 @@ def top() -> Comparison:
         headline(
             comparison.matrices,
             causal=comparison.view.causal,
-            hidden=comparison.hidden,
+            hides_special=bool(comparison.hidden),
             difference=comparison.difference,
         )
     )

@@ -16,6 +16,8 @@ from pages.matrices.words import largest_changes, largest_weights
 
 MAX_CHANGES = 2
 """Maximum keys named per variant with the largest losses, and with the largest gains."""
+MAX_KEYS = 2
+"""Maximum keys named per variant with the largest weights, which fit in a quarter of a projector's line."""
 PICKER_KEY = "row.pinned"
 
 
@@ -64,7 +66,7 @@ def note(comparison: Comparison, attention: Attention) -> str:
         return ""
     matrix = comparison.matrices[attention]
     if not comparison.difference or attention.word == REFERENCE:
-        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_CHANGES + 1), comparison.key_labels)
+        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_KEYS), comparison.key_labels)
     losses, gains = most_changed_keys(matrix.difference[comparison.row], MAX_CHANGES)
     return largest_changes(losses, gains, comparison.key_labels, reference_name(attention))
 

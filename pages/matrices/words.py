@@ -74,7 +74,7 @@ def caption(attention: Attention, compared: MatrixComparison, *, difference: boo
     lines = [_("reference") if is_reference else _("output error {output:.0%}", output=compared.output_error)]
     if is_reference or not difference:
         n = round(metrics.perplexity)
-        lines.append(_n("{n} effective key per row", "{n} effective keys per row", n=n))
+        lines[0] += " · " + _n("{n} effective key", "{n} effective keys", n=n)
     if difference and not is_reference:
         lines.append(_("difference from {reference}", reference=reference_name(attention)))
     elif attention.variant.reference is not None:

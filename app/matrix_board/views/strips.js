@@ -13,8 +13,10 @@ const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
 const WORDS_SHARE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
-const MAX_COLUMN_STRIPS = 2; // the most strips in one column; more strips use two columns if the page is wide enough
-const COLUMN_GAP = 24;
+const MAX_COLUMN_STRIPS = 2; // the most strips in one column; more strips use several columns if the page is wide enough
+const MAX_COLUMNS = 4; // as many strips as this are side by side, like their panels
+const MIN_COLUMN = 270; // the smallest width in pixels of such a strip
+const COLUMN_GAP = 20;
 const NARROW_STRIP = 460; // strips narrower than this many pixels show their note on separate lines
 
 export class Strips {
@@ -126,7 +128,9 @@ export class Strips {
     const { texts, strips } = this.settings;
     const panels = pinned === null ? board.panels.slice(0, 1) : board.panels;
     const listWidth = this.root.clientWidth;
-    const columns = panels.length > MAX_COLUMN_STRIPS && listWidth >= 2 * NARROW_STRIP + COLUMN_GAP ? 2 : 1;
+    const fits = (/** @type {number} */ count, /** @type {number} */ strip) => listWidth >= count * strip + (count - 1) * COLUMN_GAP;
+    const several = panels.length <= MAX_COLUMNS && fits(panels.length, MIN_COLUMN) ? panels.length : fits(2, NARROW_STRIP) ? 2 : 1;
+    const columns = panels.length > MAX_COLUMN_STRIPS ? several : 1;
     const width = (listWidth - COLUMN_GAP * (columns - 1)) / columns - 2;
     const shown = this.selectWords(panels, pinned, width);
     const allShown = shown.every(Boolean);

@@ -199,7 +199,7 @@ def test_the_headline_names_the_closest_variant():
     zero = float((qkv.v[0].double().mean(0) - full).norm() / full.norm())
     assert errors[first] < zero
     text = spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
-    closest = f"**{label(first)} is closest to softmax (output error: {errors[first]:.0%} of softmax's output).**"
+    closest = f"**{label(first)} is closest to softmax (output error: {errors[first]:.0%}).**"
     hardly = f"({errors[last]:.0%}) is hardly smaller than that of equal weights on all keys ({zero:.0%})."
     assert closest in text.partition(f"The output error of **{label(last)}** {hardly}")[0]
     assert hardly in text
