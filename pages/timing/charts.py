@@ -189,8 +189,8 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
         text = _("{least} to {most} times as fast", least=lowest, most=highest)
     # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value itself.
     # The text is above the bracket's upper end, where no line is: softmax's time is the longest and rises.
-    place = {"x": math.log10(x), "y": math.log10(top), "xanchor": "right", "yanchor": "bottom"}
-    figure["layout"].setdefault("annotations", []).append(annotation(text, **place))
+    mark = annotation(text, math.log10(x), math.log10(top), xanchor="right", yanchor="bottom")
+    figure["layout"].setdefault("annotations", []).append(mark)
 
 
 def show_chart(
