@@ -24,8 +24,6 @@ def show(headline: DeltaGenerator) -> None:
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
-        options.show_setup()
-        recorded_run.show_files()
     placeholders = [headline, st.empty()]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="top"):
         st.markdown("## " + _(charts.TITLES[TimingOptions.side.value]), anchors=False, width="content")

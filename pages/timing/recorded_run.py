@@ -1,6 +1,6 @@
 """The second run on the Timing page, which is compared with the run on this machine.
 
-The visitor chooses a run recorded in the app, a run from a file, or, next to a run on this machine, none.
+The visitor chooses a run recorded in the app, a run from a file, or none.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from attention_core.benchmarking.run_file import from_json, recorded_runs, to_js
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.limits import current
-from pages.timing.options import FROM_FILE, NO_RUN, TimingOptions
+from pages.timing.options import FROM_FILE, NO_RUN, TimingOptions, show_setup
 
 FILE_KEY = "timing.loaded"
 """Session state key of the run from a file."""
 
 
 def show(spec: TimingSpec) -> Run | None:
-    """Draw the choice of the recorded run; return the chosen run of the same mode and causality."""
+    """Draw the recorded runs, the setup and the form with files; return the chosen run of this mode and causality."""
     state = st.session_state
     available: dict[str, Run] = {**recorded_runs(), **({FROM_FILE: state[FILE_KEY]} if FILE_KEY in state else {})}
     comparable = {
@@ -32,33 +32,39 @@ def show(spec: TimingSpec) -> Run | None:
     }
     options = [*sorted(comparable, key=lambda name: name != FROM_FILE), NO_RUN]
     chosen = TimingOptions.recorded.restrict_to(options) or options[0]
-    # Without a run on this machine, the page has nothing to show for the choice "none".
-    shown = options if last_measurement() is not None or chosen == NO_RUN else options[:-1]
     if comparable:
         TimingOptions.recorded.draw_with_options(
-            shown,
+            # An option that appears when a run starts would move the button that stops the run.
+            options if chosen == NO_RUN else options[:-1],
             options[0],
             key="timing.beside",
             widget=st.segmented_control,
-            format_func=lambda name: _run_title(name, comparable) if name in comparable else _("none"),
+            format_func=lambda name: _run_title(name, comparable),
             required=True,
             width="content",
             label_visibility="collapsed",
         )
+
+    def draw() -> None:
+        if comparable:
+            TimingOptions.recorded.draw_with_options(
+                options, options[0], key="timing.compared", format_func=lambda name: _run_title(name, comparable)
+            )
+        _show_files()
+
+    show_setup()
+    lazy_popover(_("Files"), draw, key="timing.files", icon=":material/folder_open:", type="tertiary")
     return comparable.get(chosen)
 
 
 def _run_title(name: str, runs: Mapping[str, Run]) -> str:
+    if name not in runs:
+        return _("none")
     device = escape_markdown(runs[name].stamp.device)
     return _("{run}, from a file", run=device) if name == FROM_FILE else device
 
 
-def show_files() -> None:
-    """Draw the form that saves the live run and loads a run from a file."""
-    lazy_popover(_("Recordings"), _draw_files, key="timing.files", icon=":material/folder_open:", type="tertiary")
-
-
-def _draw_files() -> None:
+def _show_files() -> None:
     state = st.session_state
     live = last_measurement()
     if live is None:

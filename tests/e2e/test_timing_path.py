@@ -23,7 +23,7 @@ def test_the_recorded_run_is_shown_and_a_live_run_is_stopped_saved_and_loaded(pa
     settle(page)
     expect(page.get_by_text(SO_FAR).first).to_contain_text("Incomplete run")
 
-    press(page, "Recordings")
+    press(page, "Files")
     mine = saved(page, "Save the live run (JSON)")
     run = json.loads(mine.read_text())
     samples = sum(len(point["ms"]) for point in run["points"])

@@ -239,14 +239,14 @@ def test_each_recorded_run_is_one_click_away():
     assert f"({runs['cuda_forward'].stamp.device}, " in sentence(at)
 
 
-def test_no_recorded_run_can_be_chosen_next_to_a_run_on_this_machine():
-    at = open_timing(variants=PAIR, t_masked="none", **TINY)
+def test_no_recorded_run_can_be_chosen():
+    at = open_timing(variants=PAIR)
     assert "none" not in at.segmented_control(key="timing.beside").options
-    at.button(key="timing.button").click().run()
-    at.run()
-    at.segmented_control(key="timing.beside").set_value("none").run()
-    assert not lines(charts(at)[0], "dash")
-    assert live_lines(at)
+    at.selectbox(key="timing.compared").set_value("none").run()
+    assert any("Run on this machine" in i.value for i in at.info)
+    assert at.segmented_control(key="timing.beside").value == "none"
+    at.segmented_control(key="timing.beside").set_value("cuda_forward").run()
+    assert at.query_params["t_beside"] == "cuda_forward"
 
 
 def test_a_page_without_runs_shows_instructions():
