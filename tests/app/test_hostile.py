@@ -165,8 +165,8 @@ ALLOWED = {
         )
     },
     "pages/learn/race.py": {
-        "st.caption(key, unsafe_allow_html=True, width='content', help=help_text or None)": "samples of the line styles, "
-        "with sentences that hold numbers alone"
+        "st.caption(key, unsafe_allow_html=True, width='content', help=help_text or None)": "samples of the line "
+        "styles, with sentences that hold numbers alone"
     },
 }
 """Allowed exceptions by file, with the reason."""
