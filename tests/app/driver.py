@@ -16,7 +16,7 @@ import numpy as np
 from plotly.graph_objects import Figure
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.state.common import user_key_from_element_id
+from streamlit.runtime.state.common import TESTING_KEY, user_key_from_element_id
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -287,7 +287,10 @@ def moved(control):
     """Set a control to another value and return it; None if it has only one value."""
     if control.type == "button_group":
         other = next((option for option in control.options if option not in control.formatted_values), None)
-        return other and control.set_value(other if control._is_single_select else [*control.value, other])
+        if not control._is_single_select:
+            return other and control.set_value([*control.value, other])
+        control.root.session_state[TESTING_KEY][control.id] = str  # ``other`` is formatted already.
+        return other and control.set_value(other)
     if control.type in ("selectbox", "select_slider"):
         other = next((o for o in control.options if o != control.format_func(control.value)), None)
         return other and control.set_value(other)
