@@ -27,7 +27,7 @@ FOUND = Outcome(
     key="two_layers",
     verdict=HOLDS,
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
-    rows=(two_layers.ReachRow(stack="two local layers", layers=1, head=0, share=12.5, keys=30.0),),
+    rows=(two_layers.ReachRow(stack="local layers", layers=1, head=0, share=12.5, keys=30.0),),
 )
 YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
@@ -333,7 +333,7 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     assert card.startswith(f'{article}\n\n{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
-    assert "</i>two local layers</span>" in card
+    assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (
         board.card(UNJUDGED)
@@ -513,7 +513,7 @@ def test_the_rows_of_a_claim_are_a_table_with_its_name():
     names = [field.name for field in fields(FOUND.rows[0])]
     assert csv_rows(claim.table(FOUND)) == [
         ["claim", *names],
-        ["two_layers", "two local layers", "1", "0", "12.5", "30.0"],
+        ["two_layers", "local layers", "1", "0", "12.5", "30.0"],
     ]
     missing = replace(FOUND, rows=(replace(FOUND.rows[0], keys=None),))
     assert csv_rows(claim.table(missing))[1][-1] == ""

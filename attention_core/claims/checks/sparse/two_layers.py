@@ -13,7 +13,7 @@ from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
 from attention_core.variant import Attention
 
-MIXED, LOCAL, ATROUS = "a local, then an atrous layer", "two local layers", "two atrous layers"
+MIXED, LOCAL, ATROUS = "local and atrous layers in turn", "local layers", "atrous layers"
 DEPTH = 3
 """Number of layers measured."""
 
