@@ -71,6 +71,7 @@ def test_every_part_of_the_page_works(page, server):
 def test_a_page_without_a_sidebar_reserves_no_space_for_one(page, server):
     masks(page, server)
     open_input(page)
+    settle(page)  # The page reports the open sidebar a moment later, with a run that must not overlap the next page's.
     page.get_by_role("link", name="Home").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Attention Lab")
     settle(page)
