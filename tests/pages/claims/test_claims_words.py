@@ -511,9 +511,6 @@ def test_the_table_of_all_claims_has_numbers_with_units():
 
 def test_the_rows_of_a_claim_are_a_table_with_its_name():
     names = [field.name for field in fields(FOUND.rows[0])]
-    assert csv_rows(claim.table(FOUND)) == [
-        ["claim", *names],
-        ["two_layers", "local layers", "1", "0", "12.5", "30.0"],
-    ]
+    assert csv_rows(claim.table(FOUND)) == [["claim", *names], ["two_layers", "local layers", "1", "0", "12.5", "30.0"]]
     missing = replace(FOUND, rows=(replace(FOUND.rows[0], keys=None),))
     assert csv_rows(claim.table(missing))[1][-1] == ""
