@@ -167,7 +167,7 @@ def _factors(data: HeadData) -> Step:
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(data), _("landmark")
         on_landmarks = _("{n:,} × {m} · queries on landmarks", n=n, m=m)
-        inverted = _("{m} × {m} · inverse of the landmark matrix", m=m)
+        inverted = _("{m} × {m} · inverse matrix", m=m)
         on_keys = _("{m} × {n:,} · landmarks on keys", n=n, m=m)
         pictures.board(
             f"{key}.factors",
