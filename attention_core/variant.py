@@ -449,6 +449,8 @@ class Attention:
         if key_mask is not None:
             self._check_key_mask(k, key_mask, causal)
             return padding.attend(self.attend, q, k, v, key_mask)
+        if 0 in q.shape[:-2]:  # some algorithms cannot split an empty batch into steps
+            return q @ k.mT @ v
         return self.variant.attend(q, k, v, self.params, causal=causal)
 
     def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:

@@ -28,6 +28,17 @@ def test_softmax_accepts_the_arguments_of_torch_and_returns_its_result(causal):
     assert torch.allclose(softmax(q, k, v, causal=causal), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("lead", [(0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+def test_an_empty_batch_gives_an_empty_output_and_empty_gradients(variant, lead):
+    q, k, v = (torch.zeros(*lead, 16, size, requires_grad=True) for size in (8, 8, 3))
+    for causal in (False, True)[: 1 if variant.causal_reason else 2]:
+        out = ac.get(variant.key).attend(q, k, v, causal=causal)
+        assert out.shape == v.shape
+        grads = torch.autograd.grad(out.sum(), (q, k, v))
+        assert [x.shape for x in grads] == [q.shape, k.shape, v.shape]
+
+
 def test_numpy_arrays_are_converted_to_tensors():
     for attention in (ac.get("softmax"), ac.get("nystrom", landmarks=6)):
         torch.testing.assert_close(attention(*QKV.numpy()), attention(*QKV))

@@ -67,7 +67,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
         exponentials, per_pair = (-2 * k).exp_(), numbers_per_pair(q.shape[-1])
         return blockwise_attention(row_weights_from_exponentials, q, exponentials, v, causal=causal, per_pair=per_pair)
 
-    if not q.numel() or needs_gradient(q, k, v) or not _has_exponentials(q, k):
+    if needs_gradient(q, k, v) or not _has_exponentials(q, k):
         return blockwise_attention(row_weights, q, k, v, causal=causal, per_pair=q.shape[-1])
     return map_heads(attend_head, at_least_float32(q), at_least_float32(k), at_least_float32(v)).to(v.dtype)
 
