@@ -5,16 +5,21 @@ import math
 import torch
 
 GPU_NUMBERS = 2**24
-"""Size of a step on a GPU: 64 MiB of float32, enough to use all its cores, and small next to its memory."""
+"""Numbers in memory per step on a GPU, 64 MiB in float32: enough to use all cores, and small next to its memory."""
 
 
 def is_gpu(device: torch.device) -> bool:
-    """Return whether the device computes large operations much faster than many small ones."""
+    """Return whether the device computes large operations much faster than many small ones.
+
+    Meta tensors, with which costs are counted, use the steps of a CPU.
+    """
     return device.type not in ("cpu", "meta")
 
 
 def step_size(size: int, device: torch.device, *, numbers: int, per_pair: int = 0) -> int:
-    """Return the size of a step: ``size`` on a CPU; on a GPU at least that, with up to ``GPU_NUMBERS`` numbers.
+    """Return the size of a step: ``size`` on a CPU; on a GPU the largest that needs at most ``GPU_NUMBERS`` numbers.
+
+    A step on a GPU is never smaller than on a CPU.
 
     Args:
         size: tokens, blocks or heads per step on a CPU.
@@ -24,5 +29,7 @@ def step_size(size: int, device: torch.device, *, numbers: int, per_pair: int = 
     """
     if not is_gpu(device):
         return size
-    per_token = max(1, numbers, per_pair and math.isqrt(GPU_NUMBERS * per_pair))
-    return max(size, GPU_NUMBERS // per_token)
+    largest = GPU_NUMBERS // max(1, numbers)
+    if per_pair:
+        largest = min(largest, math.isqrt(GPU_NUMBERS // per_pair))
+    return max(size, largest)

@@ -65,7 +65,7 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
         decay: ``γ``, above 0, at most 1.
         causal: whether a query attends only to keys up to its own position.
     """
-    size = chunk_size(k)
+    size = min(k.shape[-2], chunk_size(k))
     powers = decay_powers(decay, at_least_float32(v[..., :0, :]), size)
     if causal:
         return scan_chunks(partial(_attend_chunk, phi=phi, decay=powers), None, q, k, v, size=size)[0]
@@ -81,11 +81,11 @@ def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int,
     C, c = features, min(n, CHUNK)
     chunk_pairs = n // c * c**2 + (n % c) ** 2
     # All n tokens are added to the state, but only n - c tokens read it: the state is still empty in the first chunk.
-    adds, peak = chunk_pairs * (C + d_v) + (2 * n - c) * C * d_v, CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
+    adds, peak = chunk_pairs * (C + d_v) + (2 * n - c) * C * d_v, c * (2 * c + 4 * C + d_v) + 2 * C * d_v
     if causal:
         return adds, n * d_v + peak
     last = n % c or c  # tokens in the last chunk, with which the reverse pass starts
-    return adds + (2 * n - last) * C * d_v, n * (d_v + 1) + peak + CHUNK**2 + c * d_v
+    return adds + (2 * n - last) * C * d_v, n * (d_v + 1) + peak + c * (c + d_v)
 
 
 def _attend_chunk(

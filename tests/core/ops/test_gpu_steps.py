@@ -1,13 +1,12 @@
 """The larger steps of GPUs, tested on the CPU."""
 
-import math
-
 import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_core as ac
+from attention_core.benchmarking.counting import count
 from attention_core.ops import gpu_steps
 from attention_core.variant import Attention
 
@@ -56,8 +55,6 @@ def test_results_do_not_depend_on_the_size_of_steps(monkeypatch, variant, number
 def test_a_gpu_runs_fewer_operations(monkeypatch, word, causal):
     q = torch.randn(1, 4, 1024, 8, generator=torch.Generator().manual_seed(0))
     attention = ac.get(word)
-    if causal and attention.variant.causal_reason:
-        pytest.skip("not causal")
     with OperationCount() as on_cpu:
         attention.attend(q, q, q, causal=causal)
     monkeypatch.setattr(gpu_steps, "is_gpu", lambda device: True)
@@ -66,13 +63,21 @@ def test_a_gpu_runs_fewer_operations(monkeypatch, word, causal):
     assert on_gpu.count < on_cpu.count / 2
 
 
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+def test_a_short_text_needs_no_more_memory_on_a_gpu_than_its_matrices(monkeypatch, variant):
+    n, d = 64, 8
+    x = torch.randn(n, d, generator=torch.Generator().manual_seed(0))
+    attention = Attention(variant, variant.params())
+    monkeypatch.setattr(gpu_steps, "is_gpu", lambda device: True)
+    assert count(lambda: attention.attend(x, x, x)).peak_elements < 16 * n * n * d
+
+
 @pytest.mark.parametrize(("numbers", "per_pair"), [(7, 0), (7, 3), (1, 1), (0, 0), (2**30, 1)])
 def test_a_step_has_at_most_the_numbers_of_a_gpu_step(numbers, per_pair):
     size = gpu_steps.step_size(1, torch.device("cuda"), numbers=numbers, per_pair=per_pair)
     limit = gpu_steps.GPU_NUMBERS
     assert size == 1 or (size * numbers <= limit and size**2 * per_pair <= limit)
-    larger = size + max(2, math.ceil(size / 100))
-    assert larger * max(1, numbers) > limit or larger**2 * per_pair > limit
+    assert (size + 1) * max(1, numbers) > limit or (size + 1) ** 2 * per_pair > limit
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
