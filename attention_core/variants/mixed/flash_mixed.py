@@ -63,7 +63,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool
         return own_output.to(v.dtype)
     state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
     step = partial(add_earlier_chunks, p=p)
-    out, _ = scan_chunks(step, state, queries, keys, values, own_output, factor, size=step_size(p))
+    out, _ = scan_chunks(step, state, queries, keys, values, own_output, factor, size=tokens_per_step(p))
     return out.to(v.dtype)
 
 
@@ -95,14 +95,14 @@ def add_earlier_chunks(
     return out, state + k.mT @ v
 
 
-def step_size(p: FlashMixedParams) -> int:
+def tokens_per_step(p: FlashMixedParams) -> int:
     """Return how many tokens one step of the causal linear term takes: whole chunks of at least ``CHUNK`` tokens."""
     return p.chunk * -(-CHUNK // p.chunk)
 
 
 def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Return the cost of two products over the pairs in the chunks, and two of the linear term."""
-    size, step = min(p.chunk, n), min(step_size(p), n)
+    size, step = min(p.chunk, n), min(tokens_per_step(p), n)
     chunks, rest = -(-n // size), n % step
     # Pairs of the causal linear term within one step of ``step`` tokens. They exist only if the step is longer than a
     # chunk: a query then has earlier chunks in its own step.
