@@ -116,10 +116,10 @@ def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
     side = qkv.grid[0]
     cell = cell_side(side)
     cells, first = side // cell, _first_pixels(side)
-    if (allowed := _allowed_rows(attention, side)) is None:
+    if attention.variant.mask is None:
         rows = attention.weights(qkv.q, qkv.k)[0][first]
-    else:
-        rows = masked_softmax(scores(qkv.q[0, first], qkv.k[0]), allowed)
+    else:  # softmax over the allowed pairs, so the rows of the other pixels are not needed
+        rows = masked_softmax(scores(qkv.q[0, first], qkv.k[0]), _allowed_rows(attention, side))
     sums = rows.reshape(-1, cells, cell, cells, cell).sum((2, 4)).flatten(1)
     return _maps(sums, side**2 * rows.amax(-1).median().item())
 
@@ -130,14 +130,12 @@ def _first_pixels(side: int) -> Tensor:
     return torch.arange(side**2).reshape(side, side)[::cell, ::cell].flatten()
 
 
-@lru_cache(maxsize=32)
-def _allowed_rows(attention: Attention, side: int) -> Tensor | None:
-    """Return the pairs that a fixed mask allows to each cell's upper left pixel; None for a variant without one.
-
-    A variant with a fixed mask is softmax over the allowed pairs, so the rows of the other pixels are not needed.
-    """
+@lru_cache(maxsize=8)  # more than there are variants with a fixed mask; a result takes up to 4 MiB
+def _allowed_rows(attention: Attention, side: int) -> Tensor:
+    """Return the pairs that a variant's fixed mask allows to each cell's upper left pixel, ``bool [cells², n]``."""
     mask = attention.mask(side**2)
-    return None if mask is None else mask[_first_pixels(side)]
+    assert mask is not None
+    return mask[_first_pixels(side)]
 
 
 def maps_with_mean(weights: np.ndarray) -> AttentionMaps:
