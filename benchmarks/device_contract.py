@@ -37,8 +37,9 @@ def errors(attention: Attention, device: str, *, causal: bool) -> dict[str, floa
     """Return the largest relative error of each kind in ``TOLERANCE``, over ``LENGTHS``.
 
     In float32, the reference is the variant's own matrix on the device. A pattern that depends on the data can differ
-    between precisions. A gradient whose norm is below a millionth of the norm of all gradients is compared with that
-    share instead: with a single feature, for example, the gradient of the queries is zero but for rounding errors.
+    between precisions. The error of a gradient is relative to its norm, but at least to a millionth of the norm of all
+    gradients together. A gradient may be zero except for rounding errors, such as that of the queries of a single
+    feature.
     """
     largest = dict.fromkeys(TOLERANCE, 0.0)
 

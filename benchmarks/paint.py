@@ -65,7 +65,16 @@ the last change of the page, also within components. It sums layout shifts and t
 
 
 class Visit(NamedTuple):
-    """One visit to a page: milliseconds since navigation, the summed layout shift, and milliseconds of long tasks."""
+    """The times of one visit to a page, in milliseconds since navigation, and its layout shift.
+
+    Attributes:
+        content: when the browser paints the first content.
+        start: when the browser sends the first message over the websocket.
+        answer: when the server's last message arrives.
+        complete: when the page changes for the last time.
+        shift: sum of all layout shifts.
+        busy: summed duration of the main thread's long tasks, in milliseconds.
+    """
 
     content: float
     start: float

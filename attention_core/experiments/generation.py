@@ -1,4 +1,4 @@
-"""The cost of generating text: softmax's key-value cache, which grows with each token, and states of constant size."""
+"""The cost of generating text: softmax's key-value cache, and the states or caches of other variants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

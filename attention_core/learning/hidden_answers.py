@@ -12,7 +12,7 @@ from attention_core.learning.tasks import task
 from attention_core.learning.train import TrainSpec, evaluation_batch
 
 MAX_CACHED = 256
-"""Training runs whose shares are cached, because the Learn page computes each of them several times per drawing."""
+"""Number of results cached per function, because the Learn page needs each result several times in one run."""
 
 
 @lru_cache(MAX_CACHED)

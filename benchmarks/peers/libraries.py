@@ -1,8 +1,8 @@
 """Peers, implementations of attention by other projects, from packages on PyPI.
 
-Each docstring says what a peer's output should be if it differs from this library's, and why. Modules with projections
-get q, k and v through ``FixedProjection``. Modules with a packed layout ``[B, n, H d]`` read heads as strided views and
-return a packed copy of n H d numbers, whose time is included.
+Some peers do not compute exactly what this library's variant computes. The docstring of such a peer's function states
+the difference. Modules with projections get q, k and v through ``FixedProjection``. Modules with a packed layout
+``[B, n, H d]`` read heads as strided views and return a packed copy of n H d numbers, whose time is included.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """Effects of averaging tokens before attention: how many tokens an average combines, and how it leaks later tokens.
 
 A leak means that an earlier output depends on a later token. The averages are called mixtures: a mixture is a pooled
-key or a query that several tokens share. A provenance
-``[m, n]`` holds the share of each token in each mixture. All functions take numpy arrays of one head.
+key or a query that several tokens share. A provenance ``[m, n]`` holds the share of each token in each mixture. All
+functions take numpy arrays of one head.
 """
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""One module per claim (a statement from an article): what is measured, the rule for the verdict, and the texts."""
+"""Claims from articles, one module each: how a claim is measured, when it holds, and the texts that are shown."""

@@ -1,4 +1,4 @@
-"""Fast weights: a state matrix that each token decays, partly erases and writes to, computed by chunks or as a matrix.
+"""Fast weights: a state matrix that each token decays, partly erases and writes to, and the equal attention matrix.
 
 A ``Rule`` returns the gates α, the write strengths β and the erase strengths ε of a variant's tokens. The state is
 ``S_i = S' + k_i u_iᵀ`` with ``S' = diag(α_i) S_{i-1}``, and the output is ``o_i = S_iᵀ q_i``. Without erasing,

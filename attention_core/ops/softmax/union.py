@@ -137,8 +137,7 @@ class ScatteredPiece(CompactRepr):
         """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
         rows, keys_per_query = self.positions.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
-        # The sparse product below runs on the CPU only. Its entries are distinct pairs of a query and a key, so a query
-        # cannot have more entries than there are keys.
+        # The sparse product below runs on the CPU only, and fails if a query has more positions than there are keys.
         if x.device.type != "cpu" or keys_per_query > len(y):
             return (x @ y.mT).gather(-1, self.positions.long())
         row_starts = torch.arange(0, rows * keys_per_query + 1, keys_per_query, dtype=torch.int32, device=x.device)
