@@ -5,7 +5,7 @@ import math
 import torch
 
 GPU_NUMBERS = 2**24
-"""Numbers in memory per step on a GPU, 64 MiB in float32: enough to use all cores, and small next to its memory."""
+"""Size of a step on a GPU, 64 MiB of float32 numbers: enough to use all its cores, and small next to its memory."""
 
 
 def is_gpu(device: torch.device) -> bool:
