@@ -1,4 +1,4 @@
-"""Findings about measurements, whose explanations are apart from them: below the figure."""
+"""Findings about measurements, which are shown above a figure, and their explanations, which are shown below it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.figures.picture import data_url
 from app.figures.theme import style
+from app.words.finding import Finding
 from app.words.i18n import _, paragraph
 from attention_core.experiments.learning import LearnRow, example_labels
 from attention_core.formatting import percent
@@ -51,8 +52,8 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     )
 
 
-def finding(rows: Sequence[LearnRow]) -> tuple[str, str] | None:
-    """Return what the matrices show, and the weights; None if the answers are not symbols of the sequence."""
+def finding(rows: Sequence[LearnRow]) -> Finding | None:
+    """Return what the matrices show; None if the answers of the task are not symbols of the sequence."""
     matrices = with_matrices(rows)
     if not matrices or not task_of(matrices[0].spec.model.task).shows_answers:
         return None

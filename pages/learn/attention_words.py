@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.words.finding import Finding
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
@@ -21,8 +22,8 @@ MOSTLY_SENTENCES = {
 """Sentence about the variants whose queries attend mostly to their answers, by task."""
 
 
-def attention_headline(results: Sequence[Outcome], shown_layer: int) -> tuple[str, str]:
-    """Return which variants' queries attend mostly to their answers, in bold, and each variant's weight apart from it.
+def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
+    """Return which variants' queries attend mostly to their answers; the explanation has each variant's weight.
 
     Args:
         results: variants whose rows have matrices, of a task whose answers are symbols of the sequence.
@@ -48,7 +49,7 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> tuple[st
         if most
         else _("No variant here attends mostly to the answer.")
     )
-    return f"**{mostly}**", paragraph(
+    explanation = paragraph(
         _(
             "In layer {layer}, the weight on the answer (framed) changes from step 0 to step {step}: {weights}.",
             layer=layer,
@@ -58,6 +59,7 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> tuple[st
         _("A negative weight (orange) subtracts the value.") if any(last[name][layer] < 0 for name in order) else "",
         _("Choose layer {layer} to see these weights.", layer=layer) if layer != shown_layer else "",
     )
+    return Finding(f"**{mostly}**", explanation)
 
 
 def _answer_weights(row: LearnRow) -> list[float]:

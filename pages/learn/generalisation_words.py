@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
+from app.words.finding import Finding
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import hidden_share
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
 
 
-def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> tuple[str, str]:
-    """Return which variants reach ``THRESHOLD`` at the largest tested length or number of pairs, and the others apart.
+def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding:
+    """Return which variants reach ``THRESHOLD`` at the largest tested length or number of pairs.
 
-    Both texts are empty without tests.
+    The explanation has the accuracies of the other variants. Both texts are empty if no variant has tests.
 
     Args:
         results: the variants; those without tests are left out.
@@ -20,7 +21,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> tuple[s
     """
     tests = {outcome.name: test for outcome in results if (test := outcome.largest_test(by)) is not None}
     if not tests:
-        return "", ""
+        return Finding("")
     largest = max(x for x, _share in tests.values())
     ranked = sorted((-share, name) for name, (x, share) in tests.items() if x == largest)
 
@@ -49,8 +50,11 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> tuple[s
                 "variant: {names}."
             )
         )
-    return "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**", paragraph(
-        _("Correct answers of the other variants: {names}.", names=others) if learned and others else "", trained
+    return Finding(
+        "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**",
+        paragraph(
+            _("Correct answers of the other variants: {names}.", names=others) if learned and others else "", trained
+        ),
     )
 
 

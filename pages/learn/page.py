@@ -13,6 +13,7 @@ from app.state.session import SharedOptions
 from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
+from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
@@ -45,11 +46,11 @@ def top() -> LearningTask:
 
 
 def _show_view(
-    draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., tuple[str, str]], task: LearningTask
+    draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., Finding], task: LearningTask
 ) -> None:
     """Draw the finding, the controls, and one view of the rows of the live run or of the recorded runs.
 
-    What explains the finding is below the view.
+    The explanation of the finding is below the view.
     """
     st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     result = st.container(key="learn.summary").empty()
@@ -69,10 +70,10 @@ def _show_view(
             result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
             return
         missing_runs = "" if live else gaps.not_recorded(options.trainable()[0], rows)
-        finding, details = describe(rows, task)
-        result.markdown(finding)
+        finding = describe(rows, task)
+        result.markdown(finding.text)
         draw(rows, key)
-        if text := paragraph(missing_runs, details):
+        if text := paragraph(missing_runs, finding.explanation):
             with st.container(key=f"learn.details.{key}"):
                 st.markdown(text)
         if key == "end":
@@ -114,30 +115,31 @@ def progress(plan: Plan, results: runs.Run[LearnRow]) -> tuple[float, str]:
     return share, _("{share:.0%} trained · {left}", share=share, left=runs.time_left(results.seconds, share))
 
 
-def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> tuple[str, str]:
+def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
     results = outcomes(rows)
     chosen = [attention.word for attention in SharedOptions.variants.value]
     link_values = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
     # In a lesson, the sentence has no link, because a link would leave the lesson.
     link = "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
-    finding, others = words.headline(results, link)
-    return finding, paragraph(words.diverged_note(results), others)
+    finding = words.headline(results, link)
+    return Finding(finding.text, paragraph(words.diverged_note(results), finding.explanation))
 
 
-def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> tuple[str, str]:
+def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> Finding:
     return attention.finding(rows) or _describe_race(rows, task)
 
 
-def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> tuple[str, str]:
-    return part_words.largest_losses(missing.part_results(rows)), ""
+def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
+    return Finding(part_words.largest_losses(missing.part_results(rows)))
 
 
-def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> tuple[str, str]:
+def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> Finding:
     spec, results = rows[0].spec, outcomes(rows)
     longest = max((x for each in results for x, _share in each.test_points(by)), default=spec.length)
     trained_at = spec.length if by == "length" else spec.items
-    finding, others = generalisation_words.headline(results, by=by, trained_at=trained_at)
-    return finding, paragraph(others, generalisation_words.hidden_answers(results, longest) if by == "length" else "")
+    finding = generalisation_words.headline(results, by=by, trained_at=trained_at)
+    hidden = generalisation_words.hidden_answers(results, longest) if by == "length" else ""
+    return Finding(finding.text, paragraph(finding.explanation, hidden))
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:

@@ -1,4 +1,4 @@
-"""Sentences of the Learn page about what is trained, with which learning rates, and how long it takes."""
+"""Sentences of the Learn page about a training run: its parameters, its learning rates and its duration."""
 
 import math
 from collections.abc import Sequence

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from app.words.finding import Finding
 from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
@@ -14,8 +15,8 @@ MAX_STEPS = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
 
 
-def headline(results: Sequence[Outcome], link: str = "") -> tuple[str, str]:
-    """Return which variants learned the task, in bold, and apart from it how far the others came, and why.
+def headline(results: Sequence[Outcome], link: str = "") -> Finding:
+    """Return which variants learned the task; the explanation has the results of the others and their causes.
 
     Args:
         results: the variants; at least one.
@@ -25,7 +26,7 @@ def headline(results: Sequence[Outcome], link: str = "") -> tuple[str, str]:
         finding, others = (_single_headline(results[0]), paragraph(capacity_note(results, link), cause(results[0])))
     else:
         finding, others = _comparison_headline(results, link)
-    return f"**{finding}**", others
+    return Finding(f"**{finding}**", others)
 
 
 def cause(outcome: Outcome) -> str:
@@ -352,7 +353,7 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
 
 
 def line_key(seeds: int, *, dashes: bool, references: bool) -> list[tuple[tuple[str, ...], str]]:
-    """Return the kinds of lines of a chart, each with the styles of its samples and its meaning.
+    """Return the key of a chart: for each entry, the line styles to draw as samples, and what they mean.
 
     Args:
         seeds: number of training runs of each variant.

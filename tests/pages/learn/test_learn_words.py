@@ -8,7 +8,6 @@ import pytest
 import torch.nn.functional as F
 
 import attention_core as ac
-from app.words.i18n import paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
@@ -53,19 +52,25 @@ def row_of_test(rows, **changes):
     return LearnRow(spec=last.spec, row=replace(last.row, **changes), is_test=True)
 
 
+def lines(finding):
+    """Return a finding, which must be in bold, and on a second line its explanation; empty without a finding."""
+    assert not finding.text or (finding.text.startswith("**") and finding.text.endswith("**"))
+    return "  \n".join(filter(None, (finding.text, finding.explanation)))
+
+
 def race_text(*args):
-    """Return the finding about training, and on a second line what is below the chart."""
-    return "  \n".join(filter(None, words.headline(*args)))
+    """Return the text of the finding about training, with its explanation on a second line."""
+    return lines(words.headline(*args))
 
 
 def text_of_tests(*args, **options):
-    """Return the finding about trained models, and what is below the chart."""
-    return paragraph(*generalisation_words.headline(*args, **options))
+    """Return the text of the finding about tests of trained models, with its explanation on a second line."""
+    return lines(generalisation_words.headline(*args, **options))
 
 
 def attention_text(*args):
-    """Return the finding about the matrices, and what is below them."""
-    return paragraph(*attention_words.attention_headline(*args))
+    """Return the text of the finding about attention matrices, with its explanation on a second line."""
+    return lines(attention_words.attention_headline(*args))
 
 
 def test_a_variant_has_learned_at_the_threshold():
@@ -503,25 +508,26 @@ def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
     found = outcomes(rows)
     assert text_of_tests(found, by="length", trained_at=32) == (
         "**At 256 tokens, no variant reaches an accuracy of 95%. Accuracy by variant: Softmax (70%) and Linear "
-        "(20%).** The models were trained on sequences of 32 tokens."
+        "(20%).**  \nThe models were trained on sequences of 32 tokens."
     )
     assert text_of_tests(found, by="items", trained_at=4) == (
-        "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).** The "
+        "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).**  \nThe "
         "models were trained on sequences with 4 key–value pairs."
     )
     rows += [row_of_test(other, length=64, items=16, accuracy=0.94)]
     assert text_of_tests(outcomes(rows), by="items", trained_at=4) == (
-        "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).** Correct "
-        "answers of the other variants: Linear (94%). The models were trained on sequences with 4 key–value pairs."
+        "**With 16 key–value pairs to remember, at least 95% of the answers are correct with Softmax (95%).**  \n"
+        "Correct answers of the other variants: Linear (94%). The models were trained on sequences with 4 key–value "
+        "pairs."
     )
     rows[-2] = row_of_test(own, length=64, items=16, accuracy=0.94)
     assert text_of_tests(outcomes(rows), by="items", trained_at=4).startswith(
         "**With 16 key–value pairs to remember, no variant reaches an accuracy of 95%. Accuracy by variant: "
-        "Linear (94%) and Softmax (94%).** "
+        "Linear (94%) and Softmax (94%).**  \n"
     )
     rows += [row_of_test(own, length=512, accuracy=0.95)]
     assert text_of_tests(outcomes(rows), by="length", trained_at=32).startswith(
-        "**At 512 tokens, at least 95% of the answers are correct with Softmax (95%).** The models"
+        "**At 512 tokens, at least 95% of the answers are correct with Softmax (95%).**  \nThe models"
     )
     assert found[0].test_points("length") == [(64, 0.9), (256, 0.7)]
     assert found[0].test_points("items") == [(8, 0.99), (16, 0.95)]
@@ -808,9 +814,9 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
     rows += with_matrices("linear", [[0.02, 0.3], [0.4, 0.1]])
     found = outcomes(rows)
     text = (
-        "**With Softmax, a repeated key symbol attends mostly to the value symbol that it was paired with.** In layer "
-        "0, the weight on the answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** "
-        "(2.0% to 40%)."
+        "**With Softmax, a repeated key symbol attends mostly to the value symbol that it was paired with.**  \n"
+        "In layer 0, the weight on the answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and "
+        "**Linear** (2.0% to 40%)."
     )
     assert attention_text(found, 0) == text
     assert attention_text(found, 1) == f"{text} Choose layer 0 to see these weights."
@@ -823,7 +829,7 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
 def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts():
     found = outcomes(with_matrices("deltanet", [[0.0], [-0.3]]) + with_matrices("softmax", [[0.01], [0.49]]))
     assert attention_text(found, 0) == (
-        "**No variant here attends mostly to the answer.** In layer 0, the weight on the answer (framed) "
+        "**No variant here attends mostly to the answer.**  \nIn layer 0, the weight on the answer (framed) "
         "changes from step 0 to step 10: **Softmax** (1.0% to 49%) and **DeltaNet** (0% to −30%). A negative weight "
         "(orange) subtracts the value."
     )

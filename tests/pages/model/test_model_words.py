@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from itertools import chain
 from types import SimpleNamespace
 
 import pytest
@@ -22,8 +23,11 @@ AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
 
 def explained(describe, *args):
     """Return the lines of the findings that a function returns, with each finding before its explanation."""
-    lines = [paragraph(*(paragraph(each.text, each.explanation) for each in line)) for line in describe(*args)]
-    return "  \n".join(lines)
+    found = describe(*args)
+    for each in chain(*found):
+        assert "**" not in each.explanation, "bold findings are not explanations"
+        assert not each.text or each.text.count("**") == 2, "a finding has no explanation in its text"
+    return "  \n".join(paragraph(*(paragraph(each.text, each.explanation) for each in line)) for line in found)
 
 
 def test_explanations_and_findings_without_room_are_below_the_figure():
