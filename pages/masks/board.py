@@ -132,7 +132,7 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
 
 
 def stack_title(layers: Sequence[str]) -> str:
-    """Return the title of the stack's panel; an arrow between layers makes it differ from that of a variant."""
+    """Return the title of the stack's panel, which differs from the titles of the variants' panels."""
     return " → ".join(layers) if len(layers) > 1 else _("Stack: {layers}", layers=layers[0])
 
 

@@ -51,8 +51,6 @@ def headline(stack_reach: StackReach) -> str:
     names, cost = " → ".join(name for name, _pattern in layers), 0.0
     if reach.complete is not None:
         cost = relative_cost(stack_reach.patterns, reach.complete)
-        # The sentence of ``connection_reason`` already says which distances the stack's variants reach.
-        steps = {name: step for name, step in steps.items() if step <= 1 or name not in dict(layers)}
     equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
     hub = hub_sentence([name for name in equally_deep if repeated[name].has_hub])
@@ -70,7 +68,7 @@ def _has_hub(pattern: Pattern) -> bool:
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
-    """Return the variants that need as many layers as the stack shown, if they and the stack allow less than softmax.
+    """Return the variants that need as many layers as the stack, if they and the stack allow fewer pairs than softmax.
 
     Args:
         repeated: the variants that connect all pairs alone, by their names.
@@ -85,7 +83,9 @@ def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach,
 
 
 def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> tuple[str, str]:
-    """Return what a stack connects at a depth, and a line about its cost, which is empty if it never connects all.
+    """Return the sentence about the pairs that a stack connects at a depth, and a second text about the stack's cost.
+
+    The second text is empty if the stack never connects all pairs.
 
     Args:
         stack: name of the stack.

@@ -67,8 +67,8 @@ def rule_text(pattern: Pattern) -> str:
         return _("up to {n} tokens away", n=pattern.farthest)
     if names == ["stride"] and pattern.step > 1:
         return _("every {n} tokens", n=pattern.step)
-    short = {"global": _("global"), "random": _("random")}
-    return " + ".join((short if len(names) > 1 else {}).get(name) or primitive_name(name) for name in names)
+    short_names = {"global": _("global"), "random": _("random")} if len(names) > 1 else {}
+    return " + ".join(short_names.get(name) or primitive_name(name) for name in names)
 
 
 def caption(pattern: Pattern, *, all_heads: bool) -> str:

@@ -93,7 +93,10 @@ def show(stack_reach: StackReach) -> None:
 
 
 def window_sentence(stack_reach: StackReach) -> str:
-    """Return which window fills the gaps of a stride in a stack of these two; empty for any other stack."""
+    """Return the smallest window with which the stack still connects all pairs in two layers.
+
+    The text is empty unless the stack is a window and a stride, in any order, that connect all pairs in two layers.
+    """
     patterns, reach, view = stack_reach.patterns, stack_reach.reach, stack_reach.masks.view
     step = max(pattern.step for pattern in patterns)
     windows = [
