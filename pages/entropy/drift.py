@@ -59,7 +59,7 @@ def drifts(rows: Sequence[DriftRow], question: Question, measure: str) -> dict[s
 
 
 def describe(rows: Sequence[DriftRow], question: Question) -> str:
-    """Return the sentence about the chosen measure, or that the lengths measured so far do not suffice."""
+    """Return the change of the chosen measure, or a note if it cannot be computed from the lengths measured so far."""
     base, measure, lengths = reference_length(question), question.options.drift, {row.n for row in rows}
     if base not in lengths:
         return _("The reference length has not been measured yet.")

@@ -84,7 +84,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
 
 
 def describe(rows: Sequence[NormalizerRow], question: Question) -> str:
-    """Return the sentence about both totals, or that too few lengths are measured so far."""
+    """Return how fast the totals grow, or a note if too few lengths are measured so far."""
     spreads = totals(rows, question)
     return progress_note(spreads["softmax"].x, question) or headline(spreads)
 

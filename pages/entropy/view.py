@@ -222,7 +222,7 @@ def show_short_text_message(question: Question) -> None:
 
 
 def progress_note(lengths: Sequence[float], question: Question) -> str:
-    """Return that too few lengths are measured so far; empty if the measured ``lengths`` suffice or are all."""
+    """Return a note that too few lengths are measured so far; empty if they suffice or no more are planned."""
     if len(lengths) < min(MIN_LENGTHS, len(measured_lengths(question.longest))):
         return _("So far, fewer than {n} text lengths have been measured.", n=MIN_LENGTHS)
     return ""

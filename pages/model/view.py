@@ -1,4 +1,4 @@
-"""The ``View`` class of the Model page: tasks, whose results may be recorded, notes on the results, and downloads."""
+"""The ``View`` class of the Model page. A view runs tasks or loads their recorded results, and shows the results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

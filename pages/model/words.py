@@ -113,7 +113,10 @@ def _perplexity_effect(original: Score, each: Score) -> Finding:
 
 
 def _hidden_pairs(each: Score) -> str:
-    """Return what a variant's mask hides of the text; empty if it hides nothing."""
+    """Return the share of query–key pairs that a variant's mask hides, and whether it hides the first token.
+
+    The text is empty if the mask hides no pairs.
+    """
     if not each.hidden or not each.hidden.share:
         return ""
     text = (
