@@ -224,8 +224,8 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
         (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
         sentences += [
             _(
-                "**Coming close to {reference} needs at least {share} of softmax's multiply-adds: {name} has "
-                "{error}.**",
+                "**The cheapest setting shown that comes close to {reference} needs {share} of softmax's multiply-adds "
+                "and has {error}: {name}.**",
                 name=label(ac.from_word(cheapest.word)),
                 share=percent(cheapest.multiply_adds / full_cost),
                 error=error_text(question, cheapest.middle),

@@ -194,7 +194,7 @@ def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) 
         floor: the error of the best possible weights on these pools.
         error: the error of the actual weights.
     """
-    values = {"rank": rank, "n": n, "kinds": distinct, "floor": floor, "error": error}
+    values = {"rank": rank, "tokens": n, "floor": floor, "error": error}
     if rank == n:
         return _(
             "With the best possible weights instead of L, the matrix error compared with softmax would be "
@@ -202,10 +202,14 @@ def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) 
             "give a matrix error of {error:.0%}.",
             **values,
         )
-    return _(
+    return _n(
         "With the best possible weights instead of L, the matrix error compared with softmax would be "
-        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. R has rank {rank} and {kinds} different "
-        "columns, so the rank of A is at most {rank} instead of {n}.",
+        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. All columns of R are equal, so the rank of A "
+        "is at most 1 instead of {tokens}.",
+        "With the best possible weights instead of L, the matrix error compared with softmax would be "
+        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. R has rank {rank} and {n} different "
+        "columns, so the rank of A is at most {rank} instead of {tokens}.",
+        n=distinct,
         **values,
     )
 

@@ -34,7 +34,8 @@ def show(spec: TimingSpec) -> Run | None:
     chosen = TimingOptions.recorded.restrict_to(options) or options[0]
     if comparable:
         TimingOptions.recorded.draw_with_options(
-            # An option that appears when a run starts would move the button that stops the run.
+            # “none” is listed here only while it is chosen; the form with files always lists it. It would be useless
+            # before a run on this machine, and if it appeared when the run starts, it would move the stop button.
             options if chosen == NO_RUN else options[:-1],
             options[0],
             key="timing.beside",

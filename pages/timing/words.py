@@ -67,10 +67,10 @@ def start_overhead(series: Sequence[Series]) -> str:
         "{times} times as much time. With short texts, the GPU mostly waits for the next of many small operations to "
         "start."
     )
-    if times(smallest) <= 1:
+    if times(smallest) < 1.05:  # Two digits would show a factor of 1 or less.
         text = N_(
-            "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but no more "
-            "time. With short texts, the GPU mostly waits for the next of many small operations to start."
+            "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but hardly "
+            "more time. With short texts, the GPU mostly waits for the next of many small operations to start."
         )
     return _(
         text,
@@ -83,7 +83,7 @@ def start_overhead(series: Sequence[Series]) -> str:
 
 
 def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> str:
-    """Return from where variants are faster than softmax in a recorded run on another device; empty without such a run.
+    """Return the lengths from which variants are faster than softmax on another device; empty without a run there.
 
     Args:
         series: series on the page.
@@ -97,7 +97,7 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
     variant_count = sum(not line.is_reference and not line.masked for line in series)
     if "at" in where and sum(len(where.get(kind, [])) for kind in ("below", "at")) == variant_count > 1:
         return _(
-            "On the {device}, every variant shown is faster from {n} tokens on.",
+            "On the {device}, every variant shown is faster than softmax from {n} tokens on.",
             device=device,
             n=format_interpolated(where["at"][-1][0]),
         )

@@ -250,7 +250,9 @@ def missed_sentence(own_mass: float, chosen: float, best: float, *, selects: boo
     if not selects:
         return paragraph(text, _("No other block is selected, so every query attends only to its own block."))
     if best - own_mass < 0.0005:
-        return paragraph(text, _("Even the best selection of as many other blocks would add almost nothing."))
+        return paragraph(
+            text, _("Even the best selection of the same number of other blocks would add almost nothing.")
+        )
     return paragraph(
         text,
         _(

@@ -130,7 +130,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "computes from its state and from its n × n attention matrix differ by at most" in spoken(at)
+    assert "The outputs that the variant computes from its state and from its n × n attention matrix" in spoken(at)
     assert f"The output error of the variant compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
     assert state_change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.state_size:,} numbers at any length**" in spoken(at)

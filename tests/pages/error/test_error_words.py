@@ -194,8 +194,8 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     question = make_question("local", "linear", "topk")
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
-        "**Coming close to softmax needs at least 0.012% of softmax's multiply-adds: Local · window 8 has 40% matrix "
-        f"error.** {SCALE} {CLOSE}"
+        "**The cheapest setting shown that comes close to softmax needs 0.012% of softmax's multiply-adds and has "
+        f"40% matrix error: Local · window 8.** {SCALE} {CLOSE}"
     )
     missed = "do not come close to softmax at any setting cheaper than softmax."
     assert words.budget_headline(question, points) == (f"{reached} Linear and Top-k {missed}")
@@ -206,8 +206,8 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     )
     both = [*points[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
     assert words.budget_headline(question, both) == (
-        "**Coming close to softmax needs at least 0.011% of softmax's multiply-adds: Top-k · k 4 has 39% matrix "
-        f"error.** {SCALE} {CLOSE} Local and Linear also come close to softmax."
+        "**The cheapest setting shown that comes close to softmax needs 0.011% of softmax's multiply-adds and has "
+        f"39% matrix error: Top-k · k 4.** {SCALE} {CLOSE} Local and Linear also come close to softmax."
     )
     assert words.budget_headline(question, [BUDGETS[0], uniform_point(0.8)]) == (
         "**At a cost below softmax's, no variant shown comes close to softmax.** Among the settings that cost less "
@@ -225,7 +225,7 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
         f"**At a cost below softmax's, no variant shown comes close to softmax.** {SCALE} {CLOSE}"
     )
     expensive[0] = replace(expensive[0], multiply_adds=65535)
-    assert "needs at least 100% of softmax's multiply-adds:" in words.budget_headline(question, expensive)
+    assert "needs 100% of softmax's multiply-adds and" in words.budget_headline(question, expensive)
     assert words.budget_headline(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 

@@ -154,6 +154,9 @@ def test_the_best_possible_error_is_named():
         "the actual weights, it is **50%**. R has rank 6 and 7 different columns, so the rank of A is at most 6 "
         "instead of 24."
     )
+    assert blur_sentence(**found | {"rank": 1, "distinct": 1}).endswith(
+        "it is **50%**. All columns of R are equal, so the rank of A is at most 1 instead of 24."
+    )
     assert blur_sentence(**found | {"rank": 24, "floor": 0.0}) == (
         "With the best possible weights instead of L, the matrix error compared with softmax would be 0%, because R "
         "has as many linearly independent rows as there are tokens. The actual weights give a matrix error of 50%."

@@ -71,7 +71,9 @@ def test_sentences_without_selectable_blocks():
 
 
 def test_the_gain_of_choosing_is_reported_if_possible():
-    assert missed_sentence(0.5, 0.5, 0.5).endswith("best selection of as many other blocks would add almost nothing.")
+    assert missed_sentence(0.5, 0.5, 0.5).endswith(
+        "softmax weight. Even the best selection of the same number of other blocks would add almost nothing."
+    )
     assert "the actual selection achieves 50%" in missed_sentence(0.5, 0.6, 0.7)
 
 
