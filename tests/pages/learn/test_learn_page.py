@@ -183,6 +183,14 @@ def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     assert "tickformat" not in chart["layout"]["yaxis"]
 
 
+@pytest.mark.parametrize(("measure", "references"), [("accuracy", True), ("loss", False)])
+def test_the_key_below_the_chart_names_reference_lines_if_there_are_any(measure, references):
+    at = open_learn(l_measure=measure, variants=(ac.get("softmax"), ac.get("linear")))
+    [key] = [each.value for each in at.caption if "line-key" in each.value]
+    assert '<i class="solid"></i> variant (median of 3 runs)</span>' in key
+    assert ('<i class="dotted"></i> reference</span>' in key) == references
+
+
 def test_names_of_guides_do_not_overlap_lines():
     drawn = [
         charts(visit("learn", {}))[0],
@@ -231,6 +239,13 @@ def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions(
     for each in outcomes(recorded_runs.recorded_rows(rotary_plan())):
         x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
         assert (x[-1], y[-1]) == pytest.approx(each.largest_test("length"))
+
+
+def test_the_answers_that_masks_hide_in_longer_sequences_are_listed_below_the_chart():
+    hidden = "Share of answers that are hidden, by variant: Local"
+    for key, listed in (("local", True), ("linear", False)):
+        found = texts(open_learn(l_view="longer", variants=(ac.get("softmax"), ac.get(key))))
+        assert any(hidden in text for text in found) == listed
 
 
 @pytest.mark.parametrize(("shown", "other"), [("own", "rotary"), ("rotary", "none")])

@@ -308,7 +308,7 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert "**With two layers, BigBird (39%) and Local → Atrous (41%) connect all pairs of tokens.**  \n" in text
-    assert "**BigBird** links all tokens through global tokens." in text
+    assert "**Local** fills the gaps between them. **BigBird** links all tokens through global tokens." in text
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

@@ -66,6 +66,16 @@ def test_the_first_visit_shows_a_recorded_run(mode, side):
     assert run.stamp.device in sentence(at)
 
 
+def test_the_result_of_a_gpu_names_another_device_and_its_growth_is_below():
+    at = open_timing(t_beside="cuda_forward", variants=PAIR)
+    [below] = [each.value for each in at.markdown if "softmax needs the least memory" in each.value]
+    assert re.search(
+        r"is [\d.]+ times as fast as softmax\. On the .*, Local \(from \d+ tokens\) is faster", sentence(at)
+    )
+    assert below.startswith("When the length of the text doubles, softmax takes ")
+    assert "With short texts, the GPU mostly waits for the next of many small operations to start.  \n" in below
+
+
 def test_reasons_and_memory_are_below_the_result():
     at = open_timing(t_mode="forward", variants=(*PAIR, ac.get("linear"), ac.get("nystrom", landmarks=32)))
     reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)

@@ -444,15 +444,18 @@ OVERTAKEN = replace(
 )
 
 
-def on_other_device(*times, shown=None):
-    """Return the sentence about a run of softmax (64 ms at 256 tokens) and variants with these times there."""
+def on_other_device(*times, shown=None, **short):
+    """Return the sentence about a run of softmax (64 ms at 256 tokens) and variants with these times there.
+
+    ``short`` has the times of variants with short texts, if they are not 8 ms, by the variants' words.
+    """
     word_of = dict(zip(("local", "linear", "topk"), times, strict=False))
     run = replace(
         OVERTAKEN,
         points=(
             *OVERTAKEN.points[:3],
             *(
-                points(word, n, ms * n / 256 if n == 256 else 8.0)
+                points(word, n, ms * n / 256 if n == 256 else short.get(word, 8.0))
                 for word, ms in word_of.items()
                 for n in (16, 64, 256)
             ),
@@ -481,6 +484,14 @@ def on_other_device(*times, shown=None):
 )
 def test_the_variants_that_are_faster_on_another_device_are_named(times, expected):
     assert on_other_device(*times) == expected
+
+
+def test_variants_that_are_faster_at_every_length_on_another_device_are_counted_or_named():
+    every = "On the A GPU, every variant shown is faster than softmax from 130 tokens on."
+    assert on_other_device(32.0, 32.0, linear=0.5) == every
+    assert on_other_device(32.0, 99.0, local=0.5) == (
+        "On the A GPU, only Local (at every measured length) is faster than softmax."
+    )
 
 
 def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_of_them():
