@@ -70,9 +70,10 @@ def _run_app() -> None:
     page = discover()[key]
     mounting.mount(_(page.section), _(page.title))
     url.register_fields(opening_fields(page.opening()))
-    marker = st.empty()
-    if LessonOptions.present.value:
-        marker.html('<i class="presenting"></i>')  # With this class, app/page_script/style.css enlarges the page.
+    # In app/page_script/style.css, ``presenting`` enlarges the page, and ``no-input`` hides the sidebar.
+    marker, classes = st.empty(), {"presenting": LessonOptions.present.value, "no-input": not page.uses_input}
+    if any(classes.values()):
+        marker.html(f'<i class="{" ".join(name for name, applies in classes.items() if applies)}"></i>')
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
     current_page.run()
     gc_tuning.freeze_objects(current_page.url_path)
