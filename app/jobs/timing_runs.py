@@ -228,7 +228,7 @@ def slower_text(kind: str, names: Sequence[str]) -> str:
 
 
 def measured_limits(run: Run) -> str:
-    """Return the lengths of a run."""
+    """Return the numbers of tokens for which a run measured times: the smallest and the largest."""
     first, last = run.spec.sizes[0], run.spec.sizes[-1]
     return _("{first:,} to {last:,} tokens", first=first, last=last) if first < last else _("{n:,} tokens", n=last)
 

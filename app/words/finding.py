@@ -15,7 +15,7 @@ class Finding:
 
     Attributes:
         text: the finding.
-        explanation: further numbers, or the cause; empty without any.
+        explanation: further numbers, or the cause; may be empty.
     """
 
     text: str
@@ -27,12 +27,12 @@ Lines = Sequence[Sequence[Finding]]
 
 
 def text_above(lines: Lines) -> str:
-    """Return the text above the figure: the first findings."""
+    """Return the text above the figure, which has the first lines of findings."""
     return "  \n".join(filter(None, (paragraph(*(each.text for each in line)) for line in lines[:MAX_LINES])))
 
 
 def text_below(lines: Lines) -> str:
-    """Return the text below the figure: the explanations, and the findings for which there is no room above it."""
+    """Return the text below the figure, which has the explanations and the remaining findings."""
     explanations = [each.explanation for line in lines[:MAX_LINES] for each in line]
     others = [text for line in lines[MAX_LINES:] for each in line for text in (each.text, each.explanation)]
     return paragraph(*explanations, *others)
