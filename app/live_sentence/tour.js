@@ -24,7 +24,7 @@ export class Tour {
 
   /**
    * Start the tour, unless the visitor prefers no motion, has used the page already, or has seen the tour.
-   * @param {number} chosen the word at which the tour ends; it starts before this word
+   * @param {number} chosen the word at which the tour ends
    */
   start(chosen) {
     if (this.isDone || this.isMoving || !chosen) return;

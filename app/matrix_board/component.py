@@ -72,8 +72,9 @@ def mount(
         receiver(key=key, data=_with_settings(message, settings), **callbacks)
         return
     receiver(key=key, data=message, **callbacks)
+    # The keys begin with "board_part.", and app/page_script/style.css hides the elements of such keys.
     for name, data in (panels or {}).items():
-        _PANEL(key=f"board_part.{key}.{name}", data=data)  # app/page_script/style.css hides keys with this prefix.
+        _PANEL(key=f"board_part.{key}.{name}", data=data)
     # Streamlit searches every dictionary that it sends for tables, so the settings are sent as bytes.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 

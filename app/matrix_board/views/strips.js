@@ -13,9 +13,9 @@ const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
 const WORDS_SHARE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
-const MAX_COLUMN_STRIPS = 2; // the most strips in one column; more strips use several columns if the page is wide enough
-const MAX_COLUMNS = 4; // as many strips as this are side by side, like their panels
-const MIN_COLUMN = 270; // the smallest width in pixels of such a strip
+const MAX_COLUMN_STRIPS = 2; // more strips than this use several columns if the page is wide enough
+const MAX_COLUMNS = 4; // up to this many strips have a column each if the page is wide enough; more strips use two columns
+const MIN_COLUMN = 270; // the smallest width in pixels of a column if each strip has its own
 const COLUMN_GAP = 20;
 const NARROW_STRIP = 460; // strips narrower than this many pixels show their note on separate lines
 
