@@ -54,16 +54,21 @@ def _component() -> Any:  # noqa: ANN401 - Streamlit's component function
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return the scripts by file name: the page's own with the glossary in every language, and the library for charts.
+    """Return files by name: the page's own script with the glossary in every language, the chart library and the font.
 
-    Each version of a script has its own name. The page's script loads the library when a page has a chart.
+    Each version of a file has its own name. The page's script loads the library when a page has a chart.
     """
     folder = Path(__file__).parent
+    font = (folder / "fonts" / "Inter.woff2").read_bytes()
     library = (folder / "charts" / "plotly" / "plotly.min.js").read_bytes()
-    plotly = _versioned_name("plotly", library)
+    plotly = _versioned_name("plotly.js", library)
     terms = json.dumps({code: glossary.translated_entries(code) for code in i18n.languages()}, ensure_ascii=False)
     page_script = f'const PLOTLY = "./{plotly}";\nconst GLOSSARY = {terms};\n{script(folder / "entry.js")}'.encode()
-    return {_versioned_name("page_script", page_script): page_script, plotly: library}
+    return {
+        _versioned_name("page_script.js", page_script): page_script,
+        plotly: library,
+        _versioned_name("Inter.woff2", font): font,
+    }
 
 
 def script_name() -> str:
@@ -71,8 +76,9 @@ def script_name() -> str:
     return next(iter(files()))
 
 
-def _versioned_name(name: str, text: bytes) -> str:
-    return f"{name}.{blake2b(st.__version__.encode() + text, digest_size=6).hexdigest()}.js"
+def _versioned_name(name: str, content: bytes) -> str:
+    stem, suffix = name.split(".")
+    return f"{stem}.{blake2b(st.__version__.encode() + content, digest_size=6).hexdigest()}.{suffix}"
 
 
 def _open_form() -> None:

@@ -1,4 +1,4 @@
-"""Middleware that puts the app's styles and the server's address into the HTML page, and serves the page's scripts.
+"""Middleware that puts the app's styles and the server's address into the HTML page, and serves its scripts and font.
 
 Without this middleware, the styles would arrive after the content, and the content would jump. Scripts are served as
 files because browsers cache files and their compiled code. A script in a message would be loaded again on each visit.
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 ADDRESS = 'window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }'
 """Script with the server's address. Without it, Streamlit first looks for the server below the address of a page, such
 as ``/matrices/_stcore/health``, with two requests that fail (streamlit/streamlit#7074)."""
+MEDIA_TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
 _END = b"</body>"
 """Position of the styles in the page: after the styles that Streamlit adds to the head, so that they take precedence.
 Streamlit's own script is a module, which runs after this position."""
@@ -66,26 +67,31 @@ class FirstPaint:
 def _additions() -> bytes:
     from app.page_script.mounting import files
 
-    page, library = files()
+    page, library, font = files()
     sheet = (Path(__file__).parent.parent / "page_script" / "style.css").read_text("utf-8")
-    scripts = f'<link rel="modulepreload" href="./{page}"><link rel="prefetch" href="./{library}">'
-    return f"<script>{ADDRESS}</script>{scripts}<style>{sheet}</style>".encode()
+    links = (
+        f'<link rel="modulepreload" href="./{page}"><link rel="prefetch" href="./{library}">'
+        f'<link rel="preload" href="./{font}" as="font" type="font/woff2" crossorigin>'
+    )
+    face = f'@font-face {{ font-family: Inter; font-weight: 400 700; src: url("./{font}"); }}\n'
+    return f"<script>{ADDRESS}</script>{links}<style>{face}{sheet}</style>".encode()
 
 
-class ScriptFiles:
-    """ASGI middleware that serves the page's script and the library for charts."""
+class PageFiles:
+    """ASGI middleware that serves the page's script, the library for charts and the font."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send a script, which browsers may cache permanently; pass all other requests on to the app."""
+        """Send a file, which browsers may cache permanently; pass all other requests on to the app."""
         answer = self.app
         if scope["type"] == "http":
             # At the top of the file, this import would load torch before ``app.server.malloc`` has set up the heap.
             from app.page_script.mounting import files
 
-            if text := files().get(scope["path"].rpartition("/")[2]):
+            name = scope["path"].rpartition("/")[2]
+            if content := files().get(name):
                 unchanging = {"Cache-Control": "public, immutable, max-age=31536000"}
-                answer = Response(text, media_type="text/javascript", headers=unchanging)
+                answer = Response(content, media_type=MEDIA_TYPES[Path(name).suffix], headers=unchanging)
         await answer(scope, receive, send)

@@ -9,7 +9,7 @@ from driver import complete
 
 from app.page_script.mounting import files
 from app.server import security_headers
-from app.server.first_paint import ADDRESS, FirstPaint, ScriptFiles
+from app.server.first_paint import ADDRESS, FirstPaint, PageFiles
 
 PAGE = b"<html><head></head><body><div></div></body></html>"
 
@@ -31,7 +31,7 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 
     headers = [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
     scope = {"type": "http", "path": path, "query_string": query.encode(), "headers": headers}
-    complete(ScriptFiles(FirstPaint(inside))(scope, None, send))
+    complete(PageFiles(FirstPaint(inside))(scope, None, send))
     start, *rest = sent
     return dict(start["headers"]), b"".join(each["body"] for each in rest)
 
@@ -40,8 +40,9 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 def test_the_styles_are_at_the_end_of_a_page(chunks):
     headers, body = answered(chunks=chunks)
     before, after = body.split(b"<style>")
-    page, library = files()
+    page, library, font = files()
     links = f'<link rel="modulepreload" href="./{page}"><link rel="prefetch" href="./{library}">'
+    links += f'<link rel="preload" href="./{font}" as="font" type="font/woff2" crossorigin>'
     added = f"<script>{ADDRESS}</script>{links}"
     assert before == PAGE.removesuffix(b"</body></html>") + added.encode()
     assert b"stMainBlockContainer" in after
@@ -58,11 +59,11 @@ def test_other_responses_are_unchanged():
 
 
 @pytest.mark.parametrize("base", ["", "/lab"])
-@pytest.mark.parametrize(("name", "text"), files().items())
-def test_a_script_is_a_file_that_browsers_cache(base, name, text):
+@pytest.mark.parametrize("name", files())
+def test_scripts_and_the_font_are_files_that_browsers_cache(base, name):
     headers, body = answered(f"{base}/{name}", kind=b"text/plain", accept="*/*")
-    assert body == text
-    assert headers[b"content-type"].startswith(b"text/javascript")
+    assert body == files()[name]
+    assert headers[b"content-type"].startswith(b"font/woff2" if "woff2" in name else b"text/javascript")
     assert b"immutable" in headers[b"cache-control"]
 
 

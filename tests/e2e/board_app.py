@@ -3,6 +3,6 @@
 import streamlit as st
 from starlette.middleware import Middleware
 
-from app.server.first_paint import ScriptFiles
+from app.server.first_paint import PageFiles
 
-app = st.App("board_page.py", middleware=[Middleware(ScriptFiles)])
+app = st.App("board_page.py", middleware=[Middleware(PageFiles)])
