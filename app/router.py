@@ -68,12 +68,8 @@ def _run_app() -> None:
     current_page = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == current_page)
     page = discover()[key]
-    mounting.mount(_(page.section), _(page.title))
     url.register_fields(opening_fields(page.opening()))
-    # In app/page_script/style.css, ``presenting`` enlarges the page, and ``no-input`` hides the sidebar.
-    marker, classes = st.empty(), {"presenting": LessonOptions.present.value, "no-input": not page.uses_input}
-    if any(classes.values()):
-        marker.html(f'<i class="{" ".join(name for name, applies in classes.items() if applies)}"></i>')
+    mounting.mount(page, is_presenting=LessonOptions.present.value)
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
     current_page.run()
     gc_tuning.freeze_objects(current_page.url_path)

@@ -33,6 +33,9 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   // The page is now connected to a server of another version, whose messages need other scripts.
   if (mounted !== undefined && mounted !== VERSION) return location.reload();
   Object.assign(server, { data, setStateValue, setTriggerValue });
+  // In style.css, these classes enlarge the page and hide the sidebar.
+  document.documentElement.classList.toggle("presenting", data.isPresenting);
+  document.documentElement.classList.toggle("no-input", !data.usesInput);
   markMenu();
   showLanguage();
   explainTerms(GLOSSARY[data.language.code]);

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.page import Page
 from app.page_script.bundling import script
 from app.state import url
 from app.state.session import LanguageOptions
@@ -20,12 +21,12 @@ from app.words.i18n import _
 _KEY = "page_script.mount"
 
 
-def mount(section: str, page: str) -> None:
-    """Add the script to the page, as an element without height.
+def mount(page: Page[Any], *, is_presenting: bool) -> None:
+    """Add the script to the current page, as an element without height.
 
     Args:
-        section: the current page's section of the menu, as on screen.
-        page: the current page's title, which the menu shows next to its section.
+        page: the current page, whose section and title the menu shows.
+        is_presenting: whether the page is enlarged for an audience.
     """
     language = {
         "code": i18n.language(),
@@ -36,7 +37,15 @@ def mount(section: str, page: str) -> None:
     }
     _component()(
         key=_KEY,
-        data={"section": section, "page": page, "input": _("Input"), "menu": _("Menu"), "language": language},
+        data={
+            "section": _(page.section),
+            "page": _(page.title),
+            "usesInput": page.uses_input,
+            "isPresenting": is_presenting,
+            "input": _("Input"),
+            "menu": _("Menu"),
+            "language": language,
+        },
         on_form_change=_open_form,
         on_language_change=_set_language,
         on_narrow_change=_store_narrow,

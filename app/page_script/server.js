@@ -5,7 +5,10 @@
 /**
  * The current section and page of the menu, and two names of the button that opens the sidebar: `menu` while the menu is in
  * the sidebar, else `input`. `names` of the language holds all languages by code, and `query` keeps the language in links.
- * @typedef {{ section: string, page: string, input: string, menu: string, language: Language }} PageData
+ * @typedef {{
+ *   section: string, page: string, usesInput: boolean, isPresenting: boolean, input: string, menu: string,
+ *   language: Language
+ * }} PageData
  */
 
 /** @type {{ data: PageData, setStateValue: Report, setTriggerValue: Report }} */
