@@ -1,4 +1,4 @@
-"""Where a wheel holds each package; everything else stands in pyproject.toml."""
+"""The packages of the wheel and their folders; pyproject.toml has all other settings."""
 
 from setuptools import find_packages, setup
 
