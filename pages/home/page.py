@@ -18,7 +18,7 @@ def top() -> None:
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
     instruction = _("Hover over a word, drag a slider, or type your own sentence.")
     start = card.step_link(next(iter(all_lessons().values())), 1, _("New here? Start lesson 1") + " →")
-    with st.container(gap=None):
+    with st.container(gap=None, key="home-top"):
         st.markdown(f"# {purpose}", anchors=False)
         # ``st.markdown`` would draw text with HTML later than the rest, and the page would then move.
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
