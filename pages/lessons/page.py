@@ -16,7 +16,8 @@ from pages.lessons.options import LessonsOptions
 def top() -> None:
     """Draw the list of the included lessons."""
     st.markdown(card.overview(all_lessons().values()))
-    st.html(card.contents_html())
+    with st.container(key="lessons-list"):
+        st.html(card.contents_html())
 
 
 def show(_top_result: None) -> None:

@@ -69,6 +69,14 @@ def test_a_loading_page_has_little_layout_shift(newly_opened, server, path):
     assert page.evaluate("window.shift") < GOOD
 
 
+@pytest.mark.parametrize("path", ["", "lessons", "model"])
+def test_a_loading_page_has_little_layout_shift_on_a_phone(newly_opened, server, path):
+    newly_opened.set_viewport_size({"width": 390, "height": 844})
+    newly_opened.add_init_script(SHIFTS)
+    visit(newly_opened, f"{server}/{path}")
+    assert newly_opened.evaluate("window.shift") < GOOD
+
+
 def test_the_sentence_about_a_run_has_its_full_width_before_the_progress_bar_goes_away(page, server):
     """Check that the words of a sentence do not move between lines, which browsers count as a large shift."""
     page.set_viewport_size({"width": 1280, "height": 720})
