@@ -39,14 +39,16 @@ def test_pooled_variants_leak_with_masked_weights_and_only_nystrom_with_masked_p
 
     hidden_pools = "If every pool of tokens is hidden from queries before the pool's last token, "
     leak, blind = "only Nyström attention leaks: the last token changes outputs up to {inverted}", "{fewest} to {most}"
-    assert notes()[0] == "Variants that do not use pools leak no information from later tokens."
+    assert notes()[0] == (
+        "If weights on later tokens are masked, variants without pools leak no information from later tokens."
+    )
     assert notes()[1].startswith(f"{hidden_pools}{leak} tokens before it.")
     assert notes()[2].startswith(f"{hidden_pools}{blind} of {{n}} queries have no key to attend to")
     assert len(notes()) == 3
     assert "no variant that pools tokens leaks" in notes(left=0, inverted=0)[1]
-    assert "{left} of the variants that pool tokens leak" in notes(left=2)[1]
-    assert "{left} of the variants that pool tokens leak" in notes(inverted=0)[1]
-    assert "{moved} of {others} variants without pools also leak information from later tokens." in notes(moved=1)
+    assert "leaks in {left} of {pooled} variants that pool tokens" in notes(left=2)[1]
+    assert "leaks in {left} of {pooled} variants that pool tokens" in notes(inverted=0)[1]
+    assert "leaks in {moved} of {others} variants without pools." in notes(moved=1)[0]
     assert len(notes(most=0)) == 2
 
 

@@ -43,8 +43,8 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     if not length.all():
         raise UntestableError(
-            "The check divides each key by its norm, but one key of this input has norm 0. Choose "
-            "another head or input."
+            "The check divides each key by its norm, but this input has a key with norm 0. Choose another head or "
+            "input."
         )
     k = k / length
     betas = torch.tensor(STRENGTHS, dtype=k.dtype)[:, None, None, None]
@@ -75,10 +75,10 @@ CLAIM = Claim(
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "
-    "strength β multiplies the value stored under the token's key by 1 − β, and then adds β times the new value. All "
-    "updates of this input run in float64, with keys of norm 1 and β from 0.5 to 3. The growth factor is the largest "
-    "factor by which all these updates together can multiply the size of an initial state, without new values. It is "
-    "computed after half of the text and after the whole text.",
+    "strength β multiplies the value stored under the token's key by 1 − β if the key has norm 1, and then adds β "
+    "times the new value. All updates of this input run in float64, with keys scaled to norm 1 and β from 0.5 to 3. "
+    "The growth factor is the largest factor by which all these updates together can multiply the size of an initial "
+    "state if no new values are added. It is computed after half of the text and after the whole text.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule stores values in a matrix (the state) and updates it at every token with strength β. Keys "
@@ -95,8 +95,8 @@ CLAIM = Claim(
     finding="In the delta rule, an update of strength β multiplies the value stored under a key of norm 1 by 1 − β. "
     "For β up to 2, all updates of the text together multiply the size of stored values by at most {within}. At "
     "β = 2.1, the largest possible factor is at least {beyond} in every head.",
-    details="At β = 3, the largest factor by which stored values grow is {half} after half of the text. After the "
-    "whole text, it is {far} (medians over heads).",
+    details="Over half of the text, updates of strength β = 3 multiply the delta rule's stored values by up to "
+    "{half}. Over the whole text, they multiply them by up to {far} (medians over heads).",
     quantities=(
         Quantity(
             "beyond", "growth factor of the delta rule's stored values at update strength β = 2.1, smallest over heads"

@@ -15,7 +15,7 @@ from attention_core.experiments.error import doubling_lengths
 from attention_core.ops.delta.fast_weights import RuleInputs, anatomy
 from attention_core.ops.softmax.masked import safe_divisor
 
-UNIT, FREE = "keys of norm 1", "keys with their own norms"
+UNIT, FREE = "keys of norm 1", "keys of different norms"
 OVERFLOW = 1e300
 """Value that replaces results beyond the range of float64."""
 
@@ -62,9 +62,9 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule multiplies all values by one inverse matrix, which subtracts from each value what is "
-    "already stored under its key. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however "
-    "long the text is.",
+    statement="The delta rule subtracts from each value what is already stored under its key. Together, these "
+    "corrections multiply all values by one inverse matrix. If all keys have norm 1, the entries of this inverse stay "
+    "between −1 and 1, however long the text is.",
     short="with keys of norm 1, the entries of the delta rule's inverse matrix stay between −1 and 1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
@@ -81,23 +81,22 @@ CLAIM = Claim(
     "diagonal exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="The delta rule multiplies all values by one inverse matrix, which subtracts from each value what is "
-    "already stored under its key. With keys of norm 1, each of these corrections is a projection, which never "
-    "lengthens a vector. Therefore, no entry of the inverse below the diagonal exceeds 1 in absolute value "
-    "(here: at most {unit}).",
+    finding="The delta rule subtracts from each value what is already stored under its key. With keys of norm 1, each "
+    "subtraction is a projection, which never lengthens a vector. In the inverse matrix that combines all "
+    "subtractions, no entry below the diagonal therefore exceeds 1 in absolute value (here: at most {unit}).",
     details="The inverse matrix of the delta rule's corrections was also computed for keys of different norms (mean "
     "squared norm 1). Its largest entry below the diagonal is then {free} in absolute value (median over heads). "
     "It exceeds 1 in {beyond}% of the heads.",
     quantities=(
         Quantity(
             "unit",
-            "largest entry below the diagonal of the inverse matrix by which the delta rule multiplies values (keys "
+            "largest |entry| below the diagonal of the inverse matrix by which the delta rule multiplies values (keys "
             "of norm 1)",
             bound=True,
         ),
         Quantity(
             "free",
-            "largest entry below the diagonal of the inverse matrix by which the delta rule multiplies values (keys "
+            "largest |entry| below the diagonal of the inverse matrix by which the delta rule multiplies values (keys "
             "not scaled to norm 1), median over heads",
         ),
         Quantity(
@@ -113,7 +112,7 @@ CLAIM = Claim(
         y="largest",
         by="keys",
         x_title="tokens n",
-        y_title="delta rule: largest entry below the diagonal of the inverse applied to values",
+        y_title="delta rule: largest |entry| below the diagonal of the inverse matrix",
         log="xy",
     ),
     needs=4,

@@ -88,13 +88,13 @@ CLAIM = Claim(
     "attention weights by at most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
-    finding="Each token of PaTH removes the component along its direction from all earlier keys. If this direction "
-    "is the token's key k, PaTH multiplies them by I − k kᵀ, and DeltaNet multiplies its matrix of stored values "
-    "by the same factor. Over {n} tokens, PaTH's logits then differ from DeltaNet's attention weights by at most "
-    "{same}.",
-    details="In PaTH, each token removes from all earlier keys their component along its direction w. If w is a "
-    "rotated key, PaTH's logits differ from DeltaNet's weights by up to {turned} (median over heads). If w is "
-    "the same for all tokens, they differ by up to {fixed}.",
+    finding="In PaTH attention, each token removes from all earlier keys their component along one direction. If this "
+    "direction is the token's key k, PaTH multiplies the earlier keys by the matrix I − k kᵀ, and DeltaNet multiplies "
+    "its stored values by the same matrix. Over {n} tokens, PaTH's logits then differ from DeltaNet's attention "
+    "weights by at most {same}.",
+    details="In PaTH, each token removes from all earlier keys their component along its direction w. If w is the "
+    "token's rotated key, PaTH's logits differ from DeltaNet's weights by up to {turned}. If w is the same for all "
+    "tokens, they differ by up to {fixed} (medians over heads).",
     quantities=(
         Quantity(
             "same",

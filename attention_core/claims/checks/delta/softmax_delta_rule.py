@@ -97,8 +97,8 @@ CLAIM = Claim(
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
     finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its matrix error, the "
     "relative difference of its attention matrix from softmax's, is at most 50% in {near}% of the heads. In {closer}% "
-    "of the heads, its matrix error is smaller than that of a first-order Taylor expansion of softmax and that of "
-    "equal weights.",
+    "of the heads, this error is smaller than the errors of a first-order Taylor expansion of softmax and of equal "
+    "weights.",
     details="The median matrix error over heads is {free} for the delta rule with strength 1/t at token t. It is "
     "{first} for the first-order Taylor expansion of softmax, and {mean} for equal weights.",
     notes=(

@@ -85,7 +85,7 @@ CLAIM = Claim(
     "(1) In at least {heads}% of the heads, 1 + cos has the smallest matrix error of six kernels. (2) The median "
     "matrix error over heads is smaller for 1 + cos than for uniform attention, which gives all keys equal weights. "
     "The claim partly holds if the second condition is met and 1 + cos has the smallest matrix error in more than "
-    "{chance}% of the heads. A kernel picked at random would have the smallest error in {chance}% of the heads.",
+    "{chance}% of the heads. A kernel picked at random would have the smallest error in about {chance}% of the heads.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
         requires=Condition("cosine", "<", Measured("uniform")),

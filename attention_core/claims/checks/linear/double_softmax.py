@@ -82,9 +82,9 @@ CLAIM = Claim(
     "causal mask is also within {exact} of 1. The claim partly holds if only the first condition is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
-    finding="In the double softmax, the weights of a query are an average of several distributions over the keys. "
-    "Each distribution sums to 1, and so do the weights. Without a mask, the largest deviation of a row sum from 1 "
-    "is {off}.",
+    finding="In the double softmax, the weights of a query are a weighted average of several distributions over the "
+    "keys. Each distribution sums to 1, and so do the weights. Without a mask, the largest deviation of a row sum "
+    "from 1 is {off}.",
     details="The double softmax applies one softmax to the queries and another to the keys. A causal mask removes "
     "weights on later tokens, so the row sums of the double softmax can be below 1: the smallest is {hidden}. "
     "Linear attention with the feature map elu + 1 must divide by its row sums, which are as large as {other}.",
@@ -97,8 +97,9 @@ CLAIM = Claim(
         ),
         Quantity(
             "used",
-            "double softmax (separate softmax on queries and keys): largest |row sum − 1|, with this model's mask",
-            brief="largest |row sum − 1| with the model's mask",
+            "double softmax (separate softmax on queries and keys): largest |row sum − 1|, with this input's mask, if "
+            "it has one",
+            brief="largest |row sum − 1| with the input's mask, if any",
         ),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
         Quantity("other", "largest row sum of linear attention with the feature map elu + 1, before normalisation"),

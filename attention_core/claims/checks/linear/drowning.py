@@ -129,12 +129,12 @@ CLAIM = Claim(
     "that the last query gives them, and the top quarters without and with the decay are compared.",
     measure=measure,
     numbers=numbers,
-    rule="Linear attention, with and without a decay, is compared with softmax. The median weight over heads on the "
-    "first 4 of n tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. The claim "
-    "holds if two conditions are met. (1) Without a decay, the exponent p of linear attention is at least {fall}, and "
-    "it exceeds softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a decay, at most "
-    "{kept}% are also in the top quarter with a decay (median over heads). The claim partly holds if only one "
-    "condition is met.",
+    rule="Linear attention, with and without a decay that shrinks earlier weights, is compared with softmax. The "
+    "share of weight on the first 4 of n tokens (median over heads) falls as 1/nᵖ. The tokens are ranked by the "
+    "weight that the last query gives them. The claim holds if two conditions are met. (1) Without a decay, the "
+    "exponent p of linear attention is at least {fall}, and it exceeds softmax's exponent by at least {faster}. (2) "
+    "Of the tokens in the top quarter without a decay, at most {kept}% are also in the top quarter with a decay "
+    "(median over heads). The claim partly holds if only one condition is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(
@@ -146,9 +146,9 @@ CLAIM = Claim(
     finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n "
     "tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in "
     "softmax.",
-    details="At full length, queries in the last quarter of the text give the first 4 tokens {early}% of their "
-    "weight in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last "
-    "query gives them. If a decay is added, {kept}% of the top quarter stay in the top quarter.",
+    details="At full length, queries in the last quarter of the text give the first 4 tokens {early}% of their weight "
+    "in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last query gives "
+    "them. If a decay shrinks earlier weights in linear attention, {kept}% of the top quarter stay in the top quarter.",
     quantities=(
         Quantity(
             "fall",
@@ -158,10 +158,10 @@ CLAIM = Claim(
         Quantity("softmax_fall", "exponent p of softmax's weight on the first 4 of n tokens (1/nᵖ)"),
         Quantity(
             "kept",
-            "share of the tokens in the top quarter by weight without a decay that are also in the top quarter with "
-            "a decay",
+            "linear attention: share of the tokens in the top quarter by weight without a decay that are also there "
+            "with a decay",
             "%",
-            brief="share of the top quarter of tokens (by weight) that stays there with a decay",
+            brief="linear attention: share of the top quarter of tokens (by weight) that stays there with a decay",
         ),
         Quantity(
             "early",

@@ -38,8 +38,8 @@ CLAIM = Claim(
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
     "values can be summed once for all queries. Full attention and linear attention are run on this input at "
-    "increasing lengths. Two costs are counted: the work in multiply-adds, and the peak memory, which is the most "
-    "numbers stored at one time.",
+    "increasing lengths. Two costs are counted: the work in multiply-adds, and the peak memory, which is the largest "
+    "count of numbers stored at one time.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
     numbers=numbers,
     rule="Work is the number of multiply-adds, and n is the number of tokens. The claim holds if two conditions are "

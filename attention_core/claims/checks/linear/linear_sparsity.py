@@ -59,18 +59,19 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. "
-    "The claim holds if two conditions are met. (1) In at least {less}% of the heads, linear attention, Hedgehog and "
-    "cosFormer all have a larger S than softmax. (2) The median S over heads is larger for each of the three than "
-    "for softmax. The claim partly holds if only one condition is met.",
+    "The claim holds if two conditions are met. (1) In at least {less}% of the heads, linear attention and its "
+    "variants Hedgehog and cosFormer all have a larger S than softmax. (2) The median S over heads is larger for each "
+    "of the three than for softmax. The claim partly holds if only one condition is met.",
     bounds={"less": 90},
     verdict=parts(
         Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))
     ),
     finding="Softmax's exponential enlarges the differences between logits, so fewer keys get most of the weight "
-    "(sparser rows). In {less}% of the heads, softmax has sparser rows than linear attention, Hedgehog and "
-    "cosFormer.",
-    details="The evenness S is 1 for equal weights, and smaller for sparser rows. Over {heads} heads, its median is "
-    "{softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",
+    "(sparser rows). In {less}% of the heads, softmax has sparser rows than linear attention and its variants "
+    "Hedgehog and cosFormer.",
+    details="The evenness S of a query's weights is 1 if they are all equal, and smaller if the weights are sparser. "
+    "The median of S over heads is {softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and "
+    "{cosformer} for cosFormer.",
     quantities=(
         Quantity("softmax", "evenness S of softmax's rows (1: equal weights), median over heads"),
         Quantity("linear", "evenness S of linear attention's rows (1: equal weights), median over heads"),

@@ -124,10 +124,10 @@ CLAIM = Claim(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
         holds=Condition("growth", "<=", "off", around=1.0),
     ),
-    finding="Running sums keep only the current state, the sum of keys times values, instead of one state per token. "
-    "Storing all states needs {times}× as much memory as running sums.",
-    details="The gradients with running sums and with stored states differ by at most {difference} of the largest "
-    "gradient entry. Storing all states needs {states} KiB per head.",
+    finding="With running sums, training linear attention stores only the current state (the sum of keys times "
+    "values) instead of one state per token. Storing all states needs {times}× as much memory as running sums.",
+    details="The gradients of linear attention with running sums and with stored states differ by at most "
+    "{difference} of the largest gradient entry. Storing all states needs {states} KiB per head.",
     notes=(
         Case(
             finding="The memory ratio is the memory with all states stored, divided by the memory with running sums. "
@@ -149,7 +149,7 @@ CLAIM = Claim(
         Quantity("size", "head size of this input"),
         Quantity(
             "growth",
-            "exponent p if memory with all states stored ÷ memory with running sums grows as dᵖ with head size d",
+            "growth exponent p of memory with all states stored ÷ memory with running sums (dᵖ for head size d)",
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(

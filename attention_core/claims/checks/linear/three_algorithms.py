@@ -47,7 +47,7 @@ def measure(inputs: ExperimentInput) -> Iterator[AlgorithmRow]:
     if size < MIN_HEAD_SIZE:
         raise UntestableError(
             "For head size {d}, this check uses at most 2 × {d}² = {n} tokens. They fit in one chunk of {chunk} "
-            "tokens, so computing in chunks cannot be tested. Choose an input with larger heads.",
+            "tokens, so computing in chunks cannot be tested. Choose an input with a larger head size.",
             d=size,
             n=2 * size**2,
             chunk=CHUNK,
@@ -102,8 +102,9 @@ CLAIM = Claim(
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Causal linear attention with the feature map elu + 1 is computed on this input in four ways: token by "
     "token, in chunks of 64 tokens, by cumulative sum over all tokens, and with the whole matrix of weights. The "
-    "outputs are compared. Peak memory, the most numbers stored at one time, is counted at lengths n below and above "
-    "d², where d is the head size. If the input is too short for n to exceed d², only a part of each head is used.",
+    "outputs are compared. Peak memory, the largest count of numbers stored at one time, is measured at lengths n "
+    "below and above d², where d is the head size. If the input is too short for n to exceed d², only some dimensions "
+    "of each head are used.",
     measure=measure,
     numbers=numbers,
     rule="Linear attention is computed token by token, in chunks, by cumulative sum, and with the whole matrix of "
@@ -116,8 +117,9 @@ CLAIM = Claim(
         requires=Condition("difference", "<=", "same"),
         holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
-    finding="All four ways to compute linear attention add the same products, but in different orders. Their "
-    "outputs differ by at most {difference}, relative to the size of the output.",
+    finding="Linear attention adds the same products token by token, in chunks, by cumulative sum and with the whole "
+    "attention matrix. Only the order of the additions differs. The four outputs differ by at most {difference}, "
+    "relative to their size.",
     details="For n tokens and head size d, the cumulative sum stores n matrices of d² numbers, and the whole "
     "attention matrix has n² numbers. At n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of "
     "the whole matrix. At n = 2d² ({long} tokens), it needs {above}×.",
@@ -147,7 +149,7 @@ CLAIM = Claim(
     ),
     needs=2 * MIN_HEAD_SIZE**2,
     measures_lengths=True,
-    theorem="All four ways to compute linear attention add the same products in different orders. For n tokens and "
-    "head size d, the cumulative sum stores n d² numbers per head, and the attention matrix has n² numbers. The "
-    "cumulative sum therefore needs less memory only for n > d².",
+    theorem="Linear attention adds the same products token by token, in chunks, by cumulative sum and with the whole "
+    "matrix, only in different orders. For n tokens and head size d, the cumulative sum stores n d² numbers per head, "
+    "and the attention matrix has n² numbers. The cumulative sum therefore needs less memory only for n > d².",
 )

@@ -33,15 +33,15 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention summarises the tokens by a few averages of tokens (landmarks). Inverting the "
-    "matrix of weights between the landmarks brings it closer to softmax.",
-    short="inverting the landmark matrix brings Nyström closer to softmax",
+    statement="Nyström attention summarises the tokens by a few averages of tokens (landmarks). Inverting the matrix "
+    "of weights between the landmarks brings Nyström attention closer to softmax.",
+    short="inverting the weights between landmarks (averaged tokens) brings Nyström closer to softmax",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
     "attention matrix is a product of three matrices: the weights of queries on landmarks, the inverse of the m × m "
-    "weights between landmarks, and the weights of landmarks on keys. The product is computed (1) without the "
-    "inverse, (2) with an approximate inverse, computed in six iterations, and (3) with the exact inverse. The "
+    "matrix of weights between landmarks, and the weights of landmarks on keys. The product is computed (1) without "
+    "the inverse, (2) with an approximate inverse, computed in six iterations, and (3) with the exact inverse. The "
     "matrix error is the size of the difference from softmax's matrix, divided by the size of softmax's matrix. The "
     "verdict on the claim uses one landmark for every four tokens. The figure also shows one for every eight tokens "
     "and one for every two tokens.",

@@ -84,11 +84,11 @@ CLAIM = Claim(
     "the matrix error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
-    finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The "
-    "largest matrix error (relative difference from softmax's matrix) of any head is {error}.",
-    details="If the inverse comes from six iterations instead, the median matrix error over heads is {iterated}. "
-    "The matrix to invert has a condition number of up to {condition}, so its inverse can amplify rounding errors "
-    "by up to this factor.",
+    finding="With all {tokens} tokens as landmarks, Nyström attention averages nothing, so only rounding errors "
+    "remain. The largest matrix error (relative difference from softmax's matrix) of any head is {error}.",
+    details="If Nyström attention computes the inverse in six iterations instead of exactly, the median matrix error "
+    "over heads is {iterated}. The matrix to invert has a condition number of up to {condition}, so its inverse can "
+    "amplify rounding errors by up to this factor.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(

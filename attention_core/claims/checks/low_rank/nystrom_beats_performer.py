@@ -73,20 +73,20 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Performer estimates softmax from random functions of queries and keys (features). Nyström attention "
-    "with 64 landmarks (averaged tokens) comes closer to softmax, even if Performer has several times as many "
-    "features as the head size.",
+    "with 64 landmarks (averaged tokens) comes closer to softmax, even if Performer's number of features is several "
+    "times the head size.",
     short="Nyström is closer to softmax than Performer",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's attention matrix. Nyström attention averages the "
-    "tokens into 64 landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from "
-    "d, 2d, 4d or 8d random functions of queries and keys (features), where d is the head size. Each number of "
-    "features is drawn five times. The verdict uses 4d features and the median of the five draws. The matrix error "
-    "is the size of the difference from softmax's matrix, divided by the size of softmax's matrix.",
+    "tokens into 64 landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from d, "
+    "2d, 4d or 8d random functions of queries and keys (features), where d is the head size. For each of these "
+    "numbers, the features are drawn five times. The verdict uses 4d features and the median of the five draws. The "
+    "matrix error is the size of the difference from softmax's matrix, divided by the size of softmax's matrix.",
     measure=measure,
     numbers=numbers,
-    rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer has four times as "
-    "many random features as the head size. The claim holds if two conditions are met. (1) Nyström's matrix error is "
+    rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer's number of random "
+    "features is four times the head size. The claim holds if two conditions are met. (1) Nyström's matrix error is "
     "smaller than Performer's in at least {most}% of the heads. (2) Nyström's median matrix error over heads is at "
     "most {useful}× that of uniform attention, which gives all keys equal weights. The claim partly holds if "
     "Nyström's matrix error is smaller than Performer's in at least {some}% of the heads.",

@@ -78,8 +78,8 @@ CLAIM = Claim(
     ),
     notes=(
         Case(
-            finding="This model is causal, so Performer was measured with a causal mask. Nyström has no causal form "
-            "and was measured without a mask.",
+            finding="This input is causal (queries attend to no later tokens), so Performer was measured with a "
+            "causal mask. Nyström has no causal form and was measured without a mask.",
             applies=lambda numbers: numbers["causal"] > 0,
         ),
     ),
@@ -103,7 +103,7 @@ CLAIM = Claim(
         x="run",
         y="change",
         by="variant",
-        x_title="number of the run",
+        x_title="run number",
         y_title="difference from the first run's output",
         percent=True,
     ),

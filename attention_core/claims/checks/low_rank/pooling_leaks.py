@@ -161,10 +161,10 @@ CLAIM = Claim(
     numbers=numbers,
     rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
     "changes an earlier output. The first mask sets the weights on later tokens in the final attention matrix to "
-    "zero. The second mask hides each pool from all queries before the pool's last token. The claim, that pools "
-    "leak under either mask, holds if three conditions are met. (1) Every pooled variant leaks with the first "
-    "mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the "
-    "first mask. The claim partly holds if at least {partly} pooled variants leak with the first mask.",
+    "zero. The second mask hides each pool from all queries before the pool's last token. The claim is that pools "
+    "leak with either mask. It holds if three conditions are met. (1) Every pooled variant leaks with the first mask. "
+    "(2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the first mask. The "
+    "claim partly holds if at least {partly} pooled variants leak with the first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),
@@ -177,14 +177,17 @@ CLAIM = Claim(
     finding="A pool combines several tokens, so a query that attends to a pool can also use later tokens. If only "
     "weights on later tokens are masked, changing the last token still changes earlier outputs (a leak) in "
     "{leaking} of {pooled} variants with pools.",
-    details="In variants with pools, a changed token changes outputs up to {back} tokens before it.",
+    details="If only weights on later tokens are masked, a changed token changes outputs up to {back} tokens before "
+    "it in variants with pools.",
     notes=(
         Case(
-            finding="Variants that do not use pools leak no information from later tokens.",
+            finding="If weights on later tokens are masked, variants without pools leak no information from later "
+            "tokens.",
             applies=lambda numbers: numbers["moved"] == 0,
         ),
         Case(
-            finding="{moved} of {others} variants without pools also leak information from later tokens.",
+            finding="Although weights on later tokens are masked, information from later tokens also leaks in {moved} "
+            "of {others} variants without pools.",
             applies=lambda numbers: numbers["moved"] > 0,
         ),
         Case(
@@ -199,8 +202,8 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
         Case(
-            finding="If every pool of tokens is hidden from queries before the pool's last token, {left} of the "
-            "variants that pool tokens leak information from later tokens.",
+            finding="If every pool of tokens is hidden from queries before the pool's last token, information from "
+            "later tokens leaks in {left} of {pooled} variants that pool tokens.",
             applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
         ),
         Case(

@@ -38,7 +38,7 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention represents all tokens by a few vectors (landmarks). With averages of neighbouring "
     "tokens as landmarks, it is about as accurate as with averages of similar tokens (k-means), which cost more.",
-    short="averages of neighbouring tokens are as good landmarks for Nyström as k-means centres",
+    short="as landmarks for Nyström, averages of neighbouring tokens are as good as averages of similar tokens",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: means of "
@@ -50,18 +50,19 @@ CLAIM = Claim(
     numbers=numbers,
     rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
     "Its matrix error is the relative difference of its matrix from softmax's matrix. The claim holds if two "
-    "conditions are met. (1) In 75% of the heads, the matrix error with averages of neighbouring tokens is at "
-    "most {near}× the matrix error with k-means centres. (2) With averages of neighbouring tokens, the median "
+    "conditions are met. (1) In at least 75% of the heads, the matrix error with averages of neighbouring tokens is "
+    "at most {near}× the matrix error with k-means centres. (2) With averages of neighbouring tokens, the median "
     "matrix error over heads is at most {useful}× that of uniform attention, which gives all keys equal weights. "
-    "Otherwise, the claim partly holds if the first condition is met in 50% of the heads. The second condition "
-    "is then not needed.",
+    "Otherwise, the claim partly holds if the first condition is met in at least 50% of the heads. The second "
+    "condition is then not needed.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
     finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
-    "tokens. In 75% of the heads, averaging neighbours gives at most {most}× the matrix error of k-means.",
+    "tokens. In 75% of the heads, averaging neighbours gives at most {most}× the matrix error (difference from "
+    "softmax's matrix) of k-means.",
     details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
     "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
     "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",

@@ -80,10 +80,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="M is the matrix of attention between Nyström's landmarks (averaged tokens), and V is its approximate "
-    "inverse. The residual is the norm of I − M V divided by the norm of the identity I, so an exact inverse has 0. "
-    "The claim holds if the median residual over heads after six iterations is at most {inverse}. Otherwise, it partly "
-    "holds in either of two cases: (1) The median matrix error of Nyström attention over heads after six iterations is "
-    "at most {near}. (2) Six more iterations lower this error by at most {gain}%.",
+    "inverse. The residual is the norm of I − M V divided by the norm of the identity I, so it is 0 for an exact "
+    "inverse. The claim holds if the median residual over heads after six iterations is at most {inverse}. Otherwise, "
+    "it partly holds in either of two cases: (1) The median matrix error of Nyström attention over heads after six "
+    "iterations is at most {near}. (2) Six more iterations lower this error by at most {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
     verdict=Rule(
         holds=Condition("residual", "<=", "inverse"),

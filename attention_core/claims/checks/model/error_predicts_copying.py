@@ -6,28 +6,28 @@ from attention_core.claims.model_experiments import correlation_claim
 CLAIM = correlation_claim(
     statement="The closer the outputs of a replacement for softmax are to softmax's outputs, the better a trained "
     "model with this replacement copies repeated text.",
-    short="output error predicts how well models copy repeated text",
-    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: local "
-    "windows with and without the first tokens (sinks), top-k, linear attention, retention, and the mean of the "
-    "values. To test copying, 48 tokens of the text are shuffled once, and the model reads this sequence twice "
-    "in a row. The second half can be predicted only by copying the first. The gain from copying is how much "
-    "better the second half is predicted than the first. The lost share is the part of this gain that is lost "
-    "with a replacement. The output error is the relative difference between the outputs of the replacement and "
-    "of softmax on the unchanged model's queries, keys and values. It is averaged over heads and layers. The "
-    "paper compares approximations by this error, but does not test copying.",
+    short="a softmax replacement's output error predicts how well the model copies repeated text",
+    experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "
+    "nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without a "
+    "decay over distance), or equal weights. To test copying, 48 tokens of the text are shuffled once, and the model "
+    "reads this sequence twice in a row. The second half can be predicted only by copying the first. The gain from "
+    "copying is how much better the second half is predicted than the first. The lost share is the part of this gain "
+    "that is lost with a replacement. The output error is the relative difference between the outputs of the "
+    "replacement and of softmax on the unchanged model's queries, keys and values. It is averaged over heads and "
+    "layers. The paper compares approximations by this error, but does not test copying.",
     rule="Two numbers are measured for each replacement for softmax. The first is the output error: the relative "
-    "difference of the replacement's outputs from softmax's outputs. The second is the share of the gain from "
-    "copying that the model loses with the replacement. The gain from copying is how much better the original "
-    "model predicts tokens at their second appearance than at their first. If the rank correlation is 1, both "
-    "numbers rank the replacements in the same order. The claim holds if the rank correlation is at least "
-    "{holds}. It partly holds if it is at least {partly}.",
+    "difference of the replacement's outputs from softmax's outputs. The second is the share of the gain from copying "
+    "that the model loses with the replacement. The gain from copying is how much better the original model predicts "
+    "tokens at their second appearance than at their first. The claim holds if the rank correlation between the two "
+    "numbers is at least {holds}. It partly holds if this correlation is at least {partly}. A rank correlation of 1 "
+    "means that both numbers rank the replacements in the same order.",
     finding="An error in one layer's output is passed on to all later layers. Over {n} replacements for softmax, the "
     "output error and the lost ability to copy repeated text have a rank correlation of {rho}, where 1 means the "
     "same ranking.",
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
     "their first. The lost share is the part of this gain that a replacement loses. Kendall's τ (a rank correlation) "
-    "between output error and lost share is {tau}. For the error and the lost share, 48 tokens are drawn at random "
-    "from the first {tokens} tokens that SmolLM2 reads. It then reads these 48 tokens twice in a row.",
+    "between output error and lost share is {tau}. To measure the error and the lost share, 48 of the first {tokens} "
+    "tokens of the text are drawn at random. SmolLM2 then reads these 48 tokens twice in a row.",
     quantities=(
         Quantity(
             "rho",
