@@ -79,12 +79,11 @@ CLAIM = Claim(
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) a delta "
-    "rule, (2) the first-order Taylor expansion of softmax, from which this rule is derived, and (3) the mean of "
-    "the values so far. The delta rule stores values in a matrix. At token t, it multiplies this matrix by 1 − "
-    "1/t and adds an update of strength 1/t, computed from the matrix before the multiplication. The matrix "
-    "error is the size of the difference from softmax's attention matrix, divided by the size of softmax's "
-    "matrix. The app also shows a delta rule with limited strength, whose stored matrix stays stable. It does "
-    "not affect the verdict.",
+    "rule, (2) the first-order Taylor expansion of softmax, from which this rule is derived, and (3) the mean of the "
+    "values so far. The delta rule stores values in a matrix. At token t, it multiplies this matrix by 1 − 1/t and "
+    "adds an update of strength 1/t, computed from the matrix before the multiplication. The matrix error is the size "
+    "of the difference from softmax's attention matrix, divided by the size of softmax's matrix. The app also shows a "
+    "delta rule with limited strength, whose stored matrix stays stable. This rule does not affect the verdict.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule stores values under keys in a matrix. Here, token t updates this matrix with strength 1/t. "

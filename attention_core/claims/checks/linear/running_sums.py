@@ -127,7 +127,7 @@ CLAIM = Claim(
     finding="With running sums, training linear attention stores only the current state (the sum of keys times "
     "values) instead of one state per token. Storing all states needs {times}× as much memory as running sums.",
     details="The gradients of linear attention with running sums and with stored states differ by at most "
-    "{difference} of the largest gradient entry. Storing all states needs {states} KiB per head.",
+    "{difference} of the largest gradient entry. For {n} tokens, storing all states needs {states} KiB per head.",
     notes=(
         Case(
             finding="The memory ratio is the memory with all states stored, divided by the memory with running sums. "

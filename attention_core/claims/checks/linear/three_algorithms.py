@@ -94,7 +94,7 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Causal linear attention gives the same output if it is computed token by token, in chunks or by "
+    statement="Causal linear attention gives the same output whether it is computed token by token, in chunks or by "
     "cumulative sums. For head size d, cumulative sums need less memory than the whole attention matrix only beyond "
     "d² tokens.",
     short="linear attention's output is the same token by token, in chunks and by cumulative sums",
@@ -117,7 +117,7 @@ CLAIM = Claim(
         requires=Condition("difference", "<=", "same"),
         holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
-    finding="Linear attention adds the same products token by token, in chunks, by cumulative sum and with the whole "
+    finding="Linear attention adds the same products token by token, in chunks, by cumulative sums and with the whole "
     "attention matrix. Only the order of the additions differs. The four outputs differ by at most {difference}, "
     "relative to their size.",
     details="For n tokens and head size d, the cumulative sum stores n matrices of d² numbers, and the whole "
@@ -149,7 +149,7 @@ CLAIM = Claim(
     ),
     needs=2 * MIN_HEAD_SIZE**2,
     measures_lengths=True,
-    theorem="Linear attention adds the same products token by token, in chunks, by cumulative sum and with the whole "
+    theorem="Linear attention adds the same products token by token, in chunks, by cumulative sums and with the whole "
     "matrix, only in different orders. For n tokens and head size d, the cumulative sum stores n d² numbers per head, "
     "and the attention matrix has n² numbers. The cumulative sum therefore needs less memory only for n > d².",
 )

@@ -108,8 +108,8 @@ CLAIM = Claim(
     "plain means, but Linformer learns them in training. At {longest} tokens, the matrix error (difference from "
     "softmax's matrix) is {error} for Linformer and {uniform} for equal weights.",
     details="The best possible matrix of Linformer's rank ({rank}) has a matrix error of {floor}. From {shortest} "
-    "tokens on, Linformer's matrix error changes as n to the power {exponent}, where n is the number of tokens. If it "
-    "is already near the error of equal weights, it can hardly grow further.",
+    "tokens on, Linformer's matrix error changes as n to the power {exponent}, where n is the number of tokens. If "
+    "this error is already near the error of equal weights, it can hardly grow further.",
     cases=(
         Case(
             finding="Each of Linformer's {rank} averages represents more keys as the text grows. Here, these averages "
