@@ -47,11 +47,11 @@ CLAIM = Claim(
     "separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
-    "correctly. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and "
-    "100%. Accuracies are medians over three runs with different random seeds. The claim holds if linear "
-    "attention learns recall with the short convolution but not without it. It partly holds if it learns recall "
-    "with the convolution and answers less than {learned}% of the queries correctly without it.",
+    rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
+    "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if linear attention learns "
+    "recall with the short convolution but not without it. It partly holds if it learns recall with the "
+    "convolution, and fewer than {learned}% of its answers are correct without it.",
     bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("with", ">=", "learned"),
@@ -59,11 +59,11 @@ CLAIM = Claim(
         partly=Condition("without", "<", "learned"),
     ),
     finding="The short convolution combines each value with the key just before it, so attention can find the value "
-    "by its key. After 400 training steps, linear attention answers {with}% of the queries correctly with the "
-    "convolution, and {without}% without it.",
+    "by its key. After 400 training steps, linear attention gives {with}% correct answers with the convolution, and "
+    "{without}% without it.",
     details="Accuracies are medians over three runs with different random seeds. In the three runs without the "
-    "convolution, {lowest}% to {highest}% of the queries are answered correctly. Guessing one of the four values is "
-    "correct in 25% of the cases.",
+    "convolution, {lowest}% to {highest}% of the answers are correct. Guessing one of the four values is correct in "
+    "25% of the cases.",
     quantities=(
         Quantity("without", "accuracy of linear attention without the short convolution", "%"),
         Quantity("with", "accuracy of linear attention with the short convolution", "%"),

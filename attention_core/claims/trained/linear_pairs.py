@@ -72,21 +72,20 @@ CLAIM = Claim(
         partly=Condition("linear_many", "<", Measured("softmax_many")),
     ),
     finding="The more pairs of keys and values a matrix of fixed size stores, the more they interfere with each "
-    "other. Linear attention answers at least 95% of the queries correctly with up to {linear} pairs, and softmax "
-    "with up to {softmax} pairs.",
-    details="With {many} pairs of keys and values, linear attention answers {linear_many}% of the queries correctly, "
-    "and softmax answers {softmax_many}%.",
+    "other. At least 95% of the answers are correct with up to {linear} pairs for linear attention, and with up to "
+    "{softmax} pairs for softmax.",
+    details="With {many} pairs of keys and values, linear attention gives {linear_many}% correct answers, and "
+    "softmax gives {softmax_many}%.",
     quantities=(
         Quantity(
             "linear",
-            "largest number of pairs of keys and values with which linear attention answers at least 95% of the "
-            "queries correctly",
+            "largest number of pairs of keys and values with which at least 95% of linear attention's answers are "
+            "correct",
             brief="pairs recalled by linear attention",
         ),
         Quantity(
             "softmax",
-            "largest number of pairs of keys and values with which softmax answers at least 95% of "
-            "the queries correctly",
+            "largest number of pairs of keys and values with which at least 95% of softmax's answers are correct",
         ),
         Quantity(
             "linear_many",

@@ -48,13 +48,13 @@ CLAIM = Claim(
         authors="Grazzi et al.",
     ),
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", PARITY_VARIANTS[0])),
-    experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "
-    "odd. DeltaNet stores values in a matrix. At each token, it multiplies what the matrix stores for the token's key "
-    "by 1 minus the write strength, and then adds the write strength times the token's value. The factor is negative "
-    "only if the write strength is above 1. Models with two layers and a short convolution over 3 tokens are trained "
-    "for 400 steps on sequences of 32 tokens, and tested on up to 256 tokens. The write strength of each token is "
-    "learned, between 0 and a limit of 1 or 2. The learning rate of each model is tuned in separate runs with another "
-    "random seed.",
+    experiment="The model reads zeros and ones. After each digit, it must predict whether the count of ones so far "
+    "is odd. DeltaNet stores values in a matrix. At each token, it multiplies what the matrix stores for the "
+    "token's key by 1 minus the write strength, and then adds the write strength times the token's value. The "
+    "factor, 1 minus the write strength, is negative only if the strength is above 1. Models with two layers and a "
+    "short convolution over 3 tokens are trained for 400 steps on sequences of 32 tokens, and tested on up to 256 "
+    "tokens. The write strength of each token is learned, between 0 and a limit of 1 or 2. The learning rate of "
+    "each model is tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
     rule="A model has learned parity (whether the count of ones so far is odd) if its accuracy is at least "
@@ -73,9 +73,9 @@ CLAIM = Claim(
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
-    finding="To track whether the number of 1s is odd, the values that DeltaNet stores must change their sign at "
-    "each 1. They can do so only if the write strength, which scales each correction of stored values, is above 1. "
-    "DeltaNet gives {strong}% correct answers with write strengths up to 2, and {weak}% with strengths up to 1.",
+    finding="To track whether the number of 1s is odd, DeltaNet must change the sign of its stored values at each "
+    "1. It can do so only if the write strength, which scales each correction of these values, is above 1. DeltaNet "
+    "gives {strong}% correct answers with write strengths up to 2, and {weak}% with strengths up to 1.",
     details="These are results on sequences of 32 tokens, as in training. Softmax gives {softmax}% correct answers "
     "on them, and guessing gives 50%. On {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% "
     "correct answers.",

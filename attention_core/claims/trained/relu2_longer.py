@@ -45,21 +45,20 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Accuracies are medians over three runs with different random seeds. The model with softmax and the model "
-    "with squared ReLU ÷ n (n tokens) must both answer at least {learned}% of the queries correctly on sequences as "
-    "long as in training. The claim holds if, on the longest sequences, the accuracy of softmax is at least {close} "
-    "percentage points above that of squared ReLU. It partly holds if softmax is more accurate on them by a smaller "
-    "amount.",
+    "with squared ReLU ÷ n (n tokens) must both give at least {learned}% correct answers on sequences as long as in "
+    "training. The claim holds if, on the longest sequences, the accuracy of softmax is at least {close} percentage "
+    "points above that of squared ReLU. It partly holds if softmax is more accurate on them by a smaller amount.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),
         holds=Condition("lead", ">=", "close"),
         partly=Condition("lead", ">", "none"),
     ),
-    finding="Squared ReLU is divided by the number of tokens n, so a longer sequence makes every weight smaller than "
-    "in training. At {longest} tokens, the model with squared ReLU answers {relu2_long}% of the queries correctly, "
-    "and the model with softmax answers {softmax_long}%.",
-    details="On sequences as long as in training, squared ReLU answers {relu2_short}% of the queries correctly, and "
-    "softmax answers {softmax_short}%.",
+    finding="Squared ReLU is divided by the number of tokens n, so a longer sequence makes every weight smaller "
+    "than in training. At {longest} tokens, the model with squared ReLU gives {relu2_long}% correct answers, and "
+    "the model with softmax gives {softmax_long}%.",
+    details="On sequences as long as in training, squared ReLU gives {relu2_short}% correct answers, and softmax "
+    "gives {softmax_short}%.",
     quantities=(
         Quantity(
             "lead", "accuracy of softmax minus accuracy of squared ReLU, on the longest sequences", "percentage points"

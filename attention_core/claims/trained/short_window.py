@@ -44,20 +44,21 @@ CLAIM = Claim(
     "tokens back.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
-    "correctly. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and "
-    "100%. Accuracies are medians over three runs with different random seeds. The claim holds if local "
-    "attention learns recall with a window of 32 tokens but not with a window of 4 tokens. It partly holds if it "
-    "learns recall with 32 tokens and answers less than {learned}% of the queries correctly with 4.",
+    rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
+    "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if local attention learns "
+    "recall with a window of 32 tokens but not with a window of 4 tokens. It partly holds if it learns recall with "
+    "32 tokens, and fewer than {learned}% of its answers are correct with 4.",
     bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("wide", ">=", "learned"),
         holds=Condition("short", "<", "missed"),
         partly=Condition("short", "<", "learned"),
     ),
-    finding="Local attention sees only the keys within its window. After 400 steps, it answers {short}% of the "
-    "queries correctly with a window of 4 tokens, and {wide}% with a window of 32 tokens.",
-    details="Guessing one of the four values is correct in 25% of the cases.",
+    finding="In local attention, queries attend only to keys within the window. After 400 training steps, the model "
+    "gives {short}% correct answers with a window of 4 tokens, and {wide}% with a window of 32 tokens.",
+    details="Guessing one of the four values is correct in 25% of the cases. A model can be less accurate if its "
+    "layers do not reach back to these values.",
     quantities=(
         Quantity("short", "accuracy of local attention with a window of 4 tokens", "%"),
         Quantity("wide", "accuracy of local attention with a window of 32 tokens", "%"),

@@ -36,7 +36,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without a short convolution, softmax needs two layers to learn to find the value that belongs to a "
     "key (associative recall). One layer must first copy each key to the position of its value.",
-    short="softmax needs two layers to learn to find the value of a key",
+    short="without a short convolution, softmax needs two layers to learn to find the value of a key",
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
@@ -47,11 +47,11 @@ CLAIM = Claim(
     "trained for 400 steps.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
-    "correctly. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and "
-    "100%. Accuracies are medians over three runs with different random seeds. The claim holds if, without a "
-    "short convolution, a model with two layers learns recall and a model with one layer does not. It partly "
-    "holds if two layers learn recall and one layer answers less than {learned}% of the queries correctly.",
+    rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
+    "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if, without a short "
+    "convolution, a model with two layers learns recall and a model with one layer does not. It partly holds if two "
+    "layers learn recall and fewer than {learned}% of the answers are correct with one layer.",
     bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("two", ">=", "learned"),
@@ -59,17 +59,16 @@ CLAIM = Claim(
         partly=Condition("one", "<", "learned"),
     ),
     finding="To find the value of a key, one layer copies each key to the position of its value, and the next layer "
-    "finds the key there. A model with two layers answers {two}% of the queries correctly, and a model with one layer "
-    "answers {one}%.",
+    "finds the key there. A model with two layers gives {two}% correct answers, and a model with one layer gives "
+    "{one}%.",
     details="Guessing one of the four values is correct in 25% of the cases.",
     notes=(
         Case(
-            finding="With a short convolution, one layer is enough: the model answers {convolution}% of the queries "
-            "correctly.",
+            finding="With a short convolution, one layer is enough: the model gives {convolution}% correct answers.",
             applies=lambda numbers: numbers["convolution"] >= LEARNED,
         ),
         Case(
-            finding="With a short convolution, a model with one layer answers {convolution}% of the queries correctly.",
+            finding="With a short convolution, a model with one layer gives {convolution}% correct answers.",
             applies=lambda numbers: numbers["convolution"] < LEARNED,
         ),
     ),

@@ -85,7 +85,7 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 CLAIM = Claim(
     statement="If each query attends only to the most recent tokens, a language model predicts text badly. Attending "
     "to the first four tokens (sinks) as well prevents this, and more than four sinks add nothing.",
-    short="language models with a window also need the first four tokens",
+    short="a language model that attends only to recent tokens also needs the first four tokens",
     source=Paper(
         "Efficient Streaming Language Models with Attention Sinks",
         2023,
@@ -96,10 +96,11 @@ CLAIM = Claim(
     experiment="SmolLM2-135M reads the first 128 tokens of the text, without retraining. In all layers, each query "
     "attends only to the last 32 tokens (window) and to the first 0, 1, 2, 4 or 8 tokens (sinks). Perplexity "
     "measures how badly a model predicts the next tokens. The baseline, as in the paper by Xiao et al., is the "
-    "unchanged model. It reads only the 36 tokens (32 + 4) before the token to be predicted, and reads them "
-    "again for every prediction. To test copying, 48 tokens of the text are shuffled once, and the model reads "
-    "this sequence twice in a row. The second half can be predicted only by copying from the first. The gain "
-    "from copying is how much lower the model's loss is in the second half.",
+    "unchanged model. It reads only the 36 tokens (32 + 4) before the token to be predicted, and reads them again "
+    "for every prediction. To test copying, 48 tokens of the text are shuffled once, and the model reads this "
+    "sequence twice in a row. The second half can be predicted only by copying from the first. The gain from "
+    "copying is how much lower the unchanged model's loss is in the second half than in the first. A window loses "
+    "the part of this gain by which it raises the loss in the second half.",
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "

@@ -67,9 +67,9 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Replacing softmax in a single middle layer hardly tests a variant: even one that ignores the keys "
-    "does not harm the model's predictions.",
-    short="replacing softmax in one middle layer, even by equal weights, does not harm a language model",
+    statement="Replacing softmax in a single middle layer is a weak test of a variant. Even a variant that ignores "
+    "the keys does not harm the model's predictions there.",
+    short="replacing softmax in one middle layer, even with equal weights, does not harm a language model",
     source=Paper(
         "What Matters in Transformers? Not All Attention is Needed",
         2024,
@@ -77,19 +77,20 @@ CLAIM = Claim(
         authors="He et al.",
     ),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
-    experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
-    "random weights or equal weights. This is done once in layer 15 alone (layers are numbered 0 to 29) and once in "
-    "all layers. The model reads the first 128 tokens of the text. Perplexity measures how badly it predicts the next "
-    "tokens. To test copying, 48 of these tokens are shuffled once, and the model reads this sequence twice in a row. "
-    "The second half can be predicted only by copying from the first. The gain from copying is how much lower the "
-    "model's loss is in the second half.",
+    experiment="In SmolLM2-135M, without retraining, softmax is replaced by local attention (a window of 32 "
+    "tokens), linear attention, random weights or equal weights. This is done once in layer 15 alone (layers are "
+    "numbered 0 to 29) and once in all layers. The model reads the first 128 tokens of the text. Perplexity "
+    "measures how badly it predicts the next tokens. To test copying, 48 of these tokens are shuffled once, and the "
+    "model reads this sequence twice in a row. The second half can be predicted only by copying from the first. The "
+    "gain from copying is how much lower the unchanged model's loss is in the second half than in the first. A "
+    "replacement loses the part of this gain by which it raises the loss in the second half.",
     measure=measure,
     numbers=numbers,
-    rule="Perplexity measures how badly the model predicts text. The gain from copying is how much better the model "
-    "predicts tokens at their second appearance than at their first. Here, softmax is replaced only in the middle "
-    "layer. The claim holds if two conditions are met. (1) No replacement multiplies the perplexity by more than "
-    "{times}. (2) No replacement loses more than {lost}% of the gain from copying. The claim partly holds if only "
-    "one condition is met.",
+    rule="Perplexity measures how badly the model predicts text. The gain from copying is how much better the "
+    "unchanged model predicts tokens at their second appearance than at their first. Here, softmax is replaced only "
+    "in the middle layer. The claim holds if two conditions are met. (1) No replacement multiplies the perplexity "
+    "by more than {times}. (2) No replacement loses more than {lost}% of the gain from copying. The claim partly "
+    "holds if only one condition is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
     finding="If softmax is replaced in one middle layer, the other layers can compensate for it. The worst "

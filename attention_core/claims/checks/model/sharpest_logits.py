@@ -43,8 +43,9 @@ CLAIM = Claim(
     "only nearby keys (with or without the first tokens), only the largest logits, linear attention (with or "
     "without a decay over distance), or equal weights. The model reads the first 128 tokens of the text. To test "
     "copying, 48 of these tokens are shuffled once, and the model reads this sequence twice in a row. The second "
-    "half can be predicted only by copying from the first. The gain from copying is how much lower the model's "
-    "loss is in the second half. For each query, consider the highest-scoring key. The kept weight is the "
+    "half can be predicted only by copying from the first. The gain from copying is how much lower the unchanged "
+    "model's loss is in the second half than in the first. A replacement loses the part of this gain by which it "
+    "raises the loss in the second half. For each query, consider the highest-scoring key. The kept weight is the "
     "replacement's weight on this key, as a share of softmax's weight on it (at most 100%). It is averaged over "
     "queries, heads and layers.",
     measure=replacement_rows,
@@ -63,15 +64,14 @@ CLAIM = Claim(
         ),
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
-    finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) stays within a "
-    "limit. This is true for {alive} of the {keepers} replacements that keep, on average, at least half of each "
-    "query's highest weight, and for {spared} of the {others} others.",
+    finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) is at most 1.5× "
+    "that of the unchanged model. This is true for {alive} of the {keepers} replacements that keep, on average, at "
+    "least half of each query's highest weight, and for {spared} of the {others} others.",
     details="The gain from copying is how much better a model predicts repeated tokens because it copies them. At "
-    "least half of this gain remains with {copying} of the replacements for softmax that keep each query's "
-    "highest weight, and with {others_copying} of the other replacements. For each replacement, the share of "
-    "this weight that it keeps is compared with the model's perplexity. Their rank correlation is {rho}. At −1, "
-    "perplexity would always be lower if more weight is kept. All results are for the {tokens} tokens that "
-    "SmolLM2 reads.",
+    "least half of this gain remains with {copying} of the replacements for softmax that keep each query's highest "
+    "weight, and with {others_copying} of the other replacements. The share of the highest weight that a "
+    "replacement keeps and the model's perplexity have a rank correlation of {rho}. At −1, keeping more of this "
+    "weight would always give a lower perplexity. All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "alive",
@@ -94,13 +94,13 @@ CLAIM = Claim(
         ),
         Quantity(
             "copying",
-            "of the replacements for softmax that keep at least half of each query's highest weight: number that "
-            "keep at least half of the gain from copying repeated tokens",
+            "number of replacements for softmax that keep at least half of each query's highest weight and of the "
+            "gain from copying",
         ),
         Quantity(
             "others_copying",
-            "of the replacements for softmax that keep less than half of each query's highest weight: number that "
-            "keep at least half of the gain from copying repeated tokens",
+            "number of replacements for softmax that keep less than half of each query's highest weight, but at "
+            "least half of the gain from copying",
         ),
         Quantity(
             "rho",

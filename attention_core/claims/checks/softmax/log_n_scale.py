@@ -103,10 +103,10 @@ CLAIM = Claim(
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="The entropy of a query's weights measures how widely they are spread: exp(entropy) is the effective "
-    "number of keys. Entropy is measured at growing text lengths, with and without the log n factor on the logits. "
-    "The factor is the logarithm of the number of allowed keys, divided by the logarithm of a base length. The base "
-    "length is the middle of the measured lengths and represents the length used in training. Squared ReLU, which "
-    "replaces softmax's exponential with the square of each positive logit, is measured in the same way.",
+    "number of keys. Entropy is measured for growing numbers of tokens, with and without the log n factor on the "
+    "logits. The factor is the logarithm of the number of allowed keys, divided by the logarithm of a base length. "
+    "The base length is the middle of the measured lengths and represents the length used in training. Squared "
+    "ReLU, which replaces softmax's exponential with the square of each positive logit, is measured in the same way.",
     measure=measure,
     numbers=numbers,
     rule="The effective number of keys, over which a query spreads its weight, grows as nᵖ, where n is the number of "
@@ -122,21 +122,21 @@ CLAIM = Claim(
         holds=all_of(is_steady(""), is_steady("_beyond")),
         partly=any_of(is_steady(""), is_steady("_beyond"), all_of(is_flatter(""), is_flatter("_beyond"))),
     ),
-    finding="The log n factor on the logits makes softmax sharper in longer texts, where more keys compete. In texts "
-    "of n tokens, up to n = {base}, the effective number of keys per query grows as n to the power {plain} without "
-    "the factor. With the factor, the power is {scaled}.",
-    details="In texts of more than {base} tokens, the effective number of keys per query, exp(entropy), grows as a "
-    "power of the number of tokens n. The power is {plain_beyond} without the log n factor, and {scaled_beyond} "
-    "with it. The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU replaces the "
-    "exponentials with squares. The factor then cancels when each row is divided by its sum, so the entropy of "
-    "squared ReLU changes by up to {squared} nats.",
+    finding="The log n factor on the logits makes softmax sharper for longer inputs, where more keys compete. For n "
+    "tokens, up to n = {base}, the effective number of keys per query grows as n to the power {plain} without the "
+    "factor. With the factor, the power is {scaled}.",
+    details="With more than {base} tokens, the effective number of keys per query, exp(entropy), grows as a power "
+    "of the number of tokens n. The power is {plain_beyond} without the log n factor, and {scaled_beyond} with it. "
+    "The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU replaces the exponentials with "
+    "squares. The factor then cancels when each row is divided by its sum, so it hardly changes the entropy of "
+    "squared ReLU (by at most {squared} nats).",
     quantities=(
         Quantity(
             "scaled",
             "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) up to the base length, with "
             "the log n factor on the logits",
-            brief="growth exponent p of effective keys (nᵖ for n tokens) in short texts, with the log n factor on "
-            "the logits",
+            brief="growth exponent p of effective keys (nᵖ for n tokens) at small n, with the log n factor on the "
+            "logits",
         ),
         Quantity(
             "plain",
@@ -147,7 +147,7 @@ CLAIM = Claim(
             "scaled_beyond",
             "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, with "
             "the log n factor on the logits",
-            brief="growth exponent p of effective keys (nᵖ for n tokens) in long texts, with the log n factor on the "
+            brief="growth exponent p of effective keys (nᵖ for n tokens) at large n, with the log n factor on the "
             "logits",
         ),
         Quantity(
@@ -156,7 +156,7 @@ CLAIM = Claim(
             "without the log n factor on the logits",
         ),
         Quantity(
-            "base", "base length, which separates short from long texts; the log n factor is 1 at this length", "tokens"
+            "base", "base length, which separates small from large n; the log n factor is 1 at this length", "tokens"
         ),
         Quantity("longest", "longest measured length", "tokens"),
         Quantity("softmax", "largest change of softmax's entropy caused by the log n factor", "nats"),

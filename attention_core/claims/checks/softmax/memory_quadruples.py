@@ -30,8 +30,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Doubling the number of tokens quadruples the memory of full attention's scores.",
-    short="doubling the tokens quadruples the memory of full attention's scores",
+    statement="Doubling the number of tokens quadruples the memory that full attention needs for its scores.",
+    short="doubling the number of tokens quadruples the memory for full attention's scores",
     source=Paper(
         "Generating Long Sequences with Sparse Transformers",
         2019,

@@ -78,20 +78,21 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If squared ReLU replaces softmax's exponential (positive logits are squared, others become 0), the "
-    "sum over a query's keys grows more slowly than the number of tokens n. Dividing by n then makes the weights too "
-    "small.",
+    statement="Squared ReLU replaces softmax's exponential: positive logits are squared, and others become 0. The "
+    "sum of these squares over a query's keys grows more slowly than the number of tokens n. Dividing by n then "
+    "makes the weights too small.",
     short="row sums of squared ReLU grow more slowly than the number of tokens",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum "
     "of a query is the sum of these squares over its keys. Row sums are measured at increasing lengths n of this "
-    "input, as the geometric mean over queries. In every head, the growth of this mean is fitted by a power nᵖ.",
+    "input, as the geometric mean over the queries that have a positive logit. In every head, the growth of this "
+    "mean is fitted by a power nᵖ.",
     measure=measure,
     numbers=numbers,
-    rule="Squared ReLU squares positive logits and sets all others to 0. The sum of a query's results over all its "
-    "keys (row sum) grows as nᵖ, where n is the number of tokens. The claim holds if the median of p over the heads "
-    "is at most {clearly}. It partly holds if p is at most {clearly} in at least {some}% of the heads.",
+    rule="Squared ReLU squares positive logits and sets all others to 0. The row sum of a query is the sum of these "
+    "values over its keys. It grows as nᵖ, where n is the number of tokens. The claim holds if the median of p over "
+    "the heads is at most {clearly}. It partly holds if p is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": MAX_EXPONENT, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "

@@ -131,8 +131,8 @@ CLAIM = Claim(
     "{mass}% of its weight (median over heads). Without the other keys, the output differs from softmax's by {error}% "
     "(median over heads).",
     details="If all keys had equal weights, {even}% of the attention would be on keys within the window. The first "
-    "token of the text receives {first}% of the attention. If this token is removed from the input, the window "
-    "receives {mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
+    "token receives {first}% of the attention. If this token is removed from the input, the window receives "
+    "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(
         Quantity(
             "mass",
@@ -147,7 +147,7 @@ CLAIM = Claim(
             "%",
             brief="output error of local attention",
         ),
-        Quantity("first", "share of attention on the first token of the text, median over heads", "%"),
+        Quantity("first", "share of attention on the first token, median over heads", "%"),
         Quantity(
             "mass_rest",
             "share of attention on keys within the local window after the first token is removed, median over heads",

@@ -84,10 +84,10 @@ CLAIM = Claim(
     short="a layer of local and a layer of atrous attention connect all tokens",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
-    experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about √n. "
-    "The local layer allows keys at a distance of at most r − 1. Both layers have residual connections, so every token "
-    "also keeps its own vector. Two tokens are connected if a path of weights above zero leads from one to the other "
-    "through the layers.",
+    experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about "
+    "√n. The local layer allows keys at a distance of at most r − 1. Both layers have residual connections, so "
+    "every token also keeps its own vector. Two tokens are connected if a path of weights above zero leads from one "
+    "to the other through the layers. In a causal model, a path can lead only from an earlier to a later token.",
     measure=measure,
     numbers=numbers,
     rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "

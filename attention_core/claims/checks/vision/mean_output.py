@@ -41,7 +41,9 @@ def measure(inputs: ExperimentInput) -> Iterator[DistanceRow]:
     mean = uniform_weights(qkv.n, causal=qkv.causal).double() @ v
     spread = (softmax - mean).flatten(1).norm(dim=-1)
     if (spread <= 1e-9 * v.flatten(1).norm(dim=-1)).any():
-        raise UntestableError("Softmax itself returns the mean of all values here. Choose an input with larger logits.")
+        raise UntestableError(
+            "In at least one head, softmax itself returns the mean of all values. Choose an input with larger logits."
+        )
     for target, other in ((MEAN, mean), (SOFTMAX, softmax)):
         yield from inputs.head_rows(
             DistanceRow, target=target, distance=(linear - other).flatten(1).norm(dim=-1) / spread
@@ -74,8 +76,9 @@ CLAIM = Claim(
     "of all values than to softmax's output. It partly holds if this is true in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
-    finding="Equal weights give the mean of all values, which is a grey area in an image. On the current input, the "
-    "output of linear attention is closer to this mean than to softmax's output in {heads}% of the heads.",
+    finding="Attention with equal weights returns the mean of all values, which is a uniform grey in an image. On "
+    "the current input, the output of linear attention is closer to this mean than to softmax's output in {heads}% "
+    "of the heads.",
     details="The output of linear attention has a distance of {mean} from the mean of all values and of {softmax} "
     "from softmax's output (medians over heads). Here, 100% is the distance between the mean and softmax's output.",
     quantities=(
@@ -104,8 +107,8 @@ CLAIM = Claim(
         x="target",
         y="distance",
         by="target",
-        x_title="mean or softmax output, compared with linear attention's",
-        y_title="distance of each output from linear attention's output (100%: distance between mean and softmax)",
+        x_title="output compared with linear attention's",
+        y_title="distance from linear attention's output (100%: distance between mean and softmax)",
         kind="bars",
         percent=True,
     ),

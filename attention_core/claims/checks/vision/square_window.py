@@ -55,10 +55,10 @@ CLAIM = Claim(
     short="square windows remove more noise from images than windows along the row",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
-    experiment="Local attention denoises an image, in which every pixel attends to pixels with similar patches. Its "
-    "window has 9, 25, 49 or 121 pixels, either all in the pixel's row, or in a square around the pixel. If the input "
-    "is not an image, an included photograph is used. The quality is the peak signal-to-noise ratio (PSNR), which "
-    "compares the denoised image with the image without noise.",
+    experiment="Local attention denoises an image: each pixel attends mostly to pixels in its window whose "
+    "surroundings are similar to its own. The window has 9, 25, 49 or 121 pixels, either all in the pixel's row, or "
+    "in a square around the pixel. If the input is not an image, an included photograph is used. The quality is the "
+    "peak signal-to-noise ratio (PSNR), which compares the denoised image with the image without noise.",
     measure=measure,
     numbers=numbers,
     rule="Local attention denoises an image, with a square window or with a window of as many pixels along the row. "
