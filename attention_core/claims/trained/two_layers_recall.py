@@ -73,9 +73,9 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("two", "accuracy of two layers without a convolution", "%"),
-        Quantity("one", "accuracy of one layer without a convolution", "%"),
-        Quantity("convolution", "accuracy of one layer with a short convolution", "%"),
+        Quantity("two", "accuracy with two layers and no convolution", "%"),
+        Quantity("one", "accuracy with one layer and no convolution", "%"),
+        Quantity("convolution", "accuracy with one layer and a short convolution", "%"),
     ),
     figure=STEPS_FIGURE,
     is_recorded=True,

@@ -141,9 +141,9 @@ CLAIM = Claim(
         ),
         partly=any_of(*(Condition(name, ">", "even") for name in ("local", "sparse", "local_here", "sparse_here"))),
     ),
-    finding="Skipping pairs saves multiplications but needs extra steps to gather the keys. At {longest} tokens, "
-    "local attention takes {local}× the time of full attention, sparse attention {sparse}× and atrous attention "
-    "{atrous}×.",
+    finding="Skipping pairs of tokens saves multiplications but needs extra steps to gather the keys. At {longest} "
+    "tokens, local attention takes {local}× the time of full attention, sparse attention {sparse}× and atrous "
+    "attention {atrous}×.",
     notes=(
         Case(
             finding="At this input's {own} tokens, local attention takes {local_here}× the time of full attention, "
