@@ -100,9 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="inputs that are timed. 16k: a batch of texts with 16k tokens in total, and heads whose sizes add up to "
-        "2048; ours (default on cuda): one text and 8 heads; page (default on the CPU): the inputs of the Timing "
-        "page, where the saved run can then be opened",
+        help="inputs that are timed: 16k is a batch of texts with 16k tokens in total, and heads whose sizes add up "
+        "to 2048; ours (default on cuda) is one text and 8 heads; page (default on the CPU) is the input of the "
+        "Timing page, where the saved run can then be opened",
     )
     bench.add_argument(
         "--keep-cache",
@@ -119,8 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
-        help="what is timed. backward: the forward and the backward pass together; backward-alone: only the backward "
-        "pass (not possible with --preset page)",
+        help="pass that is timed: backward is the forward and the backward pass together, and backward-alone is only "
+        "the backward pass (not possible with --preset page)",
     )
     bench.add_argument("--causal", action="store_true")
     bench.add_argument("--heads", type=int, default=8, help="number of heads (a preset sets its own)")
@@ -140,7 +140,12 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--text", metavar="WORDS", help="text that the model reads")
     source.add_argument("--file", type=Path, metavar="PATH", help="file with a text, or .npz file with q, k and v")
     kinds = [kind.key for kind in KINDS]
-    source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
+    source.add_argument(
+        "--synthetic",
+        default=kinds[0],
+        metavar="KIND",
+        help=f"kind of synthetic input (default: {kinds[0]}): {', '.join(kinds)}",
+    )
     source.add_argument(
         "--survey",
         action="store_true",
@@ -180,7 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     change.add_argument("--json", action="store_true", help="print the results as JSON")
     change.set_defaults(command=_swap)
     learn = commands.add_parser("learn", help="train tiny models, one per variant, on a small task")
-    learn.add_argument("--task", default="recall", metavar="KEY", help=f"the default: {', '.join(TASKS)}")
+    learn.add_argument("--task", default="recall", metavar="KEY", help=f"task (default: recall): {', '.join(TASKS)}")
     learn.add_argument(
         "--variants", nargs="+", required=True, metavar="WORD", help="variants, such as softmax deltanet"
     )
@@ -221,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
         "--convolution",
         type=int,
         default=3,
-        help="number of tokens that the short convolution spans; 0: no convolution",
+        help="number of tokens that the short convolution spans; 0 means no convolution",
     )
     learn.add_argument("--positions", choices=POSITIONS, help="position encoding (default: that of the task)")
     learn.add_argument(

@@ -33,7 +33,7 @@ TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
 
 FIXED_MASK_REASON: Final = N_(
-    "the positions of query and key decide which keys are allowed, so both must come from one sequence."
+    "whether a query can attend to a key depends on their positions, so queries and keys must come from one sequence."
 )
 """Why a variant with a fixed mask cannot attend to another sequence."""
 

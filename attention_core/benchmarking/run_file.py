@@ -101,8 +101,8 @@ def from_json(data: bytes) -> Run:
         raise InputError("The file has two measurements of the same variant at the same length.")
     if any(len(point.ms) > spec.rounds for point in document.points):
         raise InputError(
-            "The file lists more timed calls of one variant at one length than there were rounds. There "
-            "can be at most one per round."
+            "The file lists more timed calls of one variant at one length than there were rounds. There can be at "
+            "most one call per round."
         )
     return Run(spec=spec, stamp=document.stamp, points=document.points, left_out=document.left_out)
 

@@ -306,8 +306,8 @@ class SyntheticSource(Source):
         return Rope() if self.spec.rope else None
 
     _original_notice = Notice(
-        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them. It makes no "
-        "difference whether RoPE is on for this input."
+        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them. This "
+        "comparison is the same whether or not RoPE is on for this input."
     )
 
     def lengths_notice(self, record: QKV) -> Notice:

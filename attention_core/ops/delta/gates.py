@@ -19,9 +19,10 @@ def gate_setting(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
-        help="Rule for the gates (the decay factors of the tokens) if they are not trained. constant: the setting "
-        "“decay”. harmonic: 1 - 1/t at token t. keys: σ(k)^(1/root), where k is the token's own key and σ is the "
-        "sigmoid. If keys are rotated by position (RoPE), gates from keys also depend on the position.",
+        help='Rule for the gates (the decay factors of the tokens) if they are not trained. With "constant", every '
+        'gate is the setting “decay”. With "harmonic", token t has the gate 1 - 1/t. With "keys", the gate is '
+        "σ(k)^(1/root), where k is the token's own key and σ is the sigmoid. If keys are rotated by position (RoPE), "
+        "gates from keys also depend on the position.",
     )
 
 

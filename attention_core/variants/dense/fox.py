@@ -56,7 +56,7 @@ VARIANT = Variant(
     __name__,
     title="Forgetting",
     summary="Each token has a gate from 0 to 1. A softmax weight is multiplied by the gates of all tokens between "
-    "query and key and of the later of the two. Then rows are normalised.",
+    "query and key, including the later of the two. Then each row is divided by its sum.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",

@@ -17,9 +17,9 @@ class NonlocalParams(Params):
     similarity: str = param(
         "gaussian",
         choices=("gaussian", "dot", "concat"),
-        help="How a query is compared with a key. gaussian: softmax of the dot products, without the scale 1/√d. dot: "
-        "the dot product, divided by the number of keys. concat: query and key are each projected to one number; "
-        "the ReLU of the sum is divided by the number of keys.",
+        help='Formula that compares a query with a key. "gaussian" is the softmax of the dot products, without the '
+        'scale 1/√d. "dot" is the dot product, divided by the number of keys. With "concat", query and key are each '
+        "projected to one number. The ReLU of their sum is divided by the number of keys.",
     )
     seed: int = param(
         0,
@@ -87,8 +87,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="The weight of query q and key k is proportional to exp(q · k), q · k or ReLU(a + b), where a depends on "
-    "q and b on k.",
+    summary="A setting makes the weight of query q and key k proportional to exp(q · k), to q · k or to ReLU(a + b), "
+    "where a depends on q and b on k.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",

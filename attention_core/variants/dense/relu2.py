@@ -16,8 +16,9 @@ class Relu2Params(Params):
     normalizer: str = param(
         "length",
         choices=("length", "squared", "fixed", "sum"),
-        help="Number by which each row is divided. length: the number of keys that the query can attend to. squared: "
-        "the square of that number of keys. fixed: the value of the setting “base length”. sum: the sum of the row.",
+        help='Number by which each row is divided. "length" is the number of keys that the query can attend to, and '
+        '"squared" is the square of this number. "fixed" is the value of the setting “base length”. "sum" is the sum '
+        "of the row.",
     )
     base_length: int = param(
         512,

@@ -68,8 +68,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Selective",
-    summary="Each token can hide keys from later tokens. Its positive logits for these keys in the first head are "
-    "subtracted from later tokens' logits in all heads.",
+    summary="Each token can hide keys from later tokens. Its positive logits in the first head are subtracted from "
+    "later tokens' logits for the same keys, in all heads.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",

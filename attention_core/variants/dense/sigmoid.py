@@ -20,8 +20,8 @@ class SigmoidParams(Params):
     shift: str = param(
         "length",
         choices=("length", "fixed"),
-        help="Offset that is subtracted from every logit. length: the logarithm of the number of keys that the query "
-        "can attend to. fixed: the logarithm of the setting “base length”.",
+        help='Offset that is subtracted from every logit. With "length", it is the logarithm of the number of keys '
+        'that the query can attend to. With "fixed", it is the logarithm of the setting “base length”.',
     )
     base_length: int = param(
         512,
@@ -65,8 +65,8 @@ def cost(n: int, d: int, p: SigmoidParams, *, causal: bool, keys: int | None = N
 VARIANT = Variant(
     __name__,
     title="Sigmoid",
-    summary="Each weight is the sigmoid of its logit minus an offset, so other logits do not affect it, and rows need "
-    "not sum to one.",
+    summary="An offset is subtracted from each logit, and the sigmoid of the result is the weight. Other logits do "
+    "not affect it, so rows need not sum to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",

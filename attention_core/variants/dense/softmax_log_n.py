@@ -54,8 +54,8 @@ def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool, keys: int | None
 VARIANT = Variant(
     __name__,
     title="Softmax, log n scale",
-    summary="Logits are multiplied by log n before softmax, so that its weights do not spread more and more evenly "
-    "as the number of keys n grows.",
+    summary="Logits are multiplied by log n before softmax, so that the weights do not become more and more equal as "
+    "the number of keys n grows.",
     formula=r"A = \operatorname{softmax}\left(\frac{\log n_i}{\log n_0}\,\frac{Q K^\top}{\sqrt{d}}\right),"
     r"\quad n_i = \text{number of keys query } i \text{ sees}",
     complexity="n² d",

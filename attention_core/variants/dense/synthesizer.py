@@ -14,11 +14,14 @@ class SynthesizerParams(Params):
     kind: str = param(
         "dense",
         choices=("dense", "random"),
-        help="Source of the logits. dense: a two-layer network computes a logit for every position from the query. "
-        "random: all inputs share one random matrix of logits.",
+        help='Source of the logits. With "dense", a two-layer network computes a logit for every position from the '
+        'query. With "random", all inputs share one random matrix of logits.',
     )
     seed: int = param(
-        0, low=0, high=9999, help="Random seed of the network (dense) or of the matrix of logits (random)."
+        0,
+        low=0,
+        high=9999,
+        help='Random seed of the network (kind "dense") or of the matrix of logits (kind "random").',
     )
 
 

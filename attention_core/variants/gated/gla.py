@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gate_kind=channel_gate_kind,
     title="Gated linear",
-    summary="Linear attention whose state (a matrix that sums key–value products) decays: each token multiplies "
-    "every row, one per key component, by a separate factor (gate).",
+    summary="Linear attention whose state, a matrix that sums key–value products, decays. It has one row per key "
+    "component, and each token multiplies every row by a separate factor (gate).",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),
@@ -52,8 +52,8 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
-            mechanism="R contains the dot product of every query with every earlier key, divided by √d. Each key "
-            "component is first multiplied by all gates of its row since the key was stored.",
+            mechanism="R contains the dot product of every query with every key that it can attend to, divided by "
+            "√d. Each key component is first multiplied by all gates of its row since the key was stored.",
         ),
         Intermediate(
             name="kept",

@@ -45,8 +45,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gate_kind=channel_gate_kind,
     title="Kimi delta",
-    summary="The state matrix stores values under keys. Each token multiplies each row by a separate factor (gate), "
-    "then corrects the value stored under its key as in DeltaNet.",
+    summary="The state matrix stores values under keys. Each token multiplies each row of the matrix by a separate "
+    "factor (gate), then moves the value stored under its key towards its own value, as in DeltaNet.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "

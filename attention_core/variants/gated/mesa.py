@@ -203,8 +203,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="The output is the query times a matrix. This matrix maps all keys so far to their values, by least "
-    "squares with a penalty on large entries.",
+    summary="The output is the query times a matrix that maps all keys so far to their values as closely as "
+    "possible: least squares with a penalty on large entries.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
@@ -222,7 +222,7 @@ VARIANT = Variant(
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
             mechanism="Mesa does not compute the matrix that maps keys to values. It solves one linear system for "
-            "each query, and the solution, the solved query, replaces the query.",
+            "each query. The solution is called the solved query and replaces the query.",
             rows="query",
             columns="entry",
         ),
@@ -232,8 +232,8 @@ VARIANT = Variant(
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
             mechanism="This matrix uses the original queries, as in linear attention. Each entry is the dot product "
-            "of a query and a key, times the gates of all tokens after the key, up to the query. In Mesa, the "
-            "solution of a linear system replaces the query.",
+            "of a query and a key, times the gates of all tokens after the key (with a causal mask, only up to the "
+            "query). In Mesa, the solution of a linear system replaces the query.",
         ),
     ),
     source=Paper(
@@ -243,11 +243,11 @@ VARIANT = Variant(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
     note="The state is a matrix that should map each past key to its value. A token's error is the difference "
-    "between its value and the result of this mapping. DeltaNet improves the state by one step per token. Mesa "
-    "uses the best state: it minimises the sum of squared errors plus λ times the sum of the state's squared "
-    "entries. Queries and keys are scaled to length 1. Published models compute the best state approximately. "
-    "They learn λ for each component, a weight for each token's error, and a gate by which older errors count "
-    "less. Here, λ is one number, and the result is exact. The Learn page can train the gate; on other pages, it "
-    "follows a fixed rule. If older errors count less, the time grows as n d³, for n tokens and head size d. "
-    "Without a causal mask, every query reads the state after the last token.",
+    "between its value and the result of this mapping. DeltaNet improves the state by one step per token. Mesa uses "
+    "the best state: it minimises the sum of squared errors plus λ times the sum of the state's squared entries. "
+    "Queries and keys are scaled to length 1. Published models compute the best state approximately. They learn λ "
+    "for each component, a weight for each token's error, and a gate by which older errors count less. Here, λ is "
+    "one number, and the result is exact. The Learn page can train the gate; on other pages, it follows a fixed "
+    "rule. If older errors count less and there is a causal mask, the time grows as n d³, for n tokens and head size "
+    "d. Without a causal mask, every query reads the state after the last token.",
 )

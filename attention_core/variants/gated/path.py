@@ -25,9 +25,9 @@ class PathParams(Params):
         ROTATED,
         choices=RULES,
         help="Rule for the direction w of each token if it is not trained. From every earlier key, the token "
-        "subtracts β times the key's component along w. β is the setting “strength”. keys: the token's own key, "
-        "scaled to length 1, which gives DeltaNet if β = 1. turned keys: this key with its two halves swapped and "
-        "one of them negated. fixed: the same vector for all tokens, with equal components.",
+        "subtracts β times the key's component along w. β is the setting “strength”. \"keys\" uses the token's own "
+        'key, scaled to length 1, which gives DeltaNet if β = 1. "turned keys" uses this key with its two halves '
+        'swapped and one of them negated. "fixed" uses the same vector for all tokens, with equal components.',
     )
     strength: float = param(
         1.0,

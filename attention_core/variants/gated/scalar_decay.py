@@ -24,8 +24,8 @@ class ScalarDecayParams(GateParams):
         "whole",
         choices=("whole", "rest"),
         help="Factor by which a value is multiplied when it is added to the state, the sum of past key–value "
-        "products. whole: 1. rest: 1 minus the gate (the state's decay factor), so that the entries of the state do "
-        "not grow with the number of tokens.",
+        'products. With "whole", it is 1. With "rest", it is 1 minus the gate (the state\'s decay factor), so '
+        "that the entries of the state do not grow with the number of tokens.",
     )
 
 
@@ -67,8 +67,8 @@ VARIANT = fast_weights.variant(
             title="Decayed products",
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
-            mechanism="Each entry of R is the dot product of a query and an earlier key, divided by √d, times all "
-            "factors (gates) since that key was stored.",
+            mechanism="Each entry of R is the dot product of a query and a key, divided by √d, times all factors "
+            "(gates) since that key was stored.",
         ),
         Intermediate(
             name="kept",

@@ -229,7 +229,7 @@ VARIANT = Variant(
     note="The state is a matrix that stores values under keys, after the means of both are subtracted. Token t "
     "multiplies the state by 1 − 1/t, erases part of the value stored under its key, and adds its own value. It "
     "erases and adds with a strength β of 1/t, which is not learned. The setting “cap” limits the share of the "
-    "stored value that a token erases. If a strength of 1/t would erase more, β is smaller. To compute the "
-    "attention matrix, the identity matrix is used as values. Without a causal mask, every query reads the state "
-    "after the last token.",
+    "stored value that a token erases. If a strength of 1/t would erase more, β is smaller. The attention matrix is "
+    "the output that results if the values are the rows of the identity matrix. Without a causal mask, every query "
+    "reads the state after the last token.",
 )

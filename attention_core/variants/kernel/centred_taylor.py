@@ -166,8 +166,8 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | No
 VARIANT = Variant(
     __name__,
     title="Centred Taylor",
-    summary="A polynomial of the logits replaces softmax; it is accurate if the logits of a row are similar, and "
-    "rows sum to one without being divided by their sum.",
+    summary="A Taylor polynomial of the logits replaces softmax. It is accurate if the logits of a row are similar. "
+    "Rows sum to one without being divided by their sum.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",

@@ -27,9 +27,9 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Used only with a causal mask: the distance between query and key at which weights reach zero. Tokens "
-        "at later positions than this number count as if they were at this position. Without a causal mask, "
-        "weights reach zero at a distance equal to the length of the text.",
+        help="Distance between query and key at which weights reach zero with a causal mask. Tokens at later "
+        "positions than this number count as if they were at this position. Without a causal mask, weights reach "
+        "zero at a distance equal to the length of the text.",
     )
 
 

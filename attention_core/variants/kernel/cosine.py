@@ -26,8 +26,9 @@ class CosineParams(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
-        "for one token at a time. cumsum: by cumulative sums over all tokens. All three give the same result.",
+        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
+        '"recurrent" one token at a time. "cumsum" uses cumulative sums over all tokens. All three give the same '
+        "result.",
     )
 
 

@@ -179,8 +179,8 @@ VARIANT = Variant(
             symbol=r"\hat Z^\top",
             formula=r"\hat Z^\top,\qquad \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\qquad "
             r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top)",
-            mechanism="A few rounds group the keys into soft clusters. The centre of a cluster, its basis, is a "
-            "weighted mean of keys. A row shows the weights of one basis.",
+            mechanism="A few iterations group the keys into soft clusters. The centre of a cluster, called its "
+            "basis, is a weighted mean of keys, scaled to length 1. Each row shows the weights of this mean.",
             rows="basis",
             columns="token",
         ),

@@ -28,8 +28,9 @@ class LinearParams(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
-        "for one token at a time. cumsum: by cumulative sums over all tokens. All three give the same result.",
+        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
+        '"recurrent" one token at a time. "cumsum" uses cumulative sums over all tokens. All three give the same '
+        "result.",
     )
 
 
@@ -103,7 +104,7 @@ VARIANT = Variant(
     __name__,
     title="Linear",
     summary="A function turns queries and keys into vectors of features, whose dot product replaces softmax's "
-    "exponential, so products of keys and values are summed once for all queries.",
+    "exponential. Products of key features and values are therefore summed once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,

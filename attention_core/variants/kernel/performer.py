@@ -58,29 +58,30 @@ class PerformerParams(Params):
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="Function that is applied to each projection of a query or key onto a random vector. positive: exp. "
-        "hyperbolic: exp of the projection and exp of its negative. trig: cosine and sine, so weights can be "
-        "negative. relu: the projection if it is positive, otherwise 0; this estimates a function other than "
-        "softmax's exponential.",
+        help='Function that is applied to each projection of a query or key onto a random vector. "positive" uses '
+        'exp. "hyperbolic" uses exp of the projection and exp of its negative. "trig" uses cosine and sine, so '
+        'weights can be negative. "relu" uses the projection if it is positive, otherwise 0. It estimates a function '
+        "other than softmax's exponential.",
     )
     orthogonal: bool = param(
         True,
-        help="Make the random vectors orthogonal to each other, in groups of d, the head size. Orthogonal vectors "
-        "cover all directions more evenly than independent vectors, which reduces the random error.",
+        help="Make the random vectors orthogonal to each other, in groups of d vectors, where d is the head size. "
+        "Orthogonal vectors cover all directions more evenly than independent vectors, which reduces the random "
+        "error.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random vectors. chi: random, like those of Gaussian vectors, so estimates of the "
-        "exponential are right on average. fixed: always √d. Estimates are then usually less noisy. However, "
-        "they are wrong on average, unless the kind of features is “relu”.",
+        help='Lengths of the random vectors. With "chi", they are random, like those of Gaussian vectors, so '
+        'estimates of the exponential are right on average. With "fixed", they are always √d. Estimates are then '
+        "usually less noisy. However, they are wrong on average, unless the kind of features is “relu”.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
-        "for one token at a time. Both give the same result.",
+        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
+        '"recurrent" one token at a time. Both give the same result.',
     )
 
 

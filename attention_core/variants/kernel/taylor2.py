@@ -23,8 +23,8 @@ class Taylor2Params(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
-        "for one token at a time. Both give the same result.",
+        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
+        '"recurrent" one token at a time. Both give the same result.',
     )
 
 

@@ -30,8 +30,8 @@ class LandmarkParams(Params):
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="How tokens are grouped. Each landmark is the mean of one group. segment_means: neighbouring tokens "
-        "form a group. kmeans: similar tokens at any position form a group.",
+        help='How tokens are grouped. Each landmark is the mean of one group. With "segment means", neighbouring '
+        'tokens form a group. With "kmeans", similar tokens at any position form a group.',
     )
 
 

@@ -32,8 +32,8 @@ class LinformerParams(Params):
     projection: str = param(
         "mean",
         choices=("mean", "conv", "gaussian"),
-        help="How keys and values are mixed without training. mean: means of neighbouring tokens. conv: means of "
-        "neighbouring tokens with more weight in the middle. gaussian: random mixtures of all tokens.",
+        help='How keys and values are mixed without training. "mean" averages neighbouring tokens, and "conv" gives '
+        'the middle ones more weight in these averages. "gaussian" mixes all tokens at random.',
     )
     share: bool = param(
         True, help='Mix keys and values by the same random matrix. Used only with the projection "gaussian".'

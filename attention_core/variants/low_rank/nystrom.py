@@ -35,14 +35,15 @@ class NystromParams(Params):
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="How tokens are grouped. Each landmark is the mean of one group. segment_means: neighbouring tokens "
-        "form a group. kmeans: similar tokens at any position form a group.",
+        help='How tokens are grouped. Each landmark is the mean of one group. With "segment means", neighbouring '
+        'tokens form a group. With "kmeans", similar tokens at any position form a group.',
     )
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
         help="How the pseudo-inverse of the attention matrix between the landmarks of queries and of keys is "
-        "computed. iterative: approximately, by a few matrix products. exact: from the singular values.",
+        'computed. "iterative" approximates it by a few matrix products. "exact" computes it from the singular '
+        "values.",
     )
     iterations: int = param(
         6,
@@ -136,8 +137,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Three smaller matrices replace the softmax matrix and connect queries with keys through landmarks (means "
-    "of tokens).",
+    summary="The product of three smaller matrices replaces the softmax matrix. They connect queries with keys "
+    "through landmarks (means of tokens).",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

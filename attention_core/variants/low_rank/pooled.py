@@ -39,8 +39,8 @@ class PooledParams(Params):
     pool: str = param(
         "mean",
         choices=("mean", "conv", "max"),
-        help="How the keys of neighbouring tokens are combined into the key of a pool. mean: their mean. conv: their "
-        "mean with more weight in the middle. max: the maximum of each component.",
+        help='How the keys of neighbouring tokens are combined into the key of a pool. "mean" takes their mean, and '
+        '"conv" takes a mean with more weight in the middle. "max" takes the maximum of each component.',
     )
 
 

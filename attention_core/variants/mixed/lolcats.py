@@ -151,8 +151,8 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="LoLCATs",
-    summary="Keys within a window get softmax weights, keys beyond it get the weights of linear attention, and both "
-    "are divided by their common sum.",
+    summary="Keys within a window get softmax weights, and keys beyond it get the weights of linear attention. Each "
+    "row is divided by its sum.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",

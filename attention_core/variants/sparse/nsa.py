@@ -197,8 +197,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Each query attends to block means, to all tokens of the best-scoring blocks and to a local window; the "
-    "three outputs, each times a factor (gate), are added.",
+    summary="Each query attends to block means, to all tokens of the best-scoring blocks and to a local window. The "
+    "three outputs are each multiplied by a factor (gate) and added.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",

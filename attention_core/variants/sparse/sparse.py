@@ -53,8 +53,9 @@ class SparseParams(Params):
     pattern: str = param(
         "strided",
         choices=("strided", "fixed"),
-        help="Keys that a query attends to. strided: a window, and the keys whose distance is a multiple of the "
-        "stride. fixed: the query's own block, and the last keys of every block, which are its summary.",
+        help='Keys that a query attends to. With "strided", these are a window and all keys whose distance is a '
+        'multiple of the stride. With "fixed", these are the query\'s own block and the last keys of every block, '
+        "which summarise it.",
     )
     summary: int = param(
         1,

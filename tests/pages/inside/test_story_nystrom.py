@@ -172,7 +172,7 @@ def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
 @pytest.mark.parametrize("inverse", ["iterative", "exact"])
 def test_the_singular_vectors_are_described_for_the_chosen_inverse(inverse):
     text = spoken(open_story(step="3", inside=f"nystrom~landmarks~6~inverse~{inverse}"), "caption")
-    assert ("Here, Z is the exact inverse of M, so M Z scales all singular vectors of M by 1" in text) == (
+    assert ("Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged" in text) == (
         inverse == "exact"
     )
     assert ("The iteration computes Z, an approximate inverse of the landmark matrix M." in text) == (
@@ -183,6 +183,6 @@ def test_the_singular_vectors_are_described_for_the_chosen_inverse(inverse):
 @pytest.mark.parametrize(("count", "words"), [(1, "1 iteration, M Z would"), (2, "2 iterations, M Z would")])
 def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words):
     assert exact_inverse_sentence(2, 6, count, 0.5).endswith(
-        f"(0.50). With an approximate inverse from {words} scale 2 of the 6 singular vectors by a factor of at least "
+        f"is 0.50. With an approximate inverse from {words} scale 2 of the 6 singular vectors by a factor of at least "
         "0.9."
     )
