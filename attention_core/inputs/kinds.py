@@ -178,8 +178,8 @@ KINDS = (
         "periodic",
         N_("Periodic"),
         N_(
-            "Tokens repeat every 16 positions. Use this input to test variants with regular distances between keys, "
-            "such as atrous attention."
+            "Similar tokens repeat every 16 positions. Use this input to test variants with regular distances "
+            "between keys, such as atrous attention."
         ),
         _periodic,
     ),

@@ -124,7 +124,7 @@ def _array_names(names: tuple[str, ...], file: str) -> list[str]:
         similar = next((name for name in names if name.lower().startswith(required)), None)
         if similar is not None:
             raise InputError(
-                "{file} has no array {needed}, but an array {near}. Rename it to {needed}.",
+                "{file} has no array {needed}, but an array {near}. Rename {near} to {needed}.",
                 file=file,
                 needed=required,
                 near=printable(similar),

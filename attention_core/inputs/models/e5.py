@@ -33,7 +33,7 @@ INFO = ModelInfo(
     positions=512,
     causal=False,
     note="A bidirectional model with 4-bit weights, which reads about 100 languages, including Chinese. In training, "
-    "each text began with “query: ” or “passage: ”, which is not added here.",
+    "each text began with “query: ” or “passage: ”, but these prefixes are not added here.",
     credit="multilingual-e5-small by intfloat, MIT",
 )
 

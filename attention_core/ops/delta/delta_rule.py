@@ -16,8 +16,8 @@ class DeltaParams(Params):
         choices=("unit", "exact"),
         help='With "unit", queries and keys are scaled to length 1, and the strength β is the setting “strength”. '
         'With "exact", queries and keys are divided by d^(1/4), where d is the head size. The strength then depends '
-        "on this divided key k̂: β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting “strength”. This formula, "
-        "known as EFLA, keeps the state stable for keys of any length.",
+        "on the scaled key k̂: β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting “strength”. This formula, known "
+        "as EFLA, keeps the state stable for keys of any length.",
     )
     strength: float = param(
         1.0,

@@ -181,7 +181,7 @@ VARIANT = Variant(
     complexity="n² d + n d²",
     params=MlaParams,
     approximates="softmax",
-    causal_reason="the latents are computed from the whole text, including later tokens.",
+    causal_reason="the latents (short cached vectors) are computed from the whole text, including later tokens.",
     couples_heads=True,
     source=Paper(
         "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",

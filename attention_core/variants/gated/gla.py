@@ -53,7 +53,8 @@ VARIANT = fast_weights.variant(
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
             mechanism="R contains the dot product of every query with every key that it can attend to, divided by "
-            "√d. Each key component is first multiplied by all gates of its row since the key was stored.",
+            "√d. Each component of the key is first multiplied by all gates of this component since the key was "
+            "stored.",
         ),
         Intermediate(
             name="kept",

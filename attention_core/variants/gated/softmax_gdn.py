@@ -220,15 +220,16 @@ VARIANT = Variant(
             formula="T = (I + E)^{-1}",
             mechanism="Each entry of E is the share of an earlier token's stored value that a token erases. A token "
             "stores its own value minus these shares of the values that earlier tokens stored. Each stored value "
-            "therefore depends on all earlier ones. The inverse T computes all stored values together.",
+            "therefore depends on all earlier ones. The matrix T, the inverse of I + E, computes all stored values "
+            "together.",
             rows="token",
             columns="token",
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="The state is a matrix that stores values under keys, after the means of both are subtracted. Token t "
-    "multiplies the state by 1 − 1/t, erases part of the value stored under its key, and adds its own value. It "
-    "erases and adds with a strength β of 1/t, which is not learned. The setting “cap” limits the share of the "
+    note="The state is a matrix that stores values under keys, after the mean key and the mean value are subtracted. "
+    "Token t multiplies the state by 1 − 1/t, erases part of the value stored under its key, and adds its own value. "
+    "It erases and adds with a strength β of 1/t, which is not learned. The setting “cap” limits the share of the "
     "stored value that a token erases. If a strength of 1/t would erase more, β is smaller. The attention matrix is "
     "the output that results if the values are the rows of the identity matrix. Without a causal mask, every query "
     "reads the state after the last token.",

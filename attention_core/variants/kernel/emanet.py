@@ -170,7 +170,8 @@ VARIANT = Variant(
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",
     complexity="T n b d",
     params=EmanetParams,
-    causal_reason="the bases are computed from all tokens, so every output depends on later tokens.",
+    causal_reason="the bases (centres of clusters of keys) are computed from all tokens, so every output depends on "
+    "later tokens.",
     random=True,
     intermediates=(
         Intermediate(

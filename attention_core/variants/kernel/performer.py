@@ -52,8 +52,8 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random vectors onto which queries and keys are projected. The random error of the estimated "
-        "exponential falls roughly as 1/√m.",
+        help="Number m of random vectors onto which queries and keys are projected. The random error of the "
+        "resulting estimate is roughly proportional to 1/√m.",
     )
     kind: str = param(
         "positive",

@@ -108,8 +108,8 @@ VARIANT = Variant(
     params=Taylor2Params,
     approximates="softmax",
     decoder=Decoder(init_state, step),
-    note="The weights are close to those of softmax if the logits are small. The polynomial is smallest at a logit of "
-    "-1 and rises again below it, so a logit of -10 gets the same weight as a logit of 8.",
+    note="The weights are close to those of softmax if the logits are small. The polynomial is smallest at a logit "
+    "of -1. Below -1 it rises again, so a logit of -10 gets the same weight as a logit of 8.",
     source=articles.EVEN_TAYLOR,
     # This article writes the series as a product of features: 1, x and x ⊗ x / √2.
     further=(articles.INFINITE_DIMENSION,),

@@ -31,8 +31,8 @@ class FunnelParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number s of neighbouring queries that are averaged. Larger groups cost less but lose more detail. 1 "
-        "gives softmax attention.",
+        help="Maximum number s of neighbouring queries that are averaged. Larger groups cost less but lose more "
+        "detail. 1 gives softmax attention.",
     )
 
 

@@ -33,8 +33,8 @@ class PooledParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number s of neighbouring tokens in a pool, which replaces them as one key and one value. Larger pools "
-        "cost less but lose more detail. 1 gives softmax attention.",
+        help="Maximum number s of neighbouring tokens in a pool, which replaces them by one key and one value. "
+        "Larger pools cost less but lose more detail. 1 gives softmax attention.",
     )
     pool: str = param(
         "mean",

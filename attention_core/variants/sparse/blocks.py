@@ -158,10 +158,10 @@ VARIANT = Variant(
         ),
         articles.TAYLOR_EXPANSIONS,
     ),
-    note="Every block of keys gets a score, and each query attends to its own block and to those with the highest "
-    "scores. Published models are trained with this selection. Some also train an indexer, a small network that "
-    "scores the keys. Here, the score “random indexer” uses a random projection instead. The score “second "
-    "order” costs up to d times as much as “mean key”, where d is the head size. The score “true mass” costs as "
-    "much as computing all logits.",
+    note="Every block of keys gets a score, and each query attends to its own block and to the blocks with the "
+    "highest scores. Published models are trained with this selection. Some also train an indexer, a small network "
+    "that scores the keys. Here, the score “random indexer” uses a random projection instead. The score “second "
+    "order” costs up to d times as much as “mean key”, where d is the head size. The score “true mass” costs as much "
+    "as computing all logits.",
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

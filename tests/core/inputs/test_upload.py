@@ -196,8 +196,8 @@ def test_files_in_other_formats_or_damaged_are_refused(data, words):
     ("arrays", "words"),
     [
         ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0 and arr_1. Save the file with np.savez(file, q=q"),
-        ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q. Rename it to q"),
-        ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys. Rename it to k"),
+        ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q. Rename Q to q"),
+        ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys. Rename keys to k"),
         ({"q": 0, "k": 0, "values": 0}, "no array v, but an array values"),
         ({"x\n" * 50: 0}, "x?x?"),
         ({f"a{i}": 0 for i in range(30)}, "a6, a7 and 22 more."),
