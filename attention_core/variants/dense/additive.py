@@ -110,8 +110,8 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Additive",
-    summary="The logit of a query and a key comes from a small network with a tanh layer instead of a dot product, "
-    "and softmax turns the logits into weights.",
+    summary="A small network with a tanh layer, instead of a dot product, computes the logit of a query and a key. "
+    "Softmax turns the logits into weights.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",

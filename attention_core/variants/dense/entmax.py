@@ -27,8 +27,8 @@ class EntmaxParams(Params):
         high=2.0,
         step=0.05,
         help="α sets how sparse the weights are: the larger α is, the more weights are exactly zero. At 1.1, the "
-        "result is close to softmax. At 2 (sparsemax), each row is the nearest point to its logits among all "
-        "non-negative weights that sum to one.",
+        "result is close to softmax. At 2 (sparsemax), each row of weights is as close as possible to its logits, "
+        "among all non-negative weights that sum to one.",
     )
 
 
