@@ -443,12 +443,12 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> st
     return _n(
         "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iteration, M Z scales "
         "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
-        "singular vector unchanged (factor 1), unless its singular value is zero. The smallest singular value is "
-        "{least}.",
+        "singular vector unchanged (factor 1), unless its singular value is zero up to rounding. The smallest "
+        "singular value is {least}.",
         "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iterations, M Z scales "
         "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
-        "singular vector unchanged (factor 1), unless its singular value is zero. The smallest singular value is "
-        "{least}.",
+        "singular vector unchanged (factor 1), unless its singular value is zero up to rounding. The smallest "
+        "singular value is {least}.",
         n=iterations,
         done=done,
         m=m,
@@ -460,11 +460,11 @@ def exact_inverse_sentence(done: int, m: int, iterations: int, smallest: float) 
     """Return the ``inverted_sentence`` for an exact inverse Z, which is only compared with the iteration."""
     return _n(
         "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-        "its singular value is zero. The smallest singular value is {least}. With an approximate inverse from {n} "
-        "iteration, M Z would scale {done} of the {m} singular vectors by a factor of at least 0.9.",
+        "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
+        "inverse from {n} iteration, M Z would scale {done} of the {m} singular vectors by a factor of at least 0.9.",
         "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-        "its singular value is zero. The smallest singular value is {least}. With an approximate inverse from {n} "
-        "iterations, M Z would scale {done} of the {m} singular vectors by a factor of at least 0.9.",
+        "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
+        "inverse from {n} iterations, M Z would scale {done} of the {m} singular vectors by a factor of at least 0.9.",
         n=iterations,
         done=done,
         m=m,
