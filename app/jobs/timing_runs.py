@@ -117,7 +117,7 @@ def summary_text(series: Sequence[Series]) -> str:
     """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
     by_kind = crossings(series)
     if not by_kind:
-        return _("Add a variant to see from how many tokens on it is faster than softmax.")
+        return _("Add a variant to see from which length it is faster than softmax.")
     faster = [*by_kind.get("below", []), *by_kind.get("at", [])]
     line, missing_note = series[0], missing_text(series[0].run)
     variant_count = sum(map(len, by_kind.values()))
@@ -248,7 +248,7 @@ def missing_text(run: Run) -> str:
     if missing.rounds:
         return _("Incomplete run: {count} of {all} rounds are finished.", count=missing.rounds, all=run.spec.rounds)
     if missing.tokens is None:
-        return _("Incomplete run: some variants are not measured even at the shortest length.")
+        return _("Incomplete run: some variants are not yet measured, even at the shortest length.")
     return _(
         "Incomplete run: the longest length measured for all variants so far is {n:,} of {longest:,} tokens.",
         n=missing.tokens,

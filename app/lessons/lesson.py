@@ -161,8 +161,8 @@ def read(data: bytes, key: str = "") -> Lesson:
     if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
         raise LessonError(
             N_(
-                "A lesson file needs the line “lesson = {version}”, which gives the version of its format. Add or "
-                "correct this line."
+                "A lesson file needs the line “lesson = {version}”, which gives the version of the file format. Add "
+                "or correct this line."
             ),
             version=VERSION,
         )
@@ -242,8 +242,8 @@ def check_question(step: Step, number: int) -> None:
         )
     elif (count or step.bounds) and (target.rank or len(step.bounds) != count - 1 or count < 2 or not is_rising):
         message = N_(
-            "Step {place}: “bounds” must be increasing numbers, one fewer than the “choices”. “answer” must name a "
-            "number that the step's page can report."
+            "Step {place}: “choices” needs at least two entries, and “bounds” must be increasing numbers, one fewer "
+            "than the choices. “answer” must be a number of the step's page, without “least” or “most”."
         )
     if message:
         names = Names(page.curves if step.draw else page.measures) or "–"
@@ -305,12 +305,14 @@ def _read_int(values: Mapping[str, Any], name: str, number: int, high: int) -> i
     if type(value) is not int or not 0 <= value <= high:
         if number:
             raise LessonError(
-                N_("Step {place}: “{name}” must be a whole number up to {most}."),
+                N_("Step {place}: “{name}” must be a whole number from 0 to {most}."),
                 place=number,
                 name=Name(name),
                 most=high,
             )
-        raise LessonError(N_("A lesson's “{name}” must be a whole number up to {most}."), name=Name(name), most=high)
+        raise LessonError(
+            N_("A lesson's “{name}” must be a whole number from 0 to {most}."), name=Name(name), most=high
+        )
     return value
 
 

@@ -120,7 +120,7 @@ def _texts() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
-        "tint": _("Colour: loss minus that of"),
+        "tint": _("Colour: loss compared with"),
         "largest": _("Largest changes in nats:"),
         "higher": _("≥ +{nats} nats harder"),
         "lower": _("easier ≤ −{nats}"),

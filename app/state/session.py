@@ -207,9 +207,9 @@ class SharedOptions(Options, shared=1):
         {OWN: N_("original"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
         N_("Positions"),
         help=N_(
-            "How positions enter attention. RoPE (arXiv 2104.09864) rotates queries and keys by position. ALiBi "
-            "(arXiv 2108.12409) subtracts slope × distance from each logit. Uploaded queries and keys are assumed "
-            "to have no position encoding."
+            "How positions affect attention. RoPE (arXiv 2104.09864) rotates queries and keys by angles that grow "
+            "with their positions. ALiBi (arXiv 2108.12409) subtracts a multiple of the distance from each logit. "
+            "Uploaded queries and keys are assumed to have no position encoding."
         ),
     )
     variants = link_only_option(

@@ -68,8 +68,8 @@ ENTRIES = (
     Entry(
         N_("direction error"),
         N_(
-            "One minus the cosine of the angle between a variant's output and that of its reference, usually softmax."
-            " It is 0 if both outputs point in the same direction."
+            "One minus the cosine of the angle between a token's outputs in a variant and in its reference (usually "
+            "softmax), averaged over tokens. It is 0 if both outputs of every token point in the same direction."
         ),
     ),
     Entry(
@@ -133,7 +133,7 @@ ENTRIES = (
         N_("KL divergence"),
         N_(
             "A measure of how much a variant's weights differ from those of its reference, usually softmax. It is 0 "
-            "if both are equal."
+            "if all weights are equal to those of the reference."
         ),
     ),
     Entry(
@@ -195,8 +195,8 @@ ENTRIES = (
     Entry(
         N_("nat|nats"),
         N_(
-            "The unit of entropy if natural logarithms are used. 1 nat is 1.44 bits. It is the entropy of e = 2.72 "
-            "equally likely options."
+            "The unit of entropy and of a model's loss if natural logarithms are used. 1 nat is 1.44 bits, the "
+            "entropy of e = 2.72 equally likely options."
         ),
     ),
     Entry(
@@ -217,7 +217,8 @@ ENTRIES = (
         N_("PSNR|dB"),
         N_(
             "Peak signal-to-noise ratio in dB: −10 log₁₀ of the mean squared difference from the original image, "
-            "where black is 0 and white is 1. Higher is closer: 10 dB more means a tenth of this difference."
+            "where black is 0 and white is 1. A higher PSNR means a smaller difference: with 10 dB more, it is a "
+            "tenth as large."
         ),
     ),
     Entry(
@@ -237,8 +238,8 @@ ENTRIES = (
     Entry(
         N_("sink|sinks"),
         N_(
-            "One of the first tokens of a text, to which every query can attend. Trained models put spare weight "
-            "on these tokens."
+            "One of the first tokens of a text. In many heads of trained models, queries without a relevant key put "
+            "much of their weight on it. Some sparse variants let every query attend to the sinks."
         ),
     ),
     Entry(

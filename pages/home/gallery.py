@@ -24,7 +24,7 @@ def show() -> None:
             "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and "
             "columns are keys."
         ),
-        _("Each time complexity is for n tokens and head size d. Its other letters are settings of the variant."),
+        _("Each time complexity is for n tokens and head size d. All other letters in it are settings of the variant."),
     )
     st.markdown(f":small[{text}]")
     open_families = HomeOptions.family.value

@@ -85,9 +85,9 @@ def caption(budgets: BudgetComparison) -> str:
         if budgets.n <= BLOCK
         else "",
         _(
-            "Linear and Nyström begin with extra steps, which can cost more than they save at {n} tokens. At {long:,} "
-            "tokens, Local, Linear and Nyström all save at least {share}%, because softmax's cost grows with the "
-            "square of the length.",
+            "Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix. At {n} "
+            "tokens, these steps can cost more than they save. At {long:,} tokens, Local, Linear and Nyström all save "
+            "at least {share}%, because softmax's cost grows with the square of the length.",
             n=budgets.n,
             long=LONG_TEXT_TOKENS,
             share=math.floor(100 * (1 - largest)),

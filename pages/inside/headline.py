@@ -67,7 +67,7 @@ def cheaper_from(data: HeadData) -> int | None:
 def factor_numbers(m: int, variant_numbers: int, full_numbers: int) -> str:
     """Return the sentence about the numbers in the factors of m landmarks, instead of those in the full matrix."""
     return _(
-        "With {m} landmarks, the matrices to multiply have {own:,} entries (softmax: {full:,}).",
+        "With {m} landmarks, the factors of the matrix have {own:,} entries in total (softmax's matrix: {full:,}).",
         m=m,
         own=variant_numbers,
         full=full_numbers,
@@ -99,7 +99,8 @@ def multiply_adds(name: str, n: int, share: float, cheaper: int | None) -> str:
     if share < 1 or cheaper is None:
         return _("At {n} tokens, {name} needs {share} of softmax's multiply-adds.", **values)
     return _(
-        "At {n} tokens, {name} needs {share} of softmax's multiply-adds; from {cheaper:,} tokens on, it needs fewer.",
+        "At {n} tokens, {name} needs {share} of softmax's multiply-adds. From {cheaper:,} tokens on, it needs fewer "
+        "than softmax.",
         **values,
     )
 

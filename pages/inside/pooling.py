@@ -106,7 +106,7 @@ def pools_step(data: HeadData) -> Step:
         shapes={"P": (m, n), r"\tilde K": (m, data.qkv.k.shape[-1])},
         findings=_(
             "{n} tokens become **{m} keys**. On average, one of these keys combines {size:.1f} tokens, where tokens "
-            "with smaller weights count less. The widest key combines {pool}.",
+            "with smaller weights count less. The largest pool is {pool}.",
             n=n,
             m=m,
             pool=pool_text(data, widest(pools)),

@@ -42,7 +42,7 @@ def _open_file() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(opened_lesson.title)}** · {card.length(opened_lesson)}", width="content")
         is_begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
-        st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.store, args=(opened_lesson,))
+        st.button(_("Edit"), icon=":material/edit:", key="lessons.edit", on_click=draft.store, args=(opened_lesson,))
     if is_begun:
         card.start_lesson(opened_lesson)
 

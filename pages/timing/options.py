@@ -59,7 +59,10 @@ class TimingOptions(Options, prefix="t_"):
         MAX_ROUNDS,
         N_("Rounds"),
         widget=st.slider,
-        help=N_("Each variant is timed this many times at each length."),
+        help=N_(
+            "Each variant is timed this many times at each length. After three rounds, slow calls may not be timed "
+            "again."
+        ),
     )
     side = choice(SIDE_CHARTS, N_("Second chart"))
     masked = link_only_option(
@@ -72,7 +75,7 @@ class TimingOptions(Options, prefix="t_"):
     )
     form = choice(MASK_FORMS, N_("Apply mask to"))
     columns = switch(False, N_("All columns"))
-    at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Tokens in the table"))
+    at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Length in the table"))
     recorded = link_only_option(
         lambda: link_fields.one_of(None, (*recorded_runs(), FROM_FILE, NO_RUN)), N_("Recorded run"), link="t_beside"
     )

@@ -160,7 +160,7 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
 
 def test_softmax_and_masks_on_the_full_matrix_have_no_crossover():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert summary_text(lines) == "Add a variant to see from how many tokens on it is faster than softmax."
+    assert summary_text(lines) == "Add a variant to see from which length it is faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
@@ -179,7 +179,7 @@ def test_a_run_without_softmax_has_no_crossover():
 @pytest.mark.parametrize(
     ("count", "expected"),
     [
-        (1, "Incomplete run: some variants are not measured even at the shortest length."),
+        (1, "Incomplete run: some variants are not yet measured, even at the shortest length."),
         (2, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
         (3, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
         (4, "Incomplete run: 1 of 3 rounds are finished."),

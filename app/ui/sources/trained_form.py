@@ -76,7 +76,10 @@ def name() -> str:
 def train() -> None:
     """Train the model, draw the progress, and draw the page again when the model is trained."""
     st.markdown(
-        _("This input needs a trained model: **{name}**. The server caches its weights for all visitors.", name=name())
+        _(
+            "This input needs a trained model: **{name}**. The server caches the trained weights for all visitors.",
+            name=name(),
+        )
     )
     tasks, no_chart = [task_of(SharedOptions.trained.value)], 1
     if runs.run_immediately("learning", tasks, lambda rows, key: None, key=KEY, height=no_chart):

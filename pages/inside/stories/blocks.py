@@ -154,9 +154,9 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
         )
         st.caption(
             _(
-                "Query “{query}” (token {i}) loses the most softmax weight. Blue: its own block. Green: blocks "
-                "selected correctly. Orange: blocks selected wrongly. Purple: blocks that should have been "
-                "selected. Vertical lines separate blocks.",
+                "Query “{query}” (token {i}) loses the most softmax weight compared with the best selection. Blue: "
+                "its own block. Green: blocks selected correctly. Orange: blocks selected wrongly. Purple: blocks "
+                "that should have been selected. Vertical lines separate blocks.",
                 query=data.token(query),
                 i=query,
             )

@@ -229,8 +229,8 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     if stable.all():
         return _(
             "Each token multiplies a part of the state by a factor λ, which depends on the write strength β. Up to β "
-            "= {most}, λ lies between −1 and 1, so it cannot make the state grow exponentially. The norm of the "
-            "final state is at most {high} times the mean norm of the values.",
+            "= {most}, λ lies between −1 and 1, so the state cannot grow exponentially. The norm of the final state "
+            "is at most {high} times the mean norm of the values.",
             **values,
         )
     return _(

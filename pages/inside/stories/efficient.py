@@ -41,8 +41,8 @@ def _gather(data: HeadData) -> Step:
         message = paragraph(
             message,
             _(
-                "With a causal mask, the weights that a feature gives to tokens depend on the query. The figure "
-                "shows those for the last query."
+                "With a causal mask, the weights that a feature gives to tokens depend on the query. The figure shows "
+                "the weights for the last query."
             ),
         )
 

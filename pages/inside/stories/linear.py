@@ -139,7 +139,7 @@ def _kernel(data: HeadData) -> Step:
             key=key,
             x_title=_("softmax weight"),
             y_title=_("linear attention weight"),
-            alt=_("Points: the weight of each pair under the kernel against its weight under the exponential"),
+            alt=_("Points: each pair's weight in linear attention against its weight in softmax"),
         )
 
     return Step(

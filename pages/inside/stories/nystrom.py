@@ -252,7 +252,7 @@ def _inverse(data: HeadData) -> Step:
         )
         pictures.board(
             f"{key}.inverse",
-            _landmark_panel(_("Middle M"), middle, queries, keys, mark=MIDDLE),
+            _landmark_panel(_("Matrix M"), middle, queries, keys, mark=MIDDLE),
             _landmark_panel(_("Inverse Z"), inverse, keys, queries, caption=how, mark=RESULT),
             _landmark_panel(_("M Z"), product(middle, inverse), queries, queries, caption=identity),
             scale="panel",
@@ -321,10 +321,7 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
                 "amplifies the error from averaging tokens into landmarks."
             )
             if exact > SMALL_ERROR
-            else _(
-                "Stopping the iteration early gives a slightly smaller error than the exact inverse. Both errors "
-                "are small."
-            )
+            else _("Stopping the iteration early gives a smaller error than the exact inverse. Both errors are small.")
         )
     elif exact > SMALL_ERROR:
         reason = _("The error comes from averaging tokens into landmarks, not from the inverse.")
@@ -429,7 +426,7 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
-            y_title=_("scaling of vectors by M Z, T iterations (exact inverse: 1)"),
+            y_title=_("scaling by M Z after T iterations (exact inverse: 1)"),
             height=300,
             alt=_(
                 "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "

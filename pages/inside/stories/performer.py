@@ -126,8 +126,8 @@ def _directions(data: HeadData) -> Step:
         + r",\quad W \in \mathbb{R}^{m \times d}",
         shapes={"W": (m, d)},
         findings=_(
-            "The mean cosine of two directions, in absolute value, is {straight:.2f} for orthogonal directions and "
-            "{free:.2f} for independent directions.",
+            "The absolute cosine between two of the directions shown is {straight:.2f} on average if they are "
+            "orthogonal, and {free:.2f} if they are independent.",
             straight=sizes[True],
             free=sizes[False],
         ),
@@ -201,7 +201,7 @@ def _estimate(data: HeadData) -> Step:
 
     def draw(key: str) -> None:
         pictures.cloud(
-            _("query-key pairs"),
+            _("query–key pairs"),
             kernel,
             estimate,
             key=key,
@@ -246,7 +246,7 @@ def estimate_sentence(near: float, middle: float) -> str:
     """
     return _(
         "Because the features are random, each estimate is noisy: {near:.0%} of the estimates are within a factor of "
-        "two of the true value. The median estimate is {middle}× the true value.",
+        "two of the true value. For the median query–key pair, the estimate is {middle}× the true value.",
         near=near,
         middle=number(middle),
     )
@@ -347,7 +347,7 @@ def _more_features(data: HeadData) -> Step:
     n = min(data.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
-        mechanism=_("As the number of features m increases, the random error of the estimate decreases like 1/√m."),
+        mechanism=_("As the number of directions m increases, the random error of the estimate decreases like 1/√m."),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"
         else r"\mathbb{E}\left[\text{error}^2\right] = \text{bias}^2 + \frac{\text{chance}^2}{m}",

@@ -38,8 +38,8 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
         compare_with_reference(
             data,
             _(
-                "Because queries are also used as keys, the reference is {reference}: a softmax over all tokens except "
-                "the query's own token.",
+                "Because queries are also used as keys, the reference is {reference}: a softmax that leaves out the "
+                "query's own token.",
                 reference=reference_name(data.attention),
             ),
         ),

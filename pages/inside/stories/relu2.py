@@ -310,9 +310,9 @@ def _gate(data: HeadData) -> Step:
 
     return Step(
         mechanism=_(
-            "A gate is a factor computed from the input. The matrix U holds one gate per token and channel, which "
-            "multiplies the output there. All channels share one attention matrix, and the gates scale its rows "
-            "differently for each channel."
+            "A gate is a factor computed from the input. The matrix U holds one gate for each entry of the output "
+            "(token and channel), which multiplies this entry. All channels share one attention matrix, and the gates "
+            "scale its rows differently for each channel."
         ),
         formula=rf"O = {symbol(1, 'U')} \odot ({symbol(0, 'A')} V),\quad "
         r"U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "

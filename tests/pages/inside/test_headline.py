@@ -22,7 +22,7 @@ from pages.inside.headline import (
     [
         (
             factor_numbers(32, 7808, 11236),
-            "With 32 landmarks, the matrices to multiply have 7,808 entries (softmax: 11,236).",
+            "With 32 landmarks, the factors of the matrix have 7,808 entries in total (softmax's matrix: 11,236).",
         ),
         (
             cached_numbers(56, 28160, 43008),
@@ -32,7 +32,8 @@ from pages.inside.headline import (
         (multiply_adds("Linear", 56, 4.19, None), "At 56 tokens, Linear needs 419% of softmax's multiply-adds."),
         (
             multiply_adds("Linear", 56, 4.19, 1235),
-            "At 56 tokens, Linear needs 419% of softmax's multiply-adds; from 1,235 tokens on, it needs fewer.",
+            "At 56 tokens, Linear needs 419% of softmax's multiply-adds. From 1,235 tokens on, it needs fewer than "
+            "softmax.",
         ),
         (multiply_adds("Linear", 56, 0.9996, 34), "At 56 tokens, Linear needs as many multiply-adds as softmax."),
     ],
@@ -66,8 +67,14 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
     ("key", "need"),
     [
         # Two factors of 16 landmarks, and three of 32 with the inverse.
-        ("landmark", "With 16 landmarks, the matrices to multiply have 768 entries (softmax: 576). "),
-        ("nystrom", "With 24 landmarks, the matrices to multiply have 1,728 entries (softmax: 576). "),
+        (
+            "landmark",
+            "With 16 landmarks, the factors of the matrix have 768 entries in total (softmax's matrix: 576). ",
+        ),
+        (
+            "nystrom",
+            "With 24 landmarks, the factors of the matrix have 1,728 entries in total (softmax's matrix: 576). ",
+        ),
         # Ranks of 16 for keys and values, which 2 heads of size 8 rebuild; without them, 2 · 16 numbers for each token.
         ("mla", "For 24 tokens, the cache holds 1,280 numbers (all keys and values: 768). "),
         ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),

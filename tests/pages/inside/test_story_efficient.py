@@ -51,8 +51,8 @@ def test_maps_are_described_by_width_and_the_sharpest_by_its_token():
         "spreads its weight least and gives 75% of it to “t5”."
     )
     assert (
-        "the weights that a feature gives to tokens depend on the query. The figure shows those for the last query."
-        in efficient.steps(data(ac.get("efficient"), causal=True))[0].findings
+        "the weights that a feature gives to tokens depend on the query. The figure shows the weights "
+        "for the last query." in efficient.steps(data(ac.get("efficient"), causal=True))[0].findings
     )
 
 

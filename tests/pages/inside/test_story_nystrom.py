@@ -45,7 +45,7 @@ def test_the_exact_inverse_is_compared_with_iterations():
     needle = {"kind": "needle", "n": "256", "heads": "4", "d": "32", "step": "3"}
     close = spoken(open_story(**needle, inside="nystrom"))
     assert "more exact inverse gives a better matrix" not in close
-    assert "Stopping the iteration early gives a slightly smaller error" in close
+    assert "Stopping the iteration early gives a smaller error" in close
 
 
 def test_visible_negative_weights_are_explained():
@@ -70,7 +70,7 @@ def inverses(*errors):
         ((0.5, 0.2, 0.2041), "**The exact inverse is worse than an approximate inverse**, because inverting small "
         "singular values amplifies the error from averaging tokens into landmarks."),
         ((0.5, 0.2, 0.2039), "The error comes from averaging tokens into landmarks, not from the inverse."),
-        ((0.05, 0.02, 0.09), "Stopping the iteration early gives a slightly smaller error than the exact inverse. Both "
+        ((0.05, 0.02, 0.09), "Stopping the iteration early gives a smaller error than the exact inverse. Both "
         "errors are small."),
         ((0.05, 0.02, 0.0203), "A more exact inverse gives a better matrix, because averaging into landmarks loses "
         "little."),
@@ -98,8 +98,8 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert measurements(step_data).endswith(
-        "With 6 landmarks, the matrices to multiply have 324 entries (softmax: 576). The matrix error "
-        f"relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
+        "With 6 landmarks, the factors of the matrix have 324 entries in total (softmax's matrix: 576). The matrix "
+        f"error relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())

@@ -23,7 +23,7 @@ from pages.inside.stories.performer import (
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
 def test_orthogonal_and_independent_directions_are_compared(row_norms):
     at = open_step(ac.get("performer", row_norms=row_norms), 2)
-    straight, free = said(at, r"is ([\d.]+) for orthogonal directions and ([\d.]+) for independent directions")
+    straight, free = said(at, r"is ([\d.]+) on average if they are orthogonal, and ([\d.]+) if they are independent")
     assert straight == 0
     # The mean |cosine| of two random directions in eight dimensions is Γ(4) / (√π Γ(4.5)).
     assert free == pytest.approx(math.gamma(4) / (math.pi**0.5 * math.gamma(4.5)), rel=0.25)
@@ -47,10 +47,10 @@ def test_the_estimate_is_drawn_against_the_truth():
     q, k, _ = head()
     kernel = (q @ k.mT / 8**0.5).exp()
     kernel = (kernel / kernel.amax(-1, keepdim=True)).flatten().sort().values
-    x, y = curves(at)["query-key pairs"]
+    x, y = curves(at)["query–key pairs"]
     assert len(x) == 24 * 24
     assert x == pytest.approx(kernel.tolist(), rel=1e-4)
-    [near, middle] = said(at, r"noisy: ([\d.]+)% of the estimates.*median estimate is ([^\s×]+)× the true value")
+    [near, middle] = said(at, r"noisy: ([\d.]+)% of the estimates.*pair, the estimate is ([^\s×]+)× the true value")
     ratio = np.array(y) / np.array(x)
     assert near == pytest.approx(100 * ((ratio > 0.5) & (ratio < 2)).mean(), abs=0.51)
     assert middle == pytest.approx(np.median(ratio), rel=0.06)
@@ -170,7 +170,7 @@ def test_the_fall_needs_errors_at_two_numbers_of_directions():
 def test_one_draw_is_described_by_its_accuracy_and_its_median():
     assert estimate_sentence(0.256, 0.0321) == (
         "Because the features are random, each estimate is noisy: 26% of the estimates are within a factor of two of "
-        "the true value. The median estimate is 0.032× the true value."
+        "the true value. For the median query–key pair, the estimate is 0.032× the true value."
     )
 
 

@@ -49,20 +49,20 @@ CLAIM = Claim(
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
-    "Its matrix error is the relative difference of its matrix from softmax's matrix. The claim holds if two "
-    "conditions are met. (1) In at least 75% of the heads, the matrix error with averages of neighbouring tokens is "
-    "at most {near}× the matrix error with k-means centres. (2) With averages of neighbouring tokens, the median "
-    "matrix error over heads is at most {useful}× that of uniform attention, which gives all keys equal weights. "
-    "Otherwise, the claim partly holds if the first condition is met in at least 50% of the heads. The second "
-    "condition is then not needed.",
+    "Its matrix error is the relative difference of its matrix from softmax's matrix. For each head, the error "
+    "with averages of neighbouring tokens is divided by the error with k-means centres. The claim holds if two "
+    "conditions are met. (1) The third quartile of this ratio over heads is at most {near}, so the ratio is at "
+    "most {near} in about 75% of the heads. (2) With averages of neighbouring tokens, the median matrix error "
+    "over heads is at most {useful}× that of uniform attention, which gives all keys equal weights. Otherwise, "
+    "the claim partly holds if the median of the ratio over heads is at most {near}.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
     finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
-    "tokens. In 75% of the heads, averaging neighbours gives at most {most}× the matrix error (difference from "
-    "softmax's matrix) of k-means.",
+    "tokens. In about 75% of the heads, averaging neighbours gives at most {most}× the matrix error (difference "
+    "from softmax's matrix) of k-means.",
     details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
     "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
     "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
