@@ -121,7 +121,7 @@ def _texts() -> dict[str, str]:
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
         "tint": _("Colour: loss compared with"),
-        "largest": _("Largest changes in nats:"),
+        "largest": _("Largest loss changes in nats:"),
         "higher": _("≥ +{nats} nats harder"),
         "lower": _("easier ≤ −{nats}"),
     }

@@ -69,7 +69,10 @@ def conditions(edge: Edge) -> str:
     """Return the settings at which a variant equals its special case, such as ``window = n, causal``."""
     general, special = edge.case.settings, edge.case.other
     both = [name for name in general if name in special and general[name] == special[name]]
-    parts = [_("{setting} = {value} in both", setting=setting_name(name), value=_text(general[name])) for name in both]
+    parts = [
+        _("{setting} = {value} in both variants", setting=setting_name(name), value=_text(general[name]))
+        for name in both
+    ]
     parts += [
         _("{setting} = {value}", setting=setting_name(n), value=_text(v)) for n, v in general.items() if n not in both
     ]
@@ -78,7 +81,7 @@ def conditions(edge: Edge) -> str:
         for n, v in special.items()
         if n not in both
     ]
-    parts += [_("same {setting}", setting=setting_name(name)) for name in edge.case.shared]
+    parts += [_("same {setting} in both variants", setting=setting_name(name)) for name in edge.case.shared]
     if edge.case.causal is not None:
         parts.append(_("causal") if edge.case.causal else _("not causal"))
     return enumeration(parts)

@@ -171,8 +171,8 @@ def blur_step(data: HeadData) -> Step:
     n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
         mechanism=_(
-            "Each weight in L is distributed over tokens in fixed proportions, a row of R. This limits how close the "
-            "attention matrix A can come to softmax."
+            "Each weight in L is distributed over tokens in fixed proportions, which a row of R holds. This limits "
+            "how close the attention matrix A can come to softmax's matrix."
         ),
         formula=symbol(0, "A")
         + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "

@@ -28,7 +28,7 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
     token.press("ArrowRight")
     expect(page.locator("[data-token='101']")).to_be_focused()
 
-    largest = page.get_by_text("Largest changes in nats:")
+    largest = page.get_by_text("Largest loss changes in nats:")
     before = largest.text_content()
     page.get_by_role("combobox", name="Colour: loss compared with").select_option(WINDOW)
     expect(largest).not_to_have_text(before)

@@ -185,7 +185,9 @@ def _growth(data: HeadData) -> Step:
             y_title=_("final norm of the state / mean norm of a value"),
             log_y=True,
             mark=(strength, f"{'η' if exact else 'β'} = {strength:g}"),
-            alt=_("Line: the size of the state after the last token against the write strength"),
+            alt=_("Line: the size of the state after the last token against the rate η")
+            if exact
+            else _("Line: the size of the state after the last token against the write strength"),
         )
         st.markdown(tried_sentence(strength, written.eigenvalues, written.sizes / value_length, exact=exact))
         _draw_state(written, f"{key}.state")

@@ -184,8 +184,8 @@ def _factors(data: HeadData) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "L times R alone would blur the weights twice. Z, the exact or approximate inverse of the weights between "
-            "landmarks, undoes one of these two blurs."
+            "The product L R without Z would blur the weights twice. Z, the exact or approximate inverse of the "
+            "weights between landmarks, undoes one of these two blurs."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={

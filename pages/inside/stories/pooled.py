@@ -20,7 +20,8 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     if data.causal:
         return _cover(data), _weights_on_pools(data), _blur(data), _masks(data), compare_with_reference(data)
     does = _(
-        "The causal form uses this mask. In addition, each query attends to the individual tokens of its own pool."
+        "In the causal form, a query attends to the pools before its own, and to the individual tokens of its own "
+        "pool up to itself."
     )
     leak = pooling.leak_step(data, does if (data.parts["provenance"] != 0).sum(-1).max() > 1 else "")
     return (

@@ -217,9 +217,9 @@ def _chunks(data: HeadData, number: int) -> Step:
     size = data.setting("bucket_size")
     possible = n * (n - 1) // (2 if data.causal else 1)
     allowed = _(
-        "In hashing round {number}, **{bucket:,}** query–key pairs within a bucket and {chunk:,} pairs from "
-        "different buckets are allowed. Another {missed:,} pairs share a bucket in this round, but no round puts the "
-        "key into the query's chunk or the previous chunk, so they are not allowed.",
+        "In hashing round {number}, **{bucket:,}** query–key pairs within a bucket and {chunk:,} pairs from different "
+        "buckets are allowed. Another {missed:,} pairs share a bucket in this round, but the key is in neither the "
+        "query's chunk nor the previous one, and no other round allows the pair.",
         number=number + 1,
         bucket=counts["bucket"],
         chunk=counts["chunk"],

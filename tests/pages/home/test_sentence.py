@@ -95,7 +95,7 @@ def test_error_and_cost_use_the_same_tokens(text):
         *settings["texts"]["columns"][1:],
     ]
     assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["texts"]["notes"][1]
-    assert f"can cost more than they save at {n} tokens. At 8,192 tokens" in settings["texts"]["caption"]
+    assert f"At {n} tokens, these steps can cost more than they save. At 8,192 tokens" in settings["texts"]["caption"]
     most = max(cost for row in header["rows"] if row["key"] != "softmax" for cost in row["long_costs"])
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
     [saved] = re.findall(r" Local, Linear and Nyström all save at least (\d+)%, because", settings["texts"]["caption"])

@@ -66,9 +66,11 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
         round(100 * max(ahead)),
     )
     assert said(at, r"nothing leaks, but (\d+) of (\d+) queries have no key left") == (3, 24)
-    assert "The causal form uses this mask" in " ".join(m.value for m in at.markdown)
+    assert "In the causal form, a query attends to the pools before its own" in " ".join(m.value for m in at.markdown)
     at = open_step(ac.get("pooled", stride=1), 4, again=at)
-    assert "The causal form uses this mask" not in " ".join(m.value for m in at.markdown)
+    assert "In the causal form, a query attends to the pools before its own" not in " ".join(
+        m.value for m in at.markdown
+    )
 
 
 def test_queries_that_keep_a_key_are_reported():
