@@ -108,17 +108,20 @@ def shares_sentence(width: float, top_counts: np.ndarray) -> str:
         width: perplexity of the median query's mixture, in features.
         top_counts: the number of queries for which each feature has the largest share, ``[C]``.
     """
-    return _n(
-        "A query effectively mixes {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
-        "largest weight for {count} of {queries} queries. {n} feature never has the largest weight.",
-        "A query effectively mixes {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
-        "largest weight for {count} of {queries} queries. {n} features never have the largest weight.",
-        n=int((top_counts == 0).sum()),
+    text = _(
+        "A query effectively mixes {wide:.1f} of {c} features (median over queries). Feature {feature} has the largest "
+        "weight for {count} of {queries} queries.",
         wide=width,
         c=len(top_counts),
         feature=top_counts.argmax(),
         count=top_counts.max(),
         queries=top_counts.sum(),
+    )
+    unused = int((top_counts == 0).sum())
+    if not unused:
+        return paragraph(text, _("Every feature has the largest weight for at least one query."))
+    return paragraph(
+        text, _n("{n} feature never has the largest weight.", "{n} features never have the largest weight.", n=unused)
     )
 
 

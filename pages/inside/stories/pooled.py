@@ -117,8 +117,8 @@ def _blur(data: HeadData) -> Step:
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         findings=_(
-            "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
-            "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**.",
+            "With the best possible weights on the pooled keys, the matrix error would be **{floor:.0%}**. With the "
+            "actual weights, it is **{error:.0%}**.",
             floor=factors.relative_error_of(best, data.reference),
             error=factors.relative_error_of(data.weights, data.reference),
         ),

@@ -77,6 +77,7 @@ def test_column_sums_are_not_constrained():
 
 
 def test_one_feature_that_is_never_the_largest_is_singular():
-    one, two = (efficient.shares_sentence(2.0, np.array(top)) for top in ([3, 1, 0], [4, 0, 0]))
+    none, one, two = (efficient.shares_sentence(2.0, np.array(top)) for top in ([2, 1, 1], [3, 1, 0], [4, 0, 0]))
+    assert none.endswith("for 2 of 4 queries. Every feature has the largest weight for at least one query.")
     assert one.endswith("largest weight for 3 of 4 queries. 1 feature never has the largest weight.")
     assert two.endswith("largest weight for 4 of 4 queries. 2 features never have the largest weight.")
