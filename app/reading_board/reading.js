@@ -7,7 +7,7 @@ import { clamp, readIndex, make, runKeyAction, toPrintable, readTheme } from "..
 import { fill } from "../page_script/templates.js";
 
 const FULL_COLOUR_NATS = 6; // the change of the loss in nats from which on a token has the full colour
-const NAMED_CHANGES = 3; // tokens named above the text
+const NAMED_CHANGES = 3; // tokens named below the text
 
 export class ReadingBoard {
   /** @type {string[]} */
@@ -41,12 +41,12 @@ export class ReadingBoard {
     this.tint = make("span");
     this.baseline = make("select");
     this.scale = make("span");
-    this.note = make("span");
     const baseline = make("label", {}, this.tint, " ", make("span", { class: "select" }, this.baseline));
-    this.legend = make("p", { class: "legend" }, baseline, this.scale, this.note);
-    this.largest = make("p", { class: "largest" });
-    const side = make("div", {}, this.loss, this.legend, this.largest);
-    this.root = make("div", { class: "reading" }, make("div", { class: "above" }, this.table, side), this.text);
+    this.legend = make("p", { class: "legend" }, baseline, this.scale);
+    this.remarks = make("p", { class: "remarks" });
+    const head = make("div", { class: "panel-head" }, this.legend, this.loss);
+    const panel = make("div", { class: "panel" }, head, this.text, this.remarks);
+    this.root = make("div", { class: "reading" }, this.table, panel);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.showLoss(readIndex(event.target, "token")));
     this.text.addEventListener("pointerleave", () => this.showLoss(null));
@@ -146,7 +146,7 @@ export class ReadingBoard {
   }
 
   /**
-   * Draw the legend of the tint, and name the tokens with the largest changes.
+   * Draw the legend of the tint, name the tokens with the largest changes, and say why tokens have no colour.
    * @param {number[]} changes of the losses, one per token except the first
    */
   paintLegend(changes) {
@@ -155,18 +155,19 @@ export class ReadingBoard {
     this.legend.hidden = !changed;
     if (!changed) return;
     const [lower, higher] = [texts.lower, texts.higher].map((end) => fill(end, { nats: String(FULL_COLOUR_NATS) }));
-    this.tint.textContent = texts.tint;
+    this.tint.textContent = fill(texts.tint, { name: changed.name });
     const choices = [...this.rows.entries()].filter(([i]) => i !== this.shown + 1);
     this.baseline.replaceChildren(...choices.map(([i, { name }]) => make("option", { value: String(i) }, name)));
     this.baseline.value = String(this.baselineIndex);
     this.baseline.disabled = choices.length < 2;
     this.scale.replaceChildren(lower, make("i"), higher);
-    this.note.textContent = this.baselineIndex === 0 ? changed.note : "";
     const size = (/** @type {number} */ i) => Math.abs(changes[i]);
     const indices = [...changes.keys()].sort((one, other) => size(other) - size(one)).slice(0, NAMED_CHANGES);
     const signed = (/** @type {number} */ i) => `${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
     const changeTexts = indices.filter((i) => size(i) >= 0.05).map((i) => `“${this.labels[i + 1]}” ${signed(i)}`);
-    this.largest.textContent = changeTexts.length ? `${texts.largest} ${changeTexts.join(" · ")}` : "";
+    const largest = changeTexts.length ? `${texts.largest} ${changeTexts.join(" · ")}` : "";
+    const remarks = [largest, this.baselineIndex === 0 ? changed.note : ""].filter(Boolean);
+    this.remarks.replaceChildren(...remarks.map((each) => make("span", {}, each)));
   }
 
   /**
@@ -180,7 +181,7 @@ export class ReadingBoard {
     const token = this.labels[index];
     if (index === 0 || before === undefined) return fill(texts.first, { token });
     if (after === undefined) return fill(texts.waiting, { token, before: before.toFixed(1) });
-    return fill(texts.both, { token, before: before.toFixed(1), baseline: first.name, after: after.toFixed(1), name: other.name });
+    return fill(texts.both, { token, before: before.toFixed(1), after: after.toFixed(1) });
   }
 
   /** @param {number | null} index */

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.words.i18n import paragraph
 
-MAX_LINES = 3
+MAX_LINES = 2
 """Largest number of lines of findings above a figure. Further findings are below it."""
 
 

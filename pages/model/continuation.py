@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
@@ -83,17 +84,20 @@ def one_line(pieces: Sequence[str]) -> str:
     return escape_markdown(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
 
 
-def describe_continuations(rows: Sequence[ContinuationRow]) -> str:
-    """Return after how many tokens each model diverges from the original model, and the smallest cache."""
+def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
+    """Return after how many tokens each model diverges from the original model.
+
+    The explanation is the size of the smallest cache.
+    """
     greedy = [row for row in rows if row.seed is None]
     original = next((row for row in greedy if not row.layers), None)
     changed = [row for row in greedy if row.layers]
     if original is None or not changed:
-        return ""
+        return []
     smallest = min(changed, key=lambda row: row.held)
     divergences = [(name_of(row), first_difference(original, row)) for row in changed]
     other, same = ([name for name, position in divergences if position == wanted] for wanted in (0, None))
-    return paragraph(
+    text = paragraph(
         _(
             "**With {names}, the generated text differs from the original model's at the first token.**",
             names=words.listed_names(other, len(changed)),
@@ -116,14 +120,17 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> str:
         )
         if same
         else "",
+    )
+    caches = (
         _(
             "Among the variants, the smallest cache takes {least}. The original model's cache takes {first}.",
             least=memory(smallest.held),
             first=memory(original.held),
         )
         if smallest.held < original.held
-        else "",
+        else ""
     )
+    return [[Finding(text, caches)]]
 
 
 CONTINUATION = View(

@@ -80,21 +80,30 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
 
 
 def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
-    """Return how each variant changes the ranking, one line per variant."""
-    return [[Finding(_verdict(row))] for row in rows]
-
-
-def _verdict(row: EmbeddingRow) -> str:
-    values = {"name": display_name(row.word), "tau": number(row.tau, 2)}
-    if row.tau >= SAME_TAU:
-        return _("**{name} keeps the original model's ranking of the sentences** (rank correlation {tau}).", **values)
-    if row.tau >= SIMILAR_TAU:
-        return _(
-            "**{name} roughly keeps the original model's ranking of the sentences by similarity** (rank "
-            "correlation {tau}).",
-            **values,
-        )
-    return _("**{name} changes the original model's ranking of the sentences** (rank correlation {tau}).", **values)
+    """Return with which variants the ranking is the same, similar and different, one line for each of these groups."""
+    same = [row for row in rows if row.tau >= SAME_TAU]
+    similar = [row for row in rows if SIMILAR_TAU <= row.tau < SAME_TAU]
+    texts = (
+        (same, N_("**The ranking by similarity hardly changes with {names}** (rank correlation {taus}).")),
+        (similar, N_("**The ranking by similarity changes little with {names}** (rank correlation {taus}).")),
+        (
+            [row for row in rows if row not in same + similar],
+            N_("**The ranking by similarity changes with {names}** (rank correlation {taus})."),
+        ),
+    )
+    return [
+        [
+            Finding(
+                _(
+                    text,
+                    names=enumeration(display_name(row.word) for row in group),
+                    taus=enumeration(number(row.tau, 2) for row in group),
+                )
+            )
+        ]
+        for group, text in texts
+        if group
+    ]
 
 
 def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:

@@ -26,15 +26,16 @@ TAB_KEY = "model.tab"
 
 def top() -> Question:
     """Draw the choice of the view, the layers, the text and the variants below the result, and return the question."""
+    is_encoder, headline = ModelOptions.view.value == "encoder", st.container()
     if ModelOptions.view.value == "trained":
         _tabs()
         trained_swap.top()
-        return current_question()
-    is_encoder, headline = ModelOptions.view.value == "encoder", st.container()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+        return replace(current_question(), headline=headline)
+    with st.container(horizontal=True, vertical_alignment="center"):
         _tabs()
         if is_encoder:
-            ModelOptions.query.draw(width=420)
+            st.markdown(_(ModelOptions.query.title), help=_(ModelOptions.query.help), width="content")
+            ModelOptions.query.draw(width=360, label_visibility="collapsed", help=None)
         elif ModelOptions.view.value == "layers":
             ModelOptions.edge.draw(label_visibility="collapsed")
     if not is_encoder and ModelOptions.text.value == OWN_TEXT:

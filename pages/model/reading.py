@@ -116,11 +116,7 @@ def uncoloured_note(variant_score: Score) -> str:
         return ""
     if (n := variant_score.hidden.from_token) == 1:
         return _("The first token has no colour, because a model has no token before it from which to predict it.")
-    return _(
-        "The first {n} tokens have no colour. The variant's mask hides no token before them, so their loss does not "
-        "change.",
-        n=n,
-    )
+    return _("The first {n} tokens have no colour, because the mask hides no token before them.", n=n)
 
 
 def _number(value: float, digits: int) -> str:

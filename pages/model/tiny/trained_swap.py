@@ -9,7 +9,7 @@ import attention_core as ac
 from app.state.session import SharedOptions
 from app.ui.sources import trained_form
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, enumeration, paragraph
 from app.words.labels import label
 from attention_core.experiments import trained_swap
 from attention_core.experiments.trained_swap import TrainedSwapRow, TrainedSwapTask
@@ -41,7 +41,6 @@ def top() -> None:
             options=layers,
             format_func=lambda layer: _("all") if layer == ALL_LAYERS else _("layer {layer}", layer=layer),
         )
-    st.caption(trained_form.describe(spec, trained_form.cached_row(spec)))
     variant_buttons.show(
         causal=TASKS[spec.model.task].causal,
         control=ModelOptions.replacements,
@@ -73,7 +72,7 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
 
 
 def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
-    """Return how each replacement changes the accuracy and the loss, one line per replacement.
+    """Return with which replacements the accuracy falls, rises, and stays the same.
 
     Args:
         rows: the rows found so far; the unchanged model comes first.
@@ -81,29 +80,33 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
     if len(rows) < 2:
         return _("Choose a replacement above.") if rows else ""
     original, *changed = rows
-    return [[_effect(original, each)] for each in changed]
-
-
-def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> Finding:
-    values = {
-        "name": display_name(each.word),
-        "before": percent(original.accuracy),
-        "after": percent(each.accuracy),
-        "loss": formatted(original.loss, ".2f"),
-        "other": formatted(each.loss, ".2f"),
-    }
-    if values["before"] == values["after"]:
-        answers = _(
-            "**{name}: {after} of the answers are correct**, as before the replacement (after rounding).", **values
+    before = percent(original.accuracy)
+    same = [each for each in changed if percent(each.accuracy) == before]
+    falls = [each for each in changed if each not in same and each.accuracy < original.accuracy]
+    rises = [each for each in changed if each not in same + falls]
+    text = paragraph(
+        _("**The share of correct answers falls from {before} to {changes}.**", before=before, changes=_changes(falls))
+        if falls
+        else "",
+        _("**The share of correct answers rises from {before} to {changes}.**", before=before, changes=_changes(rises))
+        if rises
+        else "",
+        _(
+            "**With {names}, {before} of the answers are correct**, as before the replacement (after rounding).",
+            before=before,
+            names=enumeration(display_name(each.word) for each in same),
         )
-    elif each.accuracy < original.accuracy:
-        answers = _("**{name}: the share of correct answers falls from {before} to {after}.**", **values)
-    else:
-        answers = _("**{name}: the share of correct answers rises from {before} to {after}.**", **values)
-    if values["loss"] == values["other"]:
-        text = _("With {name}, the loss, rounded to two decimals, is unchanged: {other} nats per answer.", **values)
-        return Finding(answers, text)
-    return Finding(answers, _("With {name}, the loss changes from {loss} to {other} nats per answer.", **values))
+        if same
+        else "",
+    )
+    return [[Finding(text)]]
+
+
+def _changes(rows: Sequence[TrainedSwapRow]) -> str:
+    """Return the accuracy with each replacement, in words."""
+    return enumeration(
+        _("{share} with {name}", share=percent(row.accuracy), name=display_name(row.word)) for row in rows
+    )
 
 
 def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[str, str]]:
@@ -155,12 +158,13 @@ def notes(spec: TrainSpec, layers: int) -> str:
 
 def _draw(_question: Question, rows: Sequence[TrainedSwapRow], _key: str) -> None:
     spec: TrainSpec = SharedOptions.trained.value
-    st.table(table(rows, predicts_next=spec.model.task in NEXT_TOKEN_TASKS), hide_index=True)
+    st.table(table(rows, predicts_next=spec.model.task in NEXT_TOKEN_TASKS), border="horizontal", hide_index=True)
 
 
 def _notes(question: Question, _rows: Sequence[TrainedSwapRow]) -> str:
     spec: TrainSpec = SharedOptions.trained.value
-    return notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1)
+    replaced = notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1)
+    return paragraph(trained_form.describe(spec, trained_form.cached_row(spec)), replaced)
 
 
 VIEW = View(
