@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from statistics import median
 
@@ -11,12 +12,15 @@ import attention_core as ac
 from app.ui import palette
 from app.words.i18n import _
 from app.words.labels import label
+from attention_core.experiments import generation
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.removed_parts import models_without_parts
 
 THRESHOLD = 0.95
 """Accuracy from which a variant counts as having learned the task."""
+FLOAT32_BYTES = 4
+"""Bytes of a number."""
 MAX_CLOSE = 0.05
 """Largest difference of two accuracies that counts as none."""
 
@@ -163,6 +167,14 @@ def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
             )
         )
     return results
+
+
+@cache
+def numbers_stored(model: ModelSpec) -> tuple[int, int]:
+    """Return how many numbers a layer keeps for the next token: a constant part, and a part per earlier token."""
+    size, attention = model.width // model.heads, ac.from_word(model.word)
+    fixed, grown = generation.memory_bytes(attention, model.heads, size, size)
+    return fixed // FLOAT32_BYTES, grown // FLOAT32_BYTES
 
 
 def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list[PartOutcome]:

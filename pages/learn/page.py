@@ -52,7 +52,6 @@ def _show_view(
 
     The explanation of the finding is below the view.
     """
-    st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     result = st.container(key="learn.summary").empty()
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
     with row:
@@ -60,6 +59,7 @@ def _show_view(
     variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
+    st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.recorded_rows(options.recorded_plan())
 
@@ -130,7 +130,7 @@ def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> Finding
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
-    return Finding(part_words.largest_losses(missing.part_results(rows)))
+    return part_words.largest_losses(missing.part_results(rows))
 
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.words.finding import Finding
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from pages.learn.outcomes import MAX_CLOSE, PartOutcome
@@ -22,43 +23,50 @@ MISSING_PARTS = {
 """Names of the parts that a model does not have, within a sentence."""
 
 
-def largest_losses(results: Sequence[PartOutcome]) -> str:
+def largest_losses(results: Sequence[PartOutcome]) -> Finding:
     """Return the part whose removal lowers each variant's accuracy most, and by how much.
+
+    If there is such a variant, the variants whose accuracy no part changes are the explanation.
 
     Args:
         results: the variants; those without a removed part are left out.
     """
-    lost, unchanged = [], []
+    lost: dict[str, list[tuple[float, str]]] = {}
+    unchanged = []
     for outcome in results:
         if not outcome.ablated_accuracy:
             continue
         part, accuracy = min(outcome.ablated_accuracy.items(), key=lambda each: each[1])
         if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE:
             text = _(
-                "{name} without {part} ({low} instead of {high})",
+                "from {high} to {low} with {name}",
                 name=escape_markdown(outcome.full.name),
-                part=_(PART_NAMES[part]),
                 low=percent(accuracy),
                 high=percent(outcome.full.accuracy),
             )
-            lost.append((-loss, text))
+            lost.setdefault(part, []).append((-loss, text))
         else:
             unchanged.append(f"**{escape_markdown(outcome.full.name)}**")
-    return paragraph(
-        _(
-            "**Accuracy falls when one part is removed: {losses}.**",
-            losses=enumeration(text for _loss, text in sorted(lost)),
+    text = paragraph(
+        *(
+            _(
+                "**Without {part}, accuracy falls {losses}.**",
+                part=_(PART_NAMES[part]),
+                losses=enumeration(text for _loss, text in sorted(lost[part])),
+            )
+            for part in sorted(lost, key=lambda part: min(lost[part]))
         )
-        if lost
-        else "",
+    )
+    steady = (
         _(
             "With {names}, removing any one part lowers accuracy by at most {most} percentage points.",
             most=round(100 * MAX_CLOSE),
             names=enumeration(unchanged),
         )
         if unchanged
-        else "",
+        else ""
     )
+    return Finding(text, steady) if text else Finding(steady)
 
 
 def not_removable(results: Sequence[PartOutcome]) -> str:

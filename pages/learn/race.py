@@ -2,28 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 
 import streamlit as st
 
-import attention_core as ac
 from app.figures.lines.curves import Curve, curves, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import style
 from app.ui import chart
 from app.words.i18n import N_, _, paragraph
-from attention_core.experiments import generation
 from attention_core.experiments.learning import LearnRow, length_with_items
 from attention_core.formatting import percent
-from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import task as task_of
 from pages.learn import gaps, generalisation_words, positions, words
 from pages.learn.options import LearnOptions
-from pages.learn.outcomes import THRESHOLD, Outcome, outcomes
+from pages.learn.outcomes import THRESHOLD, Outcome, numbers_stored, outcomes
 
-HEIGHT = 320
-FLOAT32_BYTES = 4
-"""Bytes of a number."""
+HEIGHT = 306
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which a variant that learned the task may have its name next to its line."""
 AXES = {
@@ -68,7 +62,6 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     definition = paragraph(
         words.threshold_note(from_sequence=from_sequence),
         words.hidden_guesses_note(results, chance) if measure == "accuracy" else "",
-        words.feature_map_note(results),
         words.fastest_by_seed(results),
     )
     _explain(rows, results, references=measure == "accuracy", definition=definition)
@@ -126,14 +119,6 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
     if by == "length" and key == "end":  # The last drawing: a rerun may draw this button only once.
         positions.show(rows)
-
-
-@cache
-def numbers_stored(model: ModelSpec) -> tuple[int, int]:
-    """Return how many numbers a layer keeps for the next token: a constant part, and a part per earlier token."""
-    size, attention = model.width // model.heads, ac.from_word(model.word)
-    fixed, grown = generation.memory_bytes(attention, model.heads, size, size)
-    return fixed // FLOAT32_BYTES, grown // FLOAT32_BYTES
 
 
 def _explain(

@@ -9,7 +9,7 @@ from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.train import TrainSpec
-from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
+from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, numbers_stored
 
 MAX_STEPS = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
@@ -54,7 +54,14 @@ def cause(outcome: Outcome) -> str:
             else "",
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
-        return _("**{name}** gets {share} right: without a feature map, its weights can be negative.", **values)
+        return paragraph(
+            _("**{name}** gets {share} right, because its weights can be negative.", **values),
+            _(
+                "With positive weights (feature map elu + 1), {name} learned the task within {steps} steps.",
+                steps=MAX_STEPS,
+                **values,
+            ),
+        )
     return ""
 
 
@@ -88,13 +95,6 @@ def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
         shares=enumeration(shares),
         chance=percent(chance),
     )
-
-
-def feature_map_note(results: Sequence[Outcome]) -> str:
-    """Return how quickly gated linear attention learned with a feature map, if ``cause`` says that it lacks one."""
-    if not any(outcome.rows[0].spec.model.word == "gla" and cause(outcome) for outcome in results):
-        return ""
-    return _("With the feature map elu + 1, Gated linear learned the task within {steps} steps.", steps=MAX_STEPS)
 
 
 def guess_label(chance: float, *, from_sequence: bool) -> str:
@@ -138,7 +138,10 @@ def _single_headline(outcome: Outcome) -> str:
 
 
 def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, str]:
-    """Return which of several variants learned the task, with their results, and the others with their causes."""
+    """Return which of several variants learned the task, with their results, and the others with their causes.
+
+    The causes have a line each.
+    """
     surprise, named = _fastest_fails(results, link)
     learned, capable, explained, others, untrained = [], [], [], [], []
     for outcome in results:
@@ -169,9 +172,10 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
             if capable
             else ""
         )
+        more = _lines(_choice(results), more)
     return (
         surprise or _count_sentence(len(learned), results, names=enumeration(text for _steps, text in sorted(learned))),
-        paragraph(
+        _lines(
             more,
             *(text for _share, text in sorted(explained)),
             _(
@@ -272,6 +276,41 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]
         names=enumeration(escape_markdown(outcome.name) for outcome in solving),
         most=percent(THRESHOLD),
     ), named
+
+
+def _lines(*texts: str) -> str:
+    """Return texts as lines of one paragraph, without empty ones."""
+    return "  \n".join(filter(None, texts))
+
+
+def _choice(results: Sequence[Outcome]) -> str:
+    """Return which variants to choose for few and for many pairs, if the first one to learn recall fails with many.
+
+    The text is empty unless this variant keeps a state of constant size and the others keep a cache that grows.
+    """
+    pairs, tested, solving = _solving_more(results)
+    fast = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0])
+    state, per_token = numbers_stored(fast.rows[0].spec.model)
+    caches = {numbers_stored(outcome.rows[0].spec.model) for outcome in solving}
+    if per_token or len(caches) > 1 or any(constant for constant, _grown in caches):
+        return ""
+    own_pairs = results[0].rows[0].spec.items
+    return paragraph(
+        _n(
+            "For {n} pair, {name} is sufficient: a layer stores {state:,} numbers at any sequence length.",
+            "For {n} pairs, {name} is sufficient: a layer stores {state:,} numbers at any sequence length.",
+            n=own_pairs,
+            name=escape_markdown(fast.name),
+            state=state,
+        ),
+        _n(
+            "For {n} pair, choose {names}: a layer stores {cache:,} numbers for each token.",
+            "For {n} pairs, choose {names}: a layer stores {cache:,} numbers for each token.",
+            n=pairs,
+            names=enumeration(escape_markdown(outcome.name) for outcome in solving),
+            cache=caches.pop()[1],
+        ),
+    )
 
 
 def capacity_note(results: Sequence[Outcome], link: str = "") -> str:

@@ -301,7 +301,7 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     assert any("No runs with a part removed are recorded for Local · window 16." in each.value for each in at.caption)
     assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
     assert len(charts(at)) == 2
-    assert any(text.startswith("**Accuracy falls when one part is removed: ") for text in texts(at))
+    assert any(text.startswith("**Without the short convolution, accuracy falls ") for text in texts(at))
 
 
 def test_the_button_trains_every_model_of_the_view_of_parts():

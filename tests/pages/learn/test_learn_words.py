@@ -8,6 +8,7 @@ import pytest
 import torch.nn.functional as F
 
 import attention_core as ac
+from app.words.finding import Finding
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
@@ -20,8 +21,7 @@ from attention_core.learning.train import Row, evaluate, evaluation_batch, train
 from attention_core.limits import HOSTED
 from pages.learn import attention_words, gaps, generalisation_words, part_words, training_words, words
 from pages.learn.options import max_variants
-from pages.learn.outcomes import THRESHOLD, PartOutcome, outcomes, steepest_rise
-from pages.learn.race import numbers_stored
+from pages.learn.outcomes import THRESHOLD, PartOutcome, numbers_stored, outcomes, steepest_rise
 
 
 def rows_of(word, accuracies, *, seed=0, every=10, loss=1.0):
@@ -110,7 +110,7 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
     found = outcomes(rows)
     assert race_text(found) == (
         "**2 of 5 variants have learned the task so far: DeltaNet (step 10) and Softmax (step 20).**  "
-        "\nCorrect answers of the other variants: **Gated linear** (72%) and **Linear** (30%). Not trained yet: "
+        "\nCorrect answers of the other variants: **Gated linear** (72%) and **Linear** (30%).  \nNot trained yet: "
         "**Local · window 16**."
     )
 
@@ -266,7 +266,9 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
             0.95,
             0.9,
             "**Linear learns to recall 4 pairs at step 10, sooner than Softmax (step 20). With 16 pairs, however, only "
-            "Softmax still reaches 95% accuracy.**  \n**DeltaNet** (step 20) also learns 4 pairs.",
+            "Softmax still reaches 95% accuracy.**  \nFor 4 pairs, Linear is sufficient: a layer stores 4,160 numbers "
+            "at any sequence length. For 16 pairs, choose Softmax: a layer stores 128 numbers for each token.  \n"
+            "**DeltaNet** (step 20) also learns 4 pairs.",
         ),
         (
             0.95,
@@ -289,8 +291,9 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
 
     assert headline("softmax", "linear", "deltanet") == text
     linked = headline("softmax", "linear", "deltanet", link="#there")
-    assert linked == text.replace("16 pairs", "[16 pairs](#there)")
-    assert headline("softmax", "linear").endswith("still reaches 95% accuracy.**"), "no other variant learns"
+    assert linked == text.replace("With 16 pairs", "With [16 pairs](#there)")
+    assert headline("softmax", "linear").endswith("for each token."), "no other variant learns"
+    assert headline("linear", "deltanet", deltanet=1.0).endswith("still reaches 95% accuracy.**"), "no cache grows"
     for changes, capacity in (
         ({"linear": 0.95}, "With 16 pairs instead of 4, "),
         ({"softmax": 0.5, "deltanet": 0.5}, "With 16 pairs to remember instead of 4, no variant"),
@@ -308,14 +311,13 @@ def gated_linear(curve, steps, **model):
 
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
     slow = gated_linear(BAD, 20)
-    assert words.cause(slow) == ("**Gated linear** gets 60% right: without a feature map, its weights can be negative.")
-    assert race_text([slow]).endswith(f"\n{words.cause(slow)}")
-    assert words.feature_map_note([slow]) == (
-        "With the feature map elu + 1, Gated linear learned the task within 150 steps."
+    assert words.cause(slow) == (
+        "**Gated linear** gets 60% right, because its weights can be negative. With positive weights (feature map "
+        "elu + 1), Gated linear learned the task within 150 steps."
     )
+    assert race_text([slow]).endswith(f"\n{words.cause(slow)}")
     others = [gated_linear(GOOD, 20), gated_linear(BAD, 30), gated_linear(BAD, 20, layers=1), *trained(BAD)]
     assert not any(map(words.cause, others))
-    assert not words.feature_map_note(others)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -342,7 +344,9 @@ def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
     share = percent(hidden_share(local.rows[0].spec))
     assert words.cause(local) == f"**Local · window 16** gets 60% right, because its mask hides {share} of the answers."
     found = outcomes([*rows_of("local", BAD), *rows_of("linear", BAD), *rows_of("softmax", GOOD)])
-    assert race_text(found).endswith(f"\n{words.cause(local)} Correct answers of the other variants: **Linear** (60%).")
+    assert race_text(found).endswith(
+        f"\n{words.cause(local)}  \nCorrect answers of the other variants: **Linear** (60%)."
+    )
     assert not words.cause(outcomes(rows_of("local", GOOD))[0])
     assert not words.cause(outcomes(rows_of("local", [0.1]))[0])
 
@@ -724,7 +728,6 @@ def part_outcome(word, whole, **without):
     return PartOutcome(full=outcome, parts=tuple(without), ablations=removed)
 
 
-LOST = "**Accuracy falls when one part is removed: "
 STEADY = "With **Linear**, removing any one part lowers accuracy by at most 5 percentage points."
 
 
@@ -733,30 +736,39 @@ STEADY = "With **Linear**, removing any one part lowers accuracy by at most 5 pe
     [
         (
             [("linear", 1.0, {"convolution": 0.3, "layer": 0.98})],
-            "Linear without the short convolution (30% instead of 100%)",
+            "**Without the short convolution, accuracy falls from 100% to 30% with Linear.**",
         ),
-        ([("gla", 0.9, {"gate": 0.2, "layer": 0.1})], "Gated linear without the last layer (10% instead of 90%)"),
+        (
+            [("gla", 0.9, {"gate": 0.2, "layer": 0.1})],
+            "**Without the last layer, accuracy falls from 90% to 10% with Gated linear.**",
+        ),
+        (
+            [("linear", 1.0, {"layer": 0.9}), ("softmax", 0.9, {"layer": 0.2})],
+            "**Without the last layer, accuracy falls from 90% to 20% with Softmax and from 100% to 90% with Linear.**",
+        ),
         (
             [("linear", 1.0, {"convolution": 0.9}), ("softmax", 1.0, {"positions": 0.2})],
-            "Softmax without the positions (20% instead of 100%) and "
-            "Linear without the short convolution (90% instead of 100%)",
+            "**Without the positions, accuracy falls from 100% to 20% with Softmax.** "
+            "**Without the short convolution, accuracy falls from 100% to 90% with Linear.**",
         ),
     ],
 )
 def test_the_part_that_matters_most_is_named_with_its_loss(found, text):
-    assert (
-        part_words.largest_losses([part_outcome(word, whole, **parts) for word, whole, parts in found])
-        == f"{LOST}{text}.**"
-    )
+    results = [part_outcome(word, whole, **parts) for word, whole, parts in found]
+    assert part_words.largest_losses(results) == Finding(text)
 
 
 def test_a_loss_of_five_points_is_not_reported():
-    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=0.86)]) == STEADY
-    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
+    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=0.86)]) == Finding(STEADY)
+    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=0.84)]) == Finding(
+        "**Without the last layer, accuracy falls from 90% to 84% with Linear.**"
+    )
     both = [part_outcome("linear", 0.9, layer=0.95), part_outcome("softmax", 0.9, layer=0.5)]
-    assert part_words.largest_losses(both) == f"{LOST}Softmax without the last layer (50% instead of 90%).** {STEADY}"
-    assert not part_words.largest_losses([part_outcome("linear", 0.9)])
-    assert not part_words.largest_losses([part_outcome("linear", 0.9, layer=None)])
+    assert part_words.largest_losses(both) == Finding(
+        "**Without the last layer, accuracy falls from 90% to 50% with Softmax.**", STEADY
+    )
+    assert part_words.largest_losses([part_outcome("linear", 0.9)]) == Finding("")
+    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=None)]) == Finding("")
 
 
 def test_the_parts_that_models_do_not_have_are_named():
