@@ -1,1 +1,1 @@
-"""Algorithms that several variants share. Nothing here imports a variant or the registry of variants."""
+"""Algorithms that several attention variants share. Nothing here imports a variant or the registry of variants."""

@@ -68,7 +68,7 @@ class Chunks(NamedTuple):
 
     Attributes:
         code: each token's code, which decides the allowed pairs, ``int32 [..., n]``, never negative.
-        slot: each token's slot among the ``rows * size`` slots of the chunks, ``int64 [..., n]``; slots may stay empty.
+        slot: each token's slot among the ``n_chunks * size`` slots, ``int64 [..., n]``; slots may stay empty.
         n_chunks: number of chunks, the same for every batch and head.
         size: slots in a chunk.
     """
@@ -125,10 +125,11 @@ def _inverse_permutation(order: Tensor) -> Tensor:
     return torch.empty_like(order).scatter_(-1, order, position)
 
 
-def max_chunks(n: int, runs: int, size: int) -> int:
-    """Return the most chunks that n tokens in separate runs can fill; the last chunk of a run may hold one token."""
+def max_chunks(n: int, groups: int, size: int) -> int:
+    """Return the most chunks that n tokens can fill, if each of some groups of tokens is cut into chunks separately."""
     size = min(size, n)
-    return (n + min(runs, n) * (size - 1)) // size
+    # The last chunk of each group may hold a single token.
+    return (n + min(groups, n) * (size - 1)) // size
 
 
 def _adjacent(query: Tensor, key: Tensor) -> Tensor:
@@ -231,7 +232,7 @@ def _new_pairs(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) 
     return allowed.unsqueeze(1)
 
 
-def largest_block(n: int, runs: int, size: int) -> int:
-    """Return the most pairs of one head that ``lsh_attention`` computes in one step."""
+def largest_block(n: int, groups: int, size: int) -> int:
+    """Return the most pairs of one head that ``lsh_attention`` computes in a step; ``groups`` as in ``max_chunks``."""
     size = min(size, n)
-    return min(max(1, PAIRS_PER_STEP // (2 * size**2)), max_chunks(n, runs, size)) * 2 * size**2
+    return min(max(1, PAIRS_PER_STEP // (2 * size**2)), max_chunks(n, groups, size)) * 2 * size**2

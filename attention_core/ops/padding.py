@@ -1,4 +1,4 @@
-"""Attention if some keys are padding: inputs with the same padding are computed together, without the padding keys.
+"""Attention if some keys are padding: batch entries with equal padding are computed together, without padding keys.
 
 The result is exactly that of inputs without padding. This holds for every algorithm that accepts fewer keys than
 queries.

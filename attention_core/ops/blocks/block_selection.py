@@ -38,8 +38,8 @@ class Selection:
         block: tokens in a block; the first block starts at the first token.
         count: how many blocks each query attends to in addition to its own.
         score: the score that ranks the blocks, one of ``key_blocks.SCORES``.
-        rank: the rank of the random indexer.
-        seed: the seed of the random indexer.
+        rank: the number of dimensions to which the score ``random indexer`` projects queries and keys.
+        seed: the seed of this random projection.
     """
 
     block: int
@@ -88,13 +88,16 @@ class Selection:
         return ROWS if self.score in (MEAN, BOUND) else ROWS // 4
 
     def _steps(self, n: int, m: int, *, causal: bool) -> Iterator[tuple[slice, int]]:
-        """Yield each step's queries and how many blocks they score: all, or if causal the earlier ones, at least m."""
+        """Yield the queries of each step, and how many of the first blocks they score.
+
+        They score all blocks, or if causal only the blocks before the last query's own, but at least m.
+        """
         for start in range(0, n, self._rows):
             stop = min(start + self._rows, n)
             yield slice(start, stop), max((stop - 1) // self.block, m) if causal else block_count(n, self.block)
 
     def primitives(self, q: Tensor, k: Tensor, *, causal: bool) -> dict[str, Tensor]:
-        """Return the pairs within a block, and the pairs of a query with its chosen blocks, ``bool [..., n, n]``."""
+        """Return the masks of pairs within a block and of queries with chosen blocks, by name, ``bool [..., n, n]``."""
         n = q.shape[-2]
         block_index = torch.arange(n, device=q.device) // self.block
         own_block = block_index[:, None] == block_index
@@ -103,7 +106,11 @@ class Selection:
         return {"block": own_block.tril() if causal else own_block, "chosen": chosen}
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
-        """Merge attention to own and to chosen blocks: O(n (m + 1) b d) time plus the scores, O(n (m + d)) memory."""
+        """Return attention to the own and the chosen blocks, ``[..., n, d_v]``.
+
+        With m chosen blocks of b tokens, it takes O(n (m + 1) b d) time, in addition to the scores, and O(n (m + d))
+        memory.
+        """
         if self.count >= block_count(q.shape[-2], self.block) - 1:
             return exact_attention(q, k, v, causal=causal)
         own_block = own_block_attention(q, k, v, block=self.block, causal=causal)
@@ -119,7 +126,7 @@ class Selection:
         return outs[0] if len(outs) == 1 else torch.cat(outs, -2)
 
     def cost(self, n: int, d: int, *, causal: bool) -> tuple[int, int]:
-        """Count the multiply-adds of two products over all chosen blocks and of the scores, and the peak elements."""
+        """Return the multiply-adds of attention and scores, and the peak number of elements in memory, for one head."""
         if self.count >= block_count(n, self.block) - 1:
             return 2 * d * n_pairs(n, causal=causal), n * (d + 1)
         own_adds = 2 * d * block_pairs(n, self.block, causal=causal)

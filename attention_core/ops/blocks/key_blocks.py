@@ -41,18 +41,20 @@ def is_filled(n: int, block: int, device: torch.device) -> Tensor:
 
 
 def block_scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> BlockScore:
-    """Return the function by which queries score blocks of keys; all scores use q divided by √d.
+    """Return the function that computes the scores of queries for blocks of keys.
 
-    ``mean key`` is q·k̄. ``second order`` is q·k̄ + ½ qᵀΣq, the second-order expansion of the logarithm of the mean of
-    exp(q·k). ``bound`` is Σ_c max(q_c max k_c, q_c min k_c), an upper bound of q·k in the block. ``random indexer`` is
-    the largest q·k of the block after a random projection to ``rank`` numbers. ``true mass`` is log Σ exp(q·k).
+    In the scores, q is divided by √d, and k̄ and Σ are the mean and the covariance of a block's keys. ``mean key`` is
+    q·k̄. ``second order`` is q·k̄ + ½ qᵀΣq, the second-order expansion of the logarithm of the mean of exp(q·k).
+    ``bound`` is Σ_c max(q_c max k_c, q_c min k_c) over the entries c, an upper bound of q·k in the block. ``random
+    indexer`` is the largest q·k of the block after a random projection to ``rank`` dimensions. ``true mass`` is
+    log Σ exp(q·k).
 
     Args:
         k: ``[..., n, d]``, float32 or float64.
         block: tokens in a block.
         score: one of ``SCORES``.
-        rank: the rank of the random indexer.
-        seed: the seed of the random indexer.
+        rank: the dimensions of the random projection.
+        seed: the seed of the random projection.
     """
     scale, is_token, keys = k.shape[-1] ** -0.5, is_filled(k.shape[-2], block, k.device), split_blocks(k, block)
     if score == BOUND:
@@ -83,7 +85,7 @@ def block_scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> 
 
 
 def _key_scores(q: Tensor, keys: Tensor, is_token: Tensor, n_blocks: int) -> Tensor:
-    """Compute ``q·k`` of every key of the first b blocks, ``[..., rows, b, block]``; ``-inf`` for padding."""
+    """Compute ``q·k`` for every key of the first blocks, ``[..., rows, n_blocks, block]``; ``-inf`` for padding."""
     flat_keys = keys[..., :n_blocks, :, :].flatten(-3, -2)
     return (q @ flat_keys.mT).unflatten(-1, (n_blocks, -1)).masked_fill_(~is_token[:n_blocks], -math.inf)
 
@@ -108,7 +110,7 @@ def selectable_blocks(rows: slice, index: Tensor, *, block: int, causal: bool) -
 
 
 def block_mask(index: Tensor, is_valid: Tensor, *, blocks: int) -> Tensor:
-    """Convert the result of ``Selection.select`` to a mask of blocks, ``bool [..., n, blocks]``."""
+    """Return which blocks each query chose, ``bool [..., n, blocks]``, from the result of ``Selection.select``."""
     mask = torch.zeros(*index.shape[:-1], blocks, dtype=torch.bool, device=index.device)
     return mask.scatter_(-1, index, is_valid)
 
@@ -122,8 +124,8 @@ def query_slices(n: int, m: int) -> list[slice]:
 def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, is_valid: Tensor) -> list[Part]:
     """Compute attention to the chosen blocks: one part for the best block of each query, one for the second best, ...
 
-    Queries that chose the same block are collected in tiles of as many queries as a block has keys, so that keys are
-    copied once for each tile, not for each query.
+    Queries that chose the same block are collected in tiles, each with as many slots for queries as a block has keys.
+    So keys are copied once for each tile, not for each query.
 
     Args:
         q: ``[..., rows, d]``, some queries.
@@ -173,7 +175,7 @@ def selected_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
 
 
 def tile_slots(choices: int, n: int, block: int) -> int:
-    """Return the number of slots in the tiles of this many pairs of a query and a chosen block."""
+    """Return the largest number of slots in all tiles, for this many pairs of a query and a chosen block."""
     size = min(block, choices)
     return max_chunks(choices, block_count(n, block), size) * size
 

@@ -34,7 +34,15 @@ TRAINED_STRENGTH = Trainable(name="strength", title="write strengths", per="toke
 
 
 def delta_inputs(q: Tensor, k: Tensor, p: DeltaParams, first: int, log_alpha: Tensor | None = None) -> RuleInputs:
-    """Return the inputs of the delta rule for q and k, ``[..., n, d]``: β erases and writes; gates are optional."""
+    """Return the inputs of the delta rule, whose write and erase strengths are both β.
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        p: the settings.
+        first: the number of earlier tokens.
+        log_alpha: the logarithms of the gates, from ``gates.log_gates``; None for a rule without gates.
+    """
     q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p, first=first)
     return RuleInputs(q, k, beta, log_alpha, beta)
@@ -58,7 +66,10 @@ def unit_vectors(x: Tensor) -> Tensor:
 
 
 def write_strengths(k: Tensor, p: DeltaParams, *, first: int = 0) -> Tensor:
-    """Return β for normalised keys, ``[..., n, 1]``, with the setting ``strength`` or a learned share of it."""
+    """Return β, ``[..., n, 1]``, for normalised keys that follow ``first`` earlier tokens.
+
+    It is computed from the setting ``strength``, or from a learned share of that setting.
+    """
     return beta_from_strength(k, p.keys, update_strengths(p.strength, k, p, first=first))
 
 
@@ -77,7 +88,8 @@ def beta_from_strength(k: Tensor, scaling: str, strength: Tensor | float) -> Ten
 def update_strengths(largest: float, k: Tensor, p: Params, *, first: int) -> Tensor:
     """Return each token's strength, ``[n, 1]`` or ``[..., n, 1]``: ``largest``, or a learned share of it.
 
-    The share is σ(x), where a linear map of the trained model computes x from the token.
+    The share is σ(x), where a linear map of the trained model computes x from the token. ``first`` is the number of
+    earlier tokens.
     """
     learned = p.learned_rows("strength", first, k.shape[-2])
     return k.new_full((k.shape[-2], 1), largest) if learned is None else largest * learned.to(k.dtype).sigmoid()

@@ -1,11 +1,14 @@
-"""Fast weights: a state matrix that each token decays, partly erases and writes to, and the equal attention matrix.
+"""Fast weights: a state matrix that each token decays, partly erases and writes to.
+
+The module also computes the attention matrix that gives the same outputs.
 
 A ``Rule`` returns the gates α, the write strengths β and the erase strengths ε of a variant's tokens. The state is
 ``S_i = S' + k_i u_iᵀ`` with ``S' = diag(α_i) S_{i-1}``, and the output is ``o_i = S_iᵀ q_i``. Without erasing,
 ``u_i = β_i v_i``. The delta rule first erases the value that the key retrieves: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
 
-Let ``Γ_ij`` be the product of the gates from j + 1 to i, and ``Γ⁻`` the same below the diagonal. All u of a chunk then
-solve one triangular system, ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the
+Let ``Γ_ij`` be the product of the gates from j + 1 to i, and ``Γ⁻`` the same below the diagonal. All u of a
+chunk (consecutive tokens that are computed together) then solve one triangular system,
+``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the
 rule erases along directions W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
 ``A = (Q Kᵀ ⊙ Γ - (Q Wᵀ ⊙ Γ)(I + diag(ε) (W Wᵀ ⊙ Γ⁻))⁻¹ diag(ε) (W Kᵀ ⊙ Γ⁻)) diag(β)``.
 
@@ -76,7 +79,7 @@ def tokens_per_chunk(k: Tensor) -> int:
 
 
 def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yield the rows of tensors ``[..., n, *]`` token by token, ``[..., 1, *]`` each, for definitions that loop."""
+    """Yield the rows of tensors ``[..., n, *]`` token by token, ``[..., 1, *]`` each; definitions loop over them."""
     yield from zip(*(x.split(1, -2) for x in tensors), strict=True)
 
 
@@ -115,7 +118,7 @@ def single_chunk_outputs(inputs: RuleInputs, v: Tensor) -> Tensor:
 
 
 def chunk_products(log_gates: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the function ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``; gates of whole tokens give Γ only once."""
+    """Return the function ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``; with one gate per token it reuses Γ."""
     if log_gates is None or log_gates.shape[-1] > 1:
         return lambda q, k: decayed_products(q, k, log_gates)[0]
     decay = token_decay(-log_gates.cumsum(-2))
@@ -297,11 +300,11 @@ def variant(
     has_directions: bool = False,
     **declared: Any,  # noqa: ANN401 - any field of Variant
 ) -> Variant:
-    """Return the variant, of the family with gates, that a rule defines.
+    """Return the variant that a rule defines.
 
     Args:
         module: the ``__name__`` of the variant's module.
-        rule: returns the inputs of the recurrence.
+        rule: returns the inputs of the recurrence; see ``Rule``.
         erases: whether the rule erases.
         gate_kind: for settings p, whether a token has no gate, one gate for all channels, or one for each channel.
         has_directions: whether the rule erases along directions other than the keys.

@@ -91,7 +91,9 @@ def channel_gate_kind(p: GateParams) -> Literal["token", "channel"]:
 
 
 def one_minus_gates(log_alpha: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
-    """Return ``1 - α``, the write strength that keeps the state a weighted mean; it is 1 for the first harmonic gate.
+    """Return ``1 - α``, the write strength that keeps the state a weighted mean.
+
+    It is 1 for the first token if the setting ``gate`` is ``"harmonic"``, whose first gate is 0.
 
     Args:
         log_alpha: log α from ``log_gates``.

@@ -92,7 +92,8 @@ def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> T
     Args:
         f: features of the queries and keys.
         v: ``[..., n, d_v]``.
-        mode: ``"chunked"``, O(n (c + C) d_v) time and one state; ``"cumsum"``, all states in memory, O(n C d_v).
+        mode: ``"chunked"``: one state, O(n (c + C) d_v) time for chunks of c tokens and C features. ``"cumsum"``: all
+            states in memory, O(n C d_v) time.
         normalise: whether each row's weights are divided by their sum.
     """
     if mode == "cumsum":
@@ -185,7 +186,10 @@ def _copy_all(targets: Iterable[Tensor], sources: Iterable[Tensor]) -> None:
 
 
 def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalise: bool, referenced: bool) -> int:
-    """Return an upper bound on one head's multiply-adds of ``causal_attention``, or of ``run_decoder`` if recurrent."""
+    """Return an upper bound on one head's multiply-adds of ``causal_attention``.
+
+    For the mode ``"recurrent"``, return those of ``run_decoder``.
+    """
     state = features * (d_v + normalise)
     if mode == "cumsum":
         return n * state

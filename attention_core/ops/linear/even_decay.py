@@ -20,7 +20,12 @@ Phi = Callable[[Tensor], Tensor]
 
 
 class State(NamedTuple):
-    """The state: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``, and ``Σ γ^(last - j) k_jᵀ``, ``[..., 1, C]``."""
+    """Decayed sums over the tokens j up to the latest one, ``last``.
+
+    Attributes:
+        sums: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``.
+        key_sums: ``Σ γ^(last - j) k_jᵀ``, ``[..., 1, C]``.
+    """
 
     sums: Tensor
     key_sums: Tensor
@@ -58,7 +63,7 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
     """Return attention with similarities ``γ^|i-j| φ(q_i) · φ(k_j)``, each row over its sum, ``[..., n, d_v]``.
 
     Args:
-        phi: computes the features; its closure must not change.
+        phi: computes the features; the backward pass calls it again, so its closure must not change.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.

@@ -99,7 +99,16 @@ Phi = Callable[..., LogFeatures]
 def feature_pair(
     phi: Phi, q: Tensor, k: Tensor, *extras: Tensor, causal: bool, previous: Tensor | None = None
 ) -> Features:
-    """Return ``φ(q)``, up to one factor per query, and ``φ(k)``, with references that continue from ``previous``."""
+    """Return the features ``φ(q)``, up to one factor per query, and ``φ(k)``, with references if they need any.
+
+    Args:
+        phi: computes the features.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        extras: further inputs of ``phi`` per token, ``[n, *]`` each.
+        causal: whether only keys up to the query's own position are visible.
+        previous: the reference of the token before the first, ``[..., 1, C]``, if there is one.
+    """
     q_features, k_features = phi(q, *extras), phi(k, *extras)
     if q_features.log is None or k_features.log is None:
         return Features(q_features.relative_to(None), k_features.relative_to(None))
@@ -110,7 +119,7 @@ def feature_pair(
 
 
 def similarities(f: Features, *, causal: bool) -> Tensor:
-    """Return ``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero where a causal form hides the key.
+    """Return ``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero if causal and the key is later than the query.
 
     Args:
         f: features of the queries and keys, with references if ``causal``.

@@ -30,7 +30,7 @@ def kernel_attention(
     gradients are needed: the backward pass would have to compute them again. The output has the type of ``v``.
 
     Args:
-        phi: computes the features; its closure must not change.
+        phi: computes the features; the backward pass calls it again, so its closure must not change.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.

@@ -30,7 +30,8 @@ def scan_chunks(
     A single chunk of at most ``MAX_STORED_TOKENS`` tokens is not recomputed.
 
     Args:
-        step: takes the state and one chunk of every tensor; its closure must not change.
+        step: takes the state and one chunk of every tensor; the backward pass calls it again, so its closure must not
+            change.
         state: the state before the first chunk.
         tensors: ``[..., n, *]`` each, split along the tokens.
         size: tokens per chunk; the last chunk may have fewer.
@@ -68,8 +69,9 @@ def map_heads(attend: Callable[..., Tensor], *tensors: Tensor, heads_per_call: i
     """Apply ``attend`` to one head or a few heads at a time, ``[..., n, *]``, which bounds its intermediate memory.
 
     Args:
-        attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches, or several
-            heads, ``[heads, n, *]``; its closure must not change.
+        attend: takes one head of every tensor, ``[n, *]``, because products of matrices are faster than those of
+            batches; several heads, ``[heads, n, *]``, if ``heads_per_call`` is above 1. The backward pass calls it
+            again, so its closure must not change.
         tensors: ``[..., n, *]`` each, with the same leading axes.
         heads_per_call: the number of heads per call.
     """

@@ -34,7 +34,8 @@ def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
 def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[Tensor, State]:
     """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
-    If all running maxima increase by at most ``SPREAD`` within a chunk, the last ones are the reference of all queries.
+    If all running maxima increase by at most ``features.SPREAD`` within a chunk, the last ones are the reference of all
+    queries.
     """
     f = phi(k, *extras)
     values = with_ones(v.to(state.sums.dtype))
@@ -66,7 +67,7 @@ def query_features(f: LogFeatures, reference: Tensor) -> Tensor:
 
 
 def update_state(state: State, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[None, State]:
-    """Add a block of keys and values to the state, whose reference is the largest key of each feature so far."""
+    """Add a block of keys and values to the state; its reference is each key feature's largest logarithm so far."""
     f = phi(k, *extras)
     values = with_ones(v.to(state.sums.dtype))
     if f.log is None or state.reference is None:
@@ -92,7 +93,7 @@ def streamed_attention(
     A row whose similarities sum to zero is a zero row.
 
     Args:
-        phi: computes the features; its closure must not change.
+        phi: computes the features; the backward pass calls it again, so its closure must not change.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.

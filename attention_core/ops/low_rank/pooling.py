@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class Run(NamedTuple):
-    """Consecutive segments of one size."""
+    """Consecutive segments of one size: their number, and the tokens in each."""
 
     number: int
     size: int
@@ -43,7 +43,7 @@ def pool(x: Tensor, segments: Segments, how: str = "mean", learned: Tensor | Non
         x: ``[..., n, d]``.
         segments: the segments of the n tokens.
         how: ``"mean"``; ``"max"``, of each component separately; ``"conv"``, a weighted mean with a triangular window,
-            as a convolution gives whose window is as wide as its stride.
+            like a convolution whose window is as wide as its stride.
         learned: logarithms by which a trained model changes the weights of a mean, ``[size]`` of the largest segment.
     """
     if how == "max":

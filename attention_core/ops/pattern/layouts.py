@@ -16,7 +16,7 @@ BLOCK = 32
 
 
 class Group(NamedTuple):
-    """Blocks of one shape for a fused kernel: ``kernel(g.q, g.k, g.v, mask=g.mask)``.
+    """Blocks of one shape for a fused kernel, ``kernel(g.q, g.k, g.v, mask=g.mask)``; X counts batch entries and heads.
 
     Attributes:
         q: ``[X, blocks, rows, d]``, a view.
@@ -71,7 +71,7 @@ def window_groups(
 
 
 def block_extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
-    """Return the rows and columns of one block."""
+    """Return the positions of the queries of one block and of the keys that they can attend to."""
     start, stop = index * block, min((index + 1) * block, n)
     return range(start, stop), range(max(start - before, 0), min(stop + after, n))
 

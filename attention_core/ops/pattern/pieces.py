@@ -28,7 +28,7 @@ def tokens_per_piece(n: int) -> int:
 
 
 def piece_slices(heads: int, blocks: int, max_blocks: int) -> Iterator[tuple[slice, range]]:
-    """Yield the heads and blocks of each piece of at most ``max_blocks``: some blocks of all heads, or one of a few."""
+    """Yield each piece's heads and blocks, at most ``max_blocks``: some blocks of all heads, or one block of some."""
     blocks_per_piece = max(1, max_blocks // heads)
     some_heads = heads if max_blocks >= heads else max(1, max_blocks)
     for head in range(0, heads, some_heads):
@@ -85,7 +85,7 @@ def band_pieces(
 
 
 def _bias_by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns: range, like: Tensor) -> Tensor:
-    """Return the bias ``[r, c]`` that excludes all other pairs; ``allowed`` is evaluated once for each distance."""
+    """Return the bias ``[r, c]`` that excludes forbidden pairs; ``allowed`` is evaluated once for each distance."""
     nearest, furthest = rows.start - columns.stop + 1, rows.stop - columns.start
     biases = mask_bias(allowed(torch.arange(furthest - 1, nearest - 1, -1, device=like.device)), like)
     return biases.unfold(0, len(columns), 1).index_select(0, torch.arange(len(rows) - 1, -1, -1, device=like.device))
@@ -116,7 +116,7 @@ def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable
 
 
 def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield classes of tokens a multiple of the stride apart, which attend to one another.
+    """Yield classes: tokens that are a multiple of the stride apart and attend to one another.
 
     There are at most two groups of classes: the first ``n mod stride`` classes are one token longer than the others.
     """

@@ -113,7 +113,8 @@ def blockwise_attention(
     The backward pass recomputes each block of A. It cannot be differentiated again.
 
     Args:
-        row_weights: the rule, which receives at least float32; its closure must not change.
+        row_weights: the rule, which receives at least float32; the backward pass calls it again, so its closure must
+            not change.
         q: ``[..., n, d]``; without leading axes it is shared by all leading axes of v.
         k: ``[..., m, d]``, like q; if causal, m must equal n.
         v: ``[..., m, d_v]``.

@@ -17,7 +17,7 @@ Part = tuple[Tensor, Tensor]
 
 
 class KernelInputs(NamedTuple):
-    """The inputs of the attention kernel.
+    """The inputs of the attention kernel; X and Y are any leading axes, such as batch and heads.
 
     Attributes:
         q: ``[X, Y, n, d]``.
@@ -42,7 +42,7 @@ def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = 
     A row without keys gets a log-sum-exp so low that ``merge_partial_softmax`` gives it no weight.
 
     Args:
-        q: ``[X, Y, n, d]``.
+        q: ``[X, Y, n, d]``, with any two leading axes.
         k: ``[X, Y, n', d]``; q, k and v may be views whose rows overlap, and are not copied.
         v: ``[X, Y, n', d_v]``.
         mask: ``bool [n, n']`` or with leading axes that broadcast, true for allowed pairs.
@@ -174,7 +174,7 @@ def _kernel_backward(x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor) ->
 
 
 def plain_forward(x: KernelInputs) -> tuple[Tensor, Tensor]:
-    """Return the results of ``fused_forward`` by the formulas, on any device; the part's scores exist in memory."""
+    """Return the results of ``fused_forward`` by the formulas, on any device; all scores are in memory."""
     logits = _logits(x)
     lse = logits.logsumexp(-1)
     return (logits - lse.unsqueeze(-1)).exp().to(x.v.dtype) @ x.v, lse

@@ -36,7 +36,7 @@ class Piece(CompactRepr):
     """Some queries and the keys they attend to; no pair is in two pieces.
 
     In the shapes, X is the number of all heads and x that of the piece's heads. Y counts its groups of r queries and c
-    keys.
+    keys, and e is the size of a token's vector.
 
     Attributes:
         queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once; a copy with ``write``.
