@@ -40,10 +40,10 @@ class DenoisedImage(CompactRepr):
 
 
 def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> DenoisedImage:
-    """Return the output of a variant for the record of a noisy image.
+    """Return the image that a variant makes of a noisy image, compared with the image without noise.
 
     Args:
-        qkv: the record of the whole image.
+        qkv: the queries, keys and values of the whole noisy image.
         clean: the image without noise, ``[h, w, c]``.
         attention: the variant.
     """
@@ -85,16 +85,16 @@ def box_blur(noisy: Tensor) -> Tensor:
 
 
 def cell_side(side: int) -> int:
-    """Return the side in pixels of a cell of the attention maps of an image with this side."""
+    """Return the side in pixels of the square cells into which attention maps divide an image with this side."""
     return next(cell for cell in range(1, side + 1) if side % cell == 0 and (side // cell) ** 2 <= MAX_CELLS)
 
 
 class AttentionMaps(CompactRepr):
-    """The attention of one pixel of each cell to all cells.
+    """The attention of one pixel of each cell (a square of pixels) to all cells.
 
     Attributes:
-        levels: ``[rows, cells]`` int8, one row per cell: each weight divided by its row's largest magnitude, times
-            ``LEVELS``. ``maps_with_mean`` adds a row.
+        levels: ``[rows, cells]`` int8, one row per cell: the weights as integers, scaled so that each row's largest
+            magnitude is ``LEVELS``. ``maps_with_mean`` adds a row.
         peaks: the largest magnitude of a weight of each row, ``[rows]`` float32.
         largest: the largest weight on a single pixel, divided by 1/n, its weight under uniform attention; the median
             over the rows.
@@ -109,7 +109,7 @@ def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
     """Return the attention from each cell's upper left pixel to every cell, summed over the pixels attended to.
 
     Args:
-        qkv: the record of a whole image with a square grid.
+        qkv: the queries, keys and values of a whole square image.
         attention: the variant.
     """
     assert qkv.grid is not None
@@ -139,7 +139,7 @@ def _allowed_rows(attention: Attention, side: int) -> Tensor:
 
 
 def maps_with_mean(weights: np.ndarray) -> AttentionMaps:
-    """Return the attention of each pixel, and as a last row the mean of all rows: the attention that a pixel receives.
+    """Return one row per pixel, its attention to all pixels, and as a last row the mean attention that pixels receive.
 
     Args:
         weights: an attention matrix over pixels, ``[n, n]``; NaN for pairs that are not allowed.

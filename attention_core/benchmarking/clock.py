@@ -30,7 +30,7 @@ class Clock(Protocol):
         ...
 
     def costs(self, call: Call) -> tuple[Counts, int]:
-        """Return the counts of a call, and its peak memory in bytes as ``peak`` does."""
+        """Return the counted operations of a call, and its peak memory in bytes as ``peak_bytes`` does."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A description of this machine, which is saved with each measurement as a stamp."""
+"""The stamp that is saved with each measurement: a description of the machine, and the date."""
 
 import os
 import platform

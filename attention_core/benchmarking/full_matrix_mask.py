@@ -27,7 +27,7 @@ class MaskedFullAttention(Attention):
     Its ``word`` is the form, a dot and the variant's word: ``fused.local~window~16``.
 
     Attributes:
-        form: one of ``FORMS``.
+        form: the kind of computation, one of ``FORMS``.
     """
 
     form: Form = "fused"
@@ -82,7 +82,7 @@ class MaskedFullAttention(Attention):
 
 
 def attention_from_word(word: str) -> Attention:
-    """Return the attention for a word of a timing run: a variant, or its mask on the full matrix.
+    """Return the attention that a word of a timing run describes: a variant, or its mask on full attention.
 
     Raises:
         LabError: for an unknown variant or setting, or for a mask on the full matrix that depends on the data.

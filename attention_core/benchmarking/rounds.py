@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def next_subject(counts: Mapping[T, int], rounds: int) -> T | None:
-    """Return the subject to measure next, given how often each was measured; None after the last round."""
+    """Return the subject to measure next, given how often each was measured; None after ``rounds`` rounds."""
     fewest = min(counts.values(), default=rounds)
     if fewest >= rounds:
         return None

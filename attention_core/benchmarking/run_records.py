@@ -1,4 +1,4 @@
-"""Records of timing runs: samples grouped by variant and sequence length, with the settings, machine and date."""
+"""The records of a timing run, which times several variants at several sequence lengths, and their grouping."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from attention_core.formatting import N_
 
 Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 LIMIT_REASONS = (N_("One call would hold more than {most:,.0f} MiB."), N_("One call would take more than {most:g} s."))
-"""Templates of the reasons for not measuring a variant at a length because a bound forbids it."""
+"""Reasons, with a placeholder for the limit, if a call would exceed a limit on memory or time."""
 Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(MAX_NUMBER))]
 
 
@@ -22,7 +22,7 @@ class Sample:
     """One timed call of one variant at one sequence length.
 
     Attributes:
-        variant: the variant and its settings, or its mask, as written in the spec.
+        variant: the variant and its settings, or its mask on full attention, as written in ``TimingSpec.variants``.
         n: number of tokens.
         round: number of the round.
         ms: duration of the call in milliseconds.
@@ -72,8 +72,8 @@ class Skipped:
     Attributes:
         variant: see ``Point``.
         n: number of tokens of that length.
-        reason: a sentence; one of the templates in ``BOUNDED`` if a bound is the reason.
-        most: value of that bound; None without a bound.
+        reason: a sentence; one of ``LIMIT_REASONS`` if a limit on memory or time is the reason.
+        most: value of that limit; None without a limit.
     """
 
     variant: ShortText
@@ -82,7 +82,7 @@ class Skipped:
     most: Annotated[float, Meta(ge=0.0, lt=float(MAX_NUMBER))] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a bound is given with a template other than ours, as an uploaded file may do."""
+        """Raise ValueError if a limit comes with a reason not in ``LIMIT_REASONS``, as an uploaded file may have it."""
         if self.most is not None and self.reason not in LIMIT_REASONS:
             raise ValueError(
                 "the field “most” is a limit on memory or time, so the field “reason” must be one of the lab's two "
@@ -137,7 +137,7 @@ def sample_table(run: Run, word: str, *, origin: str) -> Iterator[dict[str, obje
 
     Args:
         run: the run.
-        word: the variant, as written in the spec.
+        word: the variant, as written in ``TimingSpec.variants``.
         origin: text for the column ``run``.
     """
     spec, stamp = run.spec, run.stamp

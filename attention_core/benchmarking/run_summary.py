@@ -32,10 +32,11 @@ class Crossing:
     Attributes:
         where: ``"at"``: between measured lengths; ``"below"``: faster at all measured lengths; ``"beyond"``: slower at
             the longest one; ``"even"``: the ratio's quartiles at the longest length are on both sides of one.
-        tokens: that length; without a crossing, the shortest (``"below"``) or longest measured length.
-        slower: longest measured length before the crossing where the lower quartile of the ratio is at least one; None
-            if there is no such length or no crossing.
-        faster: shortest measured length from which on the upper quartile is below one; None without a crossing.
+        tokens: length of the crossing; without one, the shortest (``"below"``) or longest measured length.
+        slower: longest measured length before the crossing at which the variant is clearly slower (the lower quartile
+            of the ratio is at least one); None if there is no such length or no crossing.
+        faster: shortest measured length from which on the variant is clearly faster (the upper quartile is below one);
+            None without a crossing.
     """
 
     where: Literal["at", "below", "beyond", "even"]

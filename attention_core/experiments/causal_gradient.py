@@ -48,7 +48,7 @@ class BytesTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesRow:
-    """The peak bytes of forward and backward in one of the ``ALGORITHMS``, beyond q, k, v and the output's gradient."""
+    """The peak bytes of forward and backward with one algorithm, not counting q, k, v and the output's gradient."""
 
     algorithm: str
     n: int
@@ -84,7 +84,7 @@ class DifferenceRow:
 
 
 def lengths(d: int, d_v: int) -> tuple[int, ...]:
-    """Return powers of two from 16 to the longest length whose states, ``STATE_COPIES`` times, fit the byte limit."""
+    """Return powers of two from 16 to the longest length at which the states that autograd stores fit into memory."""
     state = 4 * d * (d_v + 1) * STATE_COPIES
     longest = min(LONGEST, max(32, current().timed_bytes // state))
     return tuple(2**i for i in range(4, int(math.log2(longest)) + 1))

@@ -120,7 +120,7 @@ def compared_length(n: int) -> int:
 
 
 def lengths(d: int) -> tuple[int, ...]:
-    """Return powers of two from 16 to at least 2d² and 512, so that n = d² lies between."""
+    """Return powers of two from 16 to at least 512 and at least 2d², so that a chart can show n = d²."""
     return tuple(2**i for i in range(4, math.ceil(math.log2(max(512, 2 * d * d))) + 1))
 
 
@@ -205,7 +205,7 @@ def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float,
     """Return the length from which the first algorithm costs less than the second, interpolated in logarithms.
 
     Args:
-        first: ``(n, cost)`` of the first algorithm, lengths rising; costs are positive.
+        first: ``(n, cost)`` of the first algorithm, by ascending n; costs are positive.
         second: the same for the second algorithm.
 
     Returns:

@@ -97,7 +97,7 @@ def key(task: ContinuationTask) -> str | None:
     if (task.model, task.steps) != (MODEL, STEPS):
         return None
     seed = "greedy" if task.seed is None else task.seed
-    return f"{records.digest(task.text)} {task.word} {records.span(task.layers)} {seed}"
+    return f"{records.digest(task.text)} {task.word} {records.format_layers(task.layers)} {seed}"
 
 
 def recorded_row(task: ContinuationTask) -> ContinuationRow | None:

@@ -1,4 +1,4 @@
-"""Measures how well each variant denoises an image when it attends over patches of the image.
+"""Measures how well each variant denoises an image whose pixels are tokens.
 
 Each variant is measured at one choice of settings, or at several values of its budget, the setting that trades cost for
 accuracy.
@@ -94,10 +94,10 @@ def image_columns(attention: Attention) -> int:
 
 
 def square_form(attention: Attention, columns: int) -> Attention | None:
-    """Return a variant with a pattern of rows and columns, in place of its pattern along the row.
+    """Return a variant whose pattern distinguishes rows and columns of the image, in place of one along the row.
 
-    The window has at most as many pixels, but at least 3 x 3. The stride s, which applies to rows and to columns,
-    selects one pixel in s², so not more than before. Pixels beyond the edges of the image count in both cases.
+    A pixel attends to at most as many pixels as before, not considering the edges of the image. The window becomes a
+    square, of at least 3 x 3 pixels. The new stride s applies to rows and to columns, so it selects one pixel in s².
 
     Args:
         attention: the variant.
@@ -117,7 +117,7 @@ def square_form(attention: Attention, columns: int) -> Attention | None:
 
 
 def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:
-    """Yield the variant at up to ``STEPS`` values of its budget and at its own value; itself if it has no budget.
+    """Yield the variant at its own and at up to ``BUDGET_STEPS`` values of its budget; itself if it has no budget.
 
     Values of whole-number budgets are spaced by a constant ratio, up to the number of pixels.
     """

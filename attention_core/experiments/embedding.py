@@ -24,7 +24,7 @@ MAX_SENTENCE_TOKENS = 128
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingTask:
-    """A task that embeds sentences before and after a swap.
+    """A task that embeds sentences before and after a swap: a variant replaces softmax in some layers.
 
     Attributes:
         query: the sentence that the others are compared with.

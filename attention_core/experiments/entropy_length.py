@@ -1,4 +1,4 @@
-"""The entropy of each variant's attention rows over the number of tokens: whether attention spreads out with length."""
+"""Measures whether attention spreads out with length: the entropy of each variant's rows over the number of tokens."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

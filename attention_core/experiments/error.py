@@ -67,7 +67,7 @@ class ErrorRow:
         kl: ``KL(variant ‖ reference)`` in nats of the absolute values, normalized to sum to one, mean over rows.
         missed: share of the reference's heaviest keys that are not among the variant's, mean over rows.
         output: relative Frobenius norm of the difference of the outputs ``A v``.
-        turn: one minus the mean cosine between the rows of the outputs.
+        turn: the change of direction: one minus the mean cosine between the rows of the outputs.
         size: Frobenius norm of the output, divided by that of the reference's output.
         negative_mass: share of the absolute mass that is on negative entries.
         floor: lower bound of ``matrix``; None if it was not computed.
@@ -299,7 +299,13 @@ def best_within_cost(
 
 
 def errors(weights: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:
-    """Compare a matrix ``[n, n]`` and its values with a reference and v, ``[n, d_v]`` both.
+    """Compare a matrix and its output with those of a reference.
+
+    Args:
+        weights: ``[n, n]``.
+        reference: the reference's matrix, ``[n, n]``.
+        v: the values that the reference averages, ``[n, d_v]``.
+        values: the values that the matrix averages, ``[n, d_v]``.
 
     Returns:
         All ``MEASURES``, ``size`` and ``negative_mass``, as attributes of ``ErrorRow``.
@@ -384,7 +390,7 @@ def _median(group: Sequence[ErrorRow], name: str) -> float:
 
 
 def _quantiles(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the quantiles of ``BAND`` without interpolation, because an infinite neighbour would make them infinite.
+    """Return the ``QUARTILES`` without interpolation, because an infinite neighbour would make them infinite.
 
     NaN if a value is NaN. Same as ``numpy.quantile`` with ``inverted_cdf``, in a quarter of a millisecond; a chart
     needs dozens.

@@ -15,7 +15,7 @@ VARIANTS = ("softmax", "relu2~normalizer~sum", "relu2")
 
 @dataclass(frozen=True, kw_only=True)
 class HomogeneityTask:
-    """A task that measures all variants with one factor.
+    """A task that measures variants with one factor.
 
     Attributes:
         factor: factor on every logit.

@@ -36,7 +36,8 @@ class Plan:
     Attributes:
         specs: the training runs.
         lengths: lengths of the tests; the number of items is then that of training.
-        items: numbers of items of the tests, at the length of training or the shortest at which they are possible.
+        items: numbers of items (pairs or symbols to remember) of the tests, at the length of training or the shortest
+            at which they are possible.
         every: training steps between two measurements.
     """
 

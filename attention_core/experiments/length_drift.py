@@ -1,4 +1,6 @@
-"""How row sums and output norms of squared ReLU change with the sequence length, for several divisors of a row.
+"""How row sums and output norms of squared ReLU change with the sequence length, for several normalizers.
+
+A normalizer is the rule for the number by which a row is divided.
 
 Training compensates a constant factor, but a model cannot compensate a divisor that changes with n. So the meaningful
 quantity is a row's sum, or an output's norm, divided by its value at the length of training.

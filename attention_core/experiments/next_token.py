@@ -23,7 +23,7 @@ LISTED_TOKENS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class NextTokenTask:
-    """A task that predicts one token of a text before and after a swap.
+    """A task that predicts one token of a text before and after a swap, in which a variant replaces softmax.
 
     Attributes:
         token: position of the token in the text, from 1.

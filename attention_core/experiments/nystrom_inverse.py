@@ -31,7 +31,7 @@ class InverseRow:
     Attributes:
         iterations: number of iterations; None for the exact inverse.
         error: relative Frobenius error of the matrix against softmax.
-        residual: Frobenius norm of ``I - middle Z`` divided by the norm of ``I``.
+        residual: Frobenius norm of ``I - M Z`` divided by the norm of ``I``, for the middle factor M and its inverse Z.
         largest: largest magnitude in the inverse.
         negative: share of negative mass.
     """
@@ -77,8 +77,8 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
 def inverted_shares(middle: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
     """Compute how far a number of iterations has inverted each singular direction of a matrix.
 
-    The iteration starts from a multiple of the transpose, so it never rotates a singular vector. Along the i-th, the
-    product of matrix and inverse is one number between 0 (not inverted yet) and 1 (inverted).
+    The iteration starts from a multiple of the transpose, so it never rotates a singular vector. Along the i-th
+    singular vector, the product of matrix and inverse is one number between 0 (not inverted yet) and 1 (inverted).
 
     Args:
         middle: ``[m, m]``, not zero.

@@ -25,7 +25,7 @@ TOKENS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class PerformerErrorTask:
-    """A task that measures one number of features, of one kind, drawn with every seed.
+    """A task that measures Performer with one kind and number of features, for several seeds.
 
     Attributes:
         params: the settings of Performer, with the first seed; the following seeds are used too.
@@ -41,7 +41,7 @@ class PerformerErrorTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerformerErrorRow:
-    """The error of one draw of the directions.
+    """The error for one random draw of the directions on which queries and keys are projected.
 
     Attributes:
         kind: as in ``PerformerParams``, like ``orthogonal`` and ``features``.
@@ -59,9 +59,9 @@ class PerformerErrorRow:
 
 
 def effective_features(q: Tensor, k: Tensor, attention: Attention) -> tuple[float, int] | None:
-    """Return on how many features the row sum of the median query effectively depends, and the number of features.
+    """Return the effective number of features in a row sum (the median over queries), and the number of features.
 
-    The first number is a participation ratio.
+    The effective number is the participation ratio ``1 / Σ s²`` of the features' shares s of the row sum.
 
     Args:
         q: queries ``[..., n, d]``.

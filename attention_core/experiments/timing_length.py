@@ -1,6 +1,6 @@
 """Measured time and memory of every variant over the number of tokens.
 
-Every round visits all lengths and, at each length, all variants, with the order reversed each round. A temporary
+Every round measures all lengths and, at each length, all variants, in the opposite order of the last round. A temporary
 slowdown of the machine then affects all variants equally, and the first round already covers the whole chart.
 """
 
@@ -35,11 +35,11 @@ class SampleTask:
     """A task that takes one sample of a variant at a length, or reports why no sample is taken.
 
     Attributes:
-        variant: the variant and its settings, or its mask, as named in the spec.
+        variant: the variant and its settings, or its mask on full attention, as written in ``TimingSpec.variants``.
         round: the sample's number.
-        first: the first sample; None if this is the first sample.
+        first: the variant's first sample at this length; None if this is the first.
         reason: why no sample is taken; None if one is taken.
-        most: the limit that the reason names.
+        most: the limit on memory or time that the reason names; None if it names none.
     """
 
     spec: TimingSpec

@@ -61,7 +61,7 @@ class TableRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks(TableRecord):
-    """The ranks of a matrix, averaged over heads; separate from the passport because they cost more than all of it.
+    """The ranks of a matrix, averaged over heads; separate from ``Passport`` because they take longer to compute.
 
     Attributes:
         rank: numerical rank, at most n.
@@ -155,7 +155,7 @@ NEGATIVE_TOLERANCE = ROW_SUM_TOLERANCE / 10
 
 
 def rows_are_distributions(lowest_sum: float, highest_sum: float, negative: float) -> bool:
-    """Return whether all rows sum to one without negative mass, so that total variation is a share of the mass."""
+    """Return whether all rows sum to one without negative mass; total variation is then a share from 0 to 1."""
     return rows_sum_to_one(lowest_sum, highest_sum) and negative <= NEGATIVE_TOLERANCE
 
 

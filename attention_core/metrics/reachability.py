@@ -82,7 +82,7 @@ def reached_shares(first: Tensor, depth: int, *, causal: bool) -> tuple[float, .
 
 
 def smallest_depth(layers: Sequence[Tensor], *, causal: bool) -> int | None:
-    """Compute the number of layers (at least 1) that connect every pair (causal: every j <= i), or None if none does.
+    """Compute the smallest number of layers, from 1, that connects every pair (causal: every j <= i); None if none.
 
     The layers are repeated in order. For a single pattern this is the diameter of its graph.
 

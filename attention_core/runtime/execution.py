@@ -16,7 +16,7 @@ RECORD_BYTES = 2**27
 
 
 class Records:
-    """An LRU cache of sources' records, which reads each record once.
+    """An LRU cache of the records (queries, keys and values) of sources, which reads each record once.
 
     Args:
         most_bytes: the largest total size of the records.

@@ -22,7 +22,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import setting_name, spinner, token_options
 from attention_core.analysis.state.gating import Gate, Gated
-from attention_core.analysis.state.token_weight import DECAYS, fade, first_tokens_share, variants
+from attention_core.analysis.state.token_weight import DECAYS, first_tokens_share, later_weights, variants
 from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
@@ -126,7 +126,7 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
                 name=_name(attention),
                 word=attention.word,
                 weights=weights,
-                token_weight=fade(weights, options.early, decay=_decay(attention)),
+                token_weight=later_weights(weights, options.early, decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
                 colour=palette.index(attention.key),
                 dash=next(dashes) if attention.key == "retention" else "solid",
@@ -145,7 +145,7 @@ def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
             law="factor",
             colour=palette.index(gates.COLOUR_VARIANT),
             dash=dash,
-            token_weight=fade(weights, token, decay=min(gated.mean, gates.MAX_FITTED_MEAN)),
+            token_weight=later_weights(weights, token, decay=min(gated.mean, gates.MAX_FITTED_MEAN)),
         )
         for name, word, weights, dash in (
             (gates.gate_name(gate), gates.gate_word(gate), gated.weights, "solid"),
@@ -324,10 +324,10 @@ def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, gate_code: s
     export_panel(
         [(_("Numbers (CSV)"), lambda: export.to_csv(header, rows()), "fading.csv")],
         "import attention_core as ac\n"
-        "from attention_core.analysis.state.token_weight import causal_weights, fade\n\n"
+        "from attention_core.analysis.state.token_weight import causal_weights, later_weights\n\n"
         f"qkv = {chosen.source.code}.load()\n"
         f"for word in {variant_words!r}:\n"
         f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
-        f'    print(word, fade(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n'
+        f'    print(word, later_weights(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n'
         + gate_code,
     )

@@ -72,10 +72,10 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
             (_("State sizes (CSV)"), lambda: export.to_csv(header, _curve_rows(load_history())), "state.csv"),
             (_("States (NPZ)"), lambda: export.to_npz(_arrays(load_history())), "state.npz"),
         ],
-        "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import grow\n\n"
+        "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import state_history\n\n"
         f"qkv = {chosen.source.code}.load()\n"
-        f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
-        "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n",
+        f"history = state_history(qkv, ac.from_word({attention.word!r}), head={head})\n"
+        "print(history.sums.shape, abs(history.outputs - history.full).max())\n",
     )
 
 

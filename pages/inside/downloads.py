@@ -43,9 +43,10 @@ def snippet(data: HeadData) -> str:
     changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
     return (
         "import attention_core as ac\n"
-        "from attention_core.analysis.matrix.inside import look\n\n"
+        "from attention_core.analysis.matrix.inside import intermediate_results\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
-        f'inside = look(qkv, ac.get("{data.attention.key}"{changed}), head={data.head}, causal={data.causal})\n'
+        f'attention = ac.get("{data.attention.key}"{changed})\n'
+        f"inside = intermediate_results(qkv, attention, head={data.head}, causal={data.causal})\n"
         "for name, part in inside.parts.items():\n"
         "    print(name, part.shape)\n"
     )

@@ -18,7 +18,7 @@ from app.jobs import cached
 from app.ui import export
 from attention_core.analysis.masks.pattern import pattern
 from attention_core.analysis.matrix.inside import look
-from attention_core.analysis.state.recurrent_state import grow
+from attention_core.analysis.state.recurrent_state import state_history
 from attention_core.inputs import SyntheticSpec, from_synthetic
 
 SMALL = {"input": "synthetic", "n": 20, "d": 8, "heads": 2, "head": 1, "seed": 43}
@@ -147,7 +147,7 @@ def test_the_file_of_inside_has_every_part(offered, record):
 @pytest.mark.parametrize("key", ["linear", "deltanet"])
 def test_the_files_of_states_have_the_state_and_its_norms(offered, record, key):
     attention = ac.get(key)
-    expected = grow(record, attention, head=1)
+    expected = state_history(record, attention, head=1)
     files = offered("state", c_state=attention)
     found = read(files["state.npz"]())
     assert np.array_equal(found["S"], expected.sums)

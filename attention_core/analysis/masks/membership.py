@@ -16,13 +16,16 @@ def landmark_inputs(qkv: QKV, head: int) -> dict[str, Tensor]:
 
 
 def membership(x: Tensor, m: int, method: str) -> np.ndarray:
-    """Return each token's share in each landmark, ``[min(m, n), n]``; a row sums to one, or is zero without tokens.
+    """Return each token's share in each landmark, ``[min(m, n), n]``.
+
+    Each row, one landmark, sums to one, or is zero if no token belongs to the landmark.
 
     Args:
         x: queries or keys of one head, ``[n, d]``.
         m: requested number of landmarks.
-        method: a method of ``ops.low_rank.landmarks``. For segment means the shares define the means. For k-means a
-            token belongs to the nearest landmark, as in one further round, whose effect ``landmark_drift`` measures.
+        method: a method of ``ops.low_rank.landmarks``. With ``"segment_means"``, each landmark is the mean of its
+            tokens. With ``"kmeans"``, a token belongs to its nearest landmark, which can differ slightly from the mean
+            of its tokens; ``landmark_drift`` measures the difference.
     """
     n = x.shape[-2]
     if method == "segment_means" or m >= n:
@@ -35,7 +38,7 @@ def membership(x: Tensor, m: int, method: str) -> np.ndarray:
 
 
 def landmark_drift(x: Tensor, m: int, method: str) -> float:
-    """Return the distance of the landmarks from the means of their tokens by ``membership``, relative to their size."""
+    """Return how far landmarks are from the means of their tokens (by ``membership``), relative to their norm."""
     centres = landmarks(x.double(), m, method)
     shares = torch.from_numpy(membership(x, m, method))
     means = torch.where(shares.sum(-1, keepdim=True) > 0, shares @ x.double(), centres)

@@ -28,7 +28,7 @@ class BudgetSteps(CompactRepr):
 
     Attributes:
         attentions: the variant at each value, the smallest first; only one if the budget is not an integer.
-        weights: its matrix at each value, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
+        weights: its matrix at each of the S values, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
         costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
         long_costs: the same for ``LONG_TEXT_TOKENS`` tokens.
@@ -45,11 +45,12 @@ class BudgetComparison(CompactRepr):
     """The matrices and errors of several variants on one head, at every value of each variant's budget.
 
     Attributes:
-        n: number of tokens used for errors and costs, special ones included.
+        n: number of tokens used for errors and costs, including those that the tokenizer added.
         tokens: labels of the n' tokens shown, which are those that the tokenizer did not add.
         variants: one entry per variant.
         uniform_error: error of the mean of v; see ``MatrixComparison``.
-        far_query: index of the query, among the tokens shown, with the largest softmax weight on a far key.
+        far_query: index of the query, among the tokens shown, with the largest softmax weight on a key at
+            least ``FAR_DISTANCE`` tokens away.
     """
 
     n: int
@@ -130,7 +131,7 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
 
 
 def _far_query(weights: Tensor, tokens: tuple[str, ...]) -> int:
-    """Return the index of the query with the largest weight on a far key, among the words if there are any."""
+    """Return the index of the query with the largest weight on a far key; only words are queries if there are any."""
     positions = torch.arange(len(tokens))
     is_far = (positions[:, None] - positions).abs() >= min(FAR_DISTANCE, len(tokens) - 1)
     is_word = torch.tensor([any(map(str.isalnum, token)) for token in tokens])

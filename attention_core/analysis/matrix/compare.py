@@ -46,7 +46,8 @@ def compare(
         attention: the variant with its settings; it gets all heads, as in the model.
         head: index of the head; None for the average of the heads' matrices.
         causal: whether future keys are hidden.
-        special: whether tokens that the tokenizer added are shown; if not, rows are rescaled to their total mass.
+        special: whether tokens that the tokenizer added are shown; if not, rows are rescaled to keep their absolute
+            sum.
     """
     if qkv.crosses:
         attention.check_cross(causal)
@@ -106,7 +107,9 @@ def shown_tokens(qkv: QKV, *, special: bool) -> Tensor:
 
 
 def select_tokens(weights: Tensor, selected: Tensor) -> Tensor:
-    """Return the matrix without some tokens' rows and columns, ``[..., n', n']``; rows are rescaled to their mass.
+    """Return the matrix without some tokens' rows and columns, ``[..., n', n']``.
+
+    The other weights of each row are rescaled, so that the sum of their absolute values does not change.
 
     Args:
         weights: ``[..., n, n]``.

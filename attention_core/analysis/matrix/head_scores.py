@@ -52,7 +52,8 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
     Args:
         layers: one record per layer, of the same tokens.
         causal: whether future keys are hidden.
-        special: whether tokens that the tokenizer added are counted; if not, rows are rescaled to their total mass.
+        special: whether tokens that the tokenizer added are counted; if not, rows are rescaled to keep their absolute
+            sum.
 
     Returns:
         The scores in the order of layers and heads.
@@ -84,7 +85,8 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
 def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
     """Compute the weight of repeated tokens on the tokens after their earlier occurrences, ``[...]``; NaN without any.
 
-    Pieces that only continue a character do not count. If a token directly repeats, the query itself is no key.
+    Tokens that only continue a character do not count as repeated. If a token follows itself directly, the token after
+    its earlier occurrence is the query itself, which does not count either.
 
     Args:
         weights: ``[..., n, n]``.

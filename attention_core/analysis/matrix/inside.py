@@ -12,7 +12,7 @@ class IntermediateResults(CompactRepr):
     """The intermediate results of one variant on one head.
 
     Attributes:
-        parts: its anatomy by name, without the axis of heads.
+        parts: its intermediate results by name, as ``Attention.anatomy`` returns them, without the axis of heads.
         weights: its matrix, ``[n, n]``.
         reference: the matrix with which it is compared, softmax for nearly all variants, ``[n, n]``.
     """
@@ -22,7 +22,7 @@ class IntermediateResults(CompactRepr):
     reference: np.ndarray
 
 
-def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> IntermediateResults:
+def intermediate_results(qkv: QKV, attention: Attention, head: int, causal: bool) -> IntermediateResults:
     """Compute a variant's intermediate results, matrix and reference on one head.
 
     Args:
@@ -51,7 +51,7 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Intermediat
 
 
 def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
-    """Return a variant's anatomy by name on a head's first tokens (None for all), without a causal mask."""
+    """Return the results of ``Attention.anatomy`` on a head's first ``tokens``, without a causal mask."""
     anatomy = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
     return {name: part.numpy() for name, part in anatomy.items()}
 

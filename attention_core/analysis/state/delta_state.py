@@ -19,7 +19,7 @@ class GrowthByStrength(CompactRepr):
     """The state after the last token, for several write strengths.
 
     Attributes:
-        strengths: β, or the rate η of the exact step.
+        strengths: the values of the setting ``strength``: β, or η if the setting ``keys`` is ``"exact"``.
         sizes: ``‖S_n‖``, the Frobenius norm of the state, infinite beyond float64.
         eigenvalues: lowest ``α (1 - β ‖k‖²)`` of all tokens, the factor of the state's component along a token's key.
     """

@@ -29,7 +29,8 @@ class Gate:
 
     Attributes:
         kind: one of ``KINDS``.
-        decay: γ between 0 and 1, the share kept if the key is orthogonal to the earlier keys' mean, or to the weights.
+        decay: γ between 0 and 1, the share kept if the key is orthogonal to the mean of the earlier keys, or, for kind
+            ``"drawn"``, to the random weights.
         seed: seed of the random weights of kind ``"drawn"``.
     """
 
@@ -43,7 +44,7 @@ class Gated(CompactRepr):
 
     Attributes:
         weights: its causal matrix, ``float64 [n, n]``.
-        even: the matrix with the fixed decay that forgets equally much over the whole text, ``float64 [n, n]``.
+        even: the matrix with the same decay at every token, the geometric mean of the gates, ``float64 [n, n]``.
         gates: share of the past that token t keeps, ``float64 [n]``; the first token has no past and has 1.
     """
 

@@ -29,8 +29,8 @@ class StateChanges(CompactRepr):
         decay_shares: share of each channel lost by decay, ``1 - α_i``, ``float64 [n, C]``.
         erased_shares: share of the value read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if
             the rule removes nothing.
-        along: whether a separate direction, not the key, reads the content to remove; its length then replaces the
-            key's.
+        along: whether the content to remove is read along a separate direction, not along the key; the length of this
+            direction then replaces the key's.
     """
 
     decay_shares: np.ndarray
@@ -50,7 +50,7 @@ class StateHistory(CompactRepr):
         changes: other changes that token i makes to ``S``; None for running sums.
         state_size: number of numbers in the state.
         outputs: outputs of the decoder, ``float64 [n, d_v]``.
-        full: the same outputs from the variant's explicit matrix, ``float64 [n, d_v]``.
+        full: the outputs from the variant's explicit matrix, ``float64 [n, d_v]``.
         kv_cache: keys and values that softmax would have to cache instead, ``float32 [n, d + d_v]``.
         softmax: outputs of softmax attention on the same input, ``float64 [n, d_v]``.
         log_unit: ``sums``, ``keys`` and ``added`` are in units of e to this power; 0 unless they exceed float32.
@@ -82,12 +82,12 @@ class StateHistory(CompactRepr):
 
     @property
     def channel_sizes(self) -> np.ndarray:
-        """The amount that each channel holds after each token: the length of its row of ``S_i``, ``float64 [n, C]``."""
+        """The Euclidean length of each channel's row of ``S_i`` after each token, ``float64 [n, C]``."""
         return np.linalg.norm(self.sums.astype(float), axis=-1)
 
     @property
     def removed_size(self) -> np.ndarray:
-        """The amount of the state that each token removes by decay and erasing, as a norm, ``float64 [n]``."""
+        """The norm of the part of the state that each token removes by decay and erasing, ``float64 [n]``."""
         return lengths(np.diff(self.sums, axis=0, prepend=0) - self.added)
 
     def matrix_difference(self, i: int) -> float:
@@ -101,7 +101,7 @@ class StateHistory(CompactRepr):
 
 
 def followed_tokens(qkv: QKV, attention: Attention) -> int:
-    """Return how many of a record's tokens `grow` follows; their states hold at most ``MAX_NUMBERS`` numbers."""
+    """Return for how many tokens ``state_history`` computes states, which hold at most ``MAX_NUMBERS`` numbers."""
     decoder = attention.variant.decoder
     assert decoder is not None
     first, value = qkv.q[0, 0].double(), qkv.v[0, 0].double()
@@ -109,7 +109,7 @@ def followed_tokens(qkv: QKV, attention: Attention) -> int:
     return min(qkv.n, max(1, MAX_NUMBERS // state.sums.numel()))
 
 
-def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
+def state_history(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     """Run a variant's decoder over one head, token by token, in float64.
 
     Args:

@@ -74,7 +74,7 @@ def fit_start(token: int, decay: float | None) -> int:
     return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))
 
 
-def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> TokenWeight:
+def later_weights(weights: np.ndarray, token: int, *, decay: float | None = None) -> TokenWeight:
     """Return the weight of one token in all later rows, with a fitted power law or, with decay, an exponential.
 
     Args:

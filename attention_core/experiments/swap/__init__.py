@@ -151,7 +151,7 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
     Args:
         ids: the tokens that the model reads.
         word: the variant, as ``model_patching.from_word`` reads it.
-        layers: the layers compared; the error is the mean over their heads, 0 for no layer.
+        layers: the layers compared; the error is the mean over all their heads, 0 without layers.
         model: key of a decoder, or ``owner/name``.
     """
     # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.

@@ -52,8 +52,8 @@ class Score:
         perplexity: perplexity of the text; NaN if it is not known yet.
         copied: loss per copied token in nats, mean over the finished draws; NaN without finished draws.
         first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
-        covered: tokens of the text if the variant attends to all of them as softmax does, so that nothing can change;
-            0 otherwise.
+        covered: number of tokens of the text if the variant attends to all of them, as softmax does, so that no score
+            can change; 0 otherwise.
         hidden: what the variant's fixed pattern hides; None if it has no such pattern.
     """
 
@@ -66,7 +66,7 @@ class Score:
 
     @property
     def complete(self) -> bool:
-        """True if both numbers are known."""
+        """True if the perplexity and the loss per copied token are known."""
         return not (math.isnan(self.perplexity) or math.isnan(self.copied))
 
 
@@ -153,14 +153,14 @@ def lost_share(original: Score, changed: Score) -> float:
 
 
 def original_rows(rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, CopyRow | None]:
-    """Return the unchanged model's reading and its first copy test; None for one that is not measured yet."""
+    """Return the unchanged model's row for the text and its first copy test's row; None if not measured yet."""
     unchanged = [row for row in rows if not row.layers]
     reading = next((row for row in unchanged if isinstance(row, ReadingRow)), None)
     return reading, next((row for row in unchanged if isinstance(row, CopyRow)), None)
 
 
 def curve_points(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[CurvePoint]:
-    """Combine the rows of one curve into points, sorted by ``x(row)``; rows without a position are left out."""
+    """Combine the rows of one curve into points, sorted by their position ``x(row)``; rows without one are left out."""
     numbers: dict[float, dict[str, float]] = {}
     for row in rows:
         position = x(row)
@@ -175,7 +175,7 @@ def curve_points(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) 
 
 
 def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
-    """Return the variants and budgets for which all three numbers are known and finite."""
+    """Return the points of the variants, with settings, for which all three numbers are known and finite."""
     numbers: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.layers:
@@ -200,7 +200,7 @@ def first_above(points: Sequence[CurvePoint], name: str, limit: float) -> float 
 
 
 def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> float | None:
-    """Return the first ``x`` from which on the number ``name`` is within ``limit``; None if the last one is not."""
+    """Return the first ``x`` from which on the number ``name`` is at most ``limit``; None if the last is above."""
     first = None
     for point in reversed([p for p in points if getattr(p, name) is not None]):
         if getattr(point, name) > limit:
@@ -210,7 +210,7 @@ def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> flo
 
 
 def beats_all(curves: Sequence[Sequence[CurvePoint]], name: str) -> list[bool]:
-    """Return, for each ``x`` that all curves share, whether the first curve has the smallest number."""
+    """Return, for each ``x`` that all curves share, whether the first curve has the smallest number ``name``."""
     values = [{p.x: getattr(p, name) for p in curve if getattr(p, name) is not None} for curve in curves]
     return [all(values[0][x] < other[x] for other in values[1:]) for x in set.intersection(*map(set, values))]
 

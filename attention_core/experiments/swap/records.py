@@ -56,13 +56,13 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The recorded file: texts by their digests, and numbers by their tasks' keys; ``strays`` holds output errors."""
+    """The recorded file: texts by their digests, and numbers by their tasks' keys."""
 
     stamp: Stamp
     texts: dict[str, Text]
     readings: dict[str, Reading]
     copies: dict[str, Copy]
-    strays: dict[str, float]
+    output_errors: dict[str, float] = msgspec.field(name="strays")
 
 
 def recorded_row(task: SwapTask) -> SwapRow | None:
@@ -76,11 +76,11 @@ def recorded_row(task: SwapTask) -> SwapRow | None:
 
 
 def key(task: SwapTask) -> str | None:
-    """Return the key of a task among the recorded tasks of its kind, independent of ``detail`` and ``live``.
+    """Return the key of a task in the recorded file, independent of ``detail`` and ``live``.
 
     None if a setting differs from the default: such tasks are not recorded.
     """
-    setting = f"{task.word} {span(task.layers)}"
+    setting = f"{task.word} {format_layers(task.layers)}"
     if task.model != MODEL:
         return None
     if isinstance(task, CopyTask):
@@ -93,8 +93,8 @@ def digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def span(layers: Sequence[int]) -> str:
-    """Format layers: ``3-7`` for neighbours, ``-`` for no layers."""
+def format_layers(layers: Sequence[int]) -> str:
+    """Format layers as text: ``3-7`` for neighbours, ``3,5`` for others, ``-`` for no layers."""
     if not layers:
         return "-"
     neighbours = tuple(layers) == tuple(range(layers[0], layers[-1] + 1))
@@ -105,7 +105,7 @@ def _row(task: SwapTask, name: str, document: Document) -> SwapRow | None:
     recorded_on = f"{document.stamp.date[:10]}, {document.stamp.cpu}"
     common: dict[str, Any] = {"word": task.word, "layers": task.layers, "recorded": recorded_on}
     if isinstance(task, OutputErrorTask):
-        output = document.strays.get(name)
+        output = document.output_errors.get(name)
         return None if output is None else OutputErrorRow(**common, output=output)
     if isinstance(task, CopyTask):
         if (copy := document.copies.get(name)) is None:

@@ -18,7 +18,7 @@ SEEDS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class _Swap:
-    """The fields of all tasks; ``model_patching.from_word`` reads the word."""
+    """The fields of all tasks; ``model_patching.from_word`` reads ``word``."""
 
     word: str = SOFTMAX
     layers: tuple[int, ...] = ()

@@ -38,7 +38,7 @@ def tasks(
         words: the attention variants.
         layers: the layers that use the variants.
         tokens: as in ``ReadingTask``.
-        seeds: number of random texts of the copy test.
+        seeds: number of sequences of random tokens for the copy test.
         live: whether to compute even if a result is recorded.
         model: key of the model.
     """

@@ -6,10 +6,10 @@ A ``Rule`` returns the gates α, the write strengths β and the erase strengths 
 ``S_i = S' + k_i u_iᵀ`` with ``S' = diag(α_i) S_{i-1}``, and the output is ``o_i = S_iᵀ q_i``. Without erasing,
 ``u_i = β_i v_i``. The delta rule first erases the value that the key retrieves: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
 
-Let ``Γ_ij`` be the product of the gates from j + 1 to i, and ``Γ⁻`` the same below the diagonal. All u of a
-chunk (consecutive tokens that are computed together) then solve one triangular system,
-``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the
-rule erases along directions W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
+Let ``Γ_ij`` be the product of the gates from j + 1 to i for ``j <= i``, and ``Γ⁻`` the part of Γ below the diagonal.
+All u of a chunk (consecutive tokens that are computed together) then solve one triangular system,
+``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the rule erases along directions
+W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
 ``A = (Q Kᵀ ⊙ Γ - (Q Wᵀ ⊙ Γ)(I + diag(ε) (W Wᵀ ⊙ Γ⁻))⁻¹ diag(ε) (W Kᵀ ⊙ Γ⁻)) diag(β)``.
 
 Sources: Yang and others, arXiv 2312.06635 (gates per channel), 2406.06484 (the delta rule by chunks), 2412.06464 (with
@@ -79,7 +79,7 @@ def tokens_per_chunk(k: Tensor) -> int:
 
 
 def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yield the rows of tensors ``[..., n, *]`` token by token, ``[..., 1, *]`` each; definitions loop over them."""
+    """Yield the rows of tensors ``[..., n, *]`` token by token, ``[..., 1, *]`` each."""
     yield from zip(*(x.split(1, -2) for x in tensors), strict=True)
 
 

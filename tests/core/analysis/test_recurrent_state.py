@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.state.recurrent_state import grow
+from attention_core.analysis.state.recurrent_state import state_history
 from attention_core.registry import matrix_states, recurrent
 
 
@@ -51,7 +51,7 @@ CASES = [
 @pytest.mark.parametrize(("attention", "phi", "decay"), CASES, ids=lambda x: getattr(x, "word", ""))
 def test_the_state_equals_the_sum_in_the_formula(attention, phi, decay):
     qkv = record()
-    grown = grow(qkv, attention, head=1)
+    grown = state_history(qkv, attention, head=1)
     features, v = phi(qkv.k[1].double().numpy()), qkv.v[1].double().numpy()
     fade = np.tril(decay ** np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
     sums = np.einsum("ij,jc,jv->icv", fade, features, v)
@@ -98,7 +98,7 @@ RULES = [
 @pytest.mark.parametrize(("word", "rule"), RULES, ids=[word for word, _ in RULES])
 def test_decay_erasure_and_writing_follow_the_recurrence(word, rule):
     qkv = record()
-    grown = grow(qkv, ac.registry.from_word(word), head=1)
+    grown = state_history(qkv, ac.registry.from_word(word), head=1)
     keys, values, alpha, erase, write = rule(qkv.k[1].double().numpy(), qkv.v[1].double().numpy())
     state, near, sizes = np.zeros((4, 4)), {"rtol": 1e-5, "atol": 2e-6 * abs(grown.sums).max()}, []
     for i in range(20):
@@ -125,7 +125,7 @@ def test_decay_erasure_and_writing_follow_the_recurrence(word, rule):
 
 def test_path_erases_along_its_own_directions():
     qkv = record()
-    grown = grow(qkv, ac.get("path", strength=0.5), head=1)
+    grown = state_history(qkv, ac.get("path", strength=0.5), head=1)
     keys, values = unit_keys(qkv.k[1].double().numpy()), qkv.v[1].double().numpy()
     state = np.zeros((4, 4))
     for i in range(20):
@@ -136,13 +136,13 @@ def test_path_erases_along_its_own_directions():
         np.testing.assert_allclose(grown.sums[i], state, rtol=1e-5, atol=1e-6)
     assert grown.changes.along
     np.testing.assert_allclose(grown.changes.erased_shares, 0.5, rtol=1e-9)
-    fixed = grow(qkv, ac.get("path", along="fixed", strength=1.5), head=1)
+    fixed = state_history(qkv, ac.get("path", along="fixed", strength=1.5), head=1)
     np.testing.assert_allclose(fixed.changes.erased_shares, 1.5, rtol=1e-9)
-    assert not grow(qkv, ac.get("deltanet"), head=1).changes.along
+    assert not state_history(qkv, ac.get("deltanet"), head=1).changes.along
 
 
 def test_running_sums_have_a_normaliser_and_no_decay_or_erasure():
-    grown = grow(record(), ac.get("linear"), head=0)
+    grown = state_history(record(), ac.get("linear"), head=0)
     assert grown.changes is None
     assert grown.state_size == grown.sums[0].size + grown.keys[0].size
 
@@ -150,7 +150,7 @@ def test_running_sums_have_a_normaliser_and_no_decay_or_erasure():
 @pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
 def test_outputs_equal_those_of_the_full_matrix(variant):
     qkv, attention = record(), ac.get(variant.key)
-    grown = grow(qkv, attention, head=0)
+    grown = state_history(qkv, attention, head=0)
     full = attention.weights(qkv.q.double(), qkv.k.double(), causal=True) @ qkv.v.double()
     np.testing.assert_allclose(grown.outputs, full[0], rtol=1e-9, atol=1e-12)
     assert max(grown.matrix_difference(i) for i in range(20)) < 1e-10
@@ -160,13 +160,13 @@ def test_outputs_equal_those_of_the_full_matrix(variant):
 
 @pytest.mark.parametrize("word", ["linear", "hedgehog", "cosformer~length~9"])
 def test_the_added_term_is_the_difference_of_consecutive_sums_without_decay(word):
-    grown = grow(record(), ac.registry.from_word(word), head=0)
+    grown = state_history(record(), ac.registry.from_word(word), head=0)
     np.testing.assert_allclose(grown.added[1:], np.diff(grown.sums, axis=0), atol=1e-5 * abs(grown.sums).max())
 
 
 def test_the_softmax_output_and_its_error_are_reported():
     qkv = record()
-    grown = grow(qkv, ac.get("linear"), head=1)
+    grown = state_history(qkv, ac.get("linear"), head=1)
     logits = (qkv.q[1] @ qkv.k[1].T / 2).double().masked_fill(torch.ones(20, 20).triu(1).bool(), -torch.inf)
     wanted = (logits.softmax(-1) @ qkv.v[1].double()).numpy()
     np.testing.assert_allclose(grown.softmax, wanted, rtol=1e-5, atol=1e-6)
@@ -186,20 +186,20 @@ def test_every_variant_with_a_decoder_is_listed_as_recurrent():
 
 
 def test_the_constant_feature_of_the_second_order_state_counts_tokens():
-    grown = grow(record(), ac.get("taylor2"), head=0)
+    grown = state_history(record(), ac.get("taylor2"), head=0)
     assert grown.sums.shape == (20, 1 + 4 + 10, 4)
     np.testing.assert_allclose(grown.keys[:, 0], np.arange(1, 21))  # The constant feature, which is always one.
 
 
 def test_a_wide_state_is_computed_for_fewer_tokens():
-    grown = grow(record(n=40, d=64), ac.get("taylor2"), head=0)
+    grown = state_history(record(n=40, d=64), ac.get("taylor2"), head=0)
     assert len(grown.keys) == len(grown.outputs) == len(grown.full) == 2**22 // (2145 * 65)
 
 
 def test_states_beyond_float32_are_scaled_by_a_unit():
     qkv = record()
     large = replace(qkv, k=60 * qkv.k / qkv.k.abs().max() * 4)
-    grown = grow(large, ac.get("linear", feature_map="exp"), head=0)
+    grown = state_history(large, ac.get("linear", feature_map="exp"), head=0)
     k = large.k[0].double().numpy()
     assert grown.log_unit == pytest.approx(k.max())
     assert np.isfinite(grown.sums).all()
@@ -209,10 +209,10 @@ def test_states_beyond_float32_are_scaled_by_a_unit():
 
 def test_sizes_of_large_states_are_finite():
     qkv = record()
-    grown, usual = (grow(replace(qkv, v=size * qkv.v), ac.get("linear"), head=0) for size in (1e25, 1))
+    grown, usual = (state_history(replace(qkv, v=size * qkv.v), ac.get("linear"), head=0) for size in (1e25, 1))
     np.testing.assert_allclose(grown.channel_sizes, 1e25 * usual.channel_sizes, rtol=1e-5)
 
 
 def test_the_state_after_one_token_equals_the_added_term():
-    grown = grow(record(n=1), ac.get("retention"), head=0)
+    grown = state_history(record(n=1), ac.get("retention"), head=0)
     np.testing.assert_allclose(grown.sums, grown.added)

@@ -125,7 +125,7 @@ def test_recorded_rows_are_returned_for_equal_tasks_and_marked_as_recorded(monke
 
 
 def test_spans_of_layers_have_unique_names():
-    assert [records.span(layers) for layers in ((), (7,), (3, 4, 5), (3, 5), (5, 4))] == [
+    assert [records.format_layers(layers) for layers in ((), (7,), (3, 4, 5), (3, 5), (5, 4))] == [
         "-",
         "7-7",
         "3-5",

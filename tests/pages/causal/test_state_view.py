@@ -9,7 +9,7 @@ from driver import board, charts, chosen, curves, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
-from attention_core.analysis.state.recurrent_state import StateChanges, StateHistory, grow
+from attention_core.analysis.state.recurrent_state import StateChanges, StateHistory, state_history
 from attention_core.registry import matrix_states
 from pages.causal.state_words import notes, output_distance, state_change, state_size
 
@@ -112,7 +112,7 @@ def largest(panel):
 @pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
 def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     at = open_view("state", c_state=ac.get(variant.key), c_at=7)
-    grown = grow(record, ac.get(variant.key), head=1)
+    grown = state_history(record, ac.get(variant.key), head=1)
     shown = board(at, "causal.state")[1]
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
@@ -139,7 +139,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
 
 def test_fast_weights_report_writes_and_erasures(open_view, record):
     found = curves(open_view("state", c_state=ac.get("kda")))
-    grown = grow(record, ac.get("kda"), head=1)
+    grown = state_history(record, ac.get("kda"), head=1)
     np.testing.assert_allclose(found["written"][1], np.linalg.norm(grown.added, axis=(1, 2)), rtol=1e-5)
     np.testing.assert_allclose(found["removed"][1], grown.removed_size, rtol=1e-5)
     assert "‖z‖" not in found
