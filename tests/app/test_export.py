@@ -17,7 +17,7 @@ import attention_core as ac
 from app.jobs import cached
 from app.ui import export
 from attention_core.analysis.masks.pattern import pattern
-from attention_core.analysis.matrix.inside import look
+from attention_core.analysis.matrix.inside import intermediate_results
 from attention_core.analysis.state.recurrent_state import state_history
 from attention_core.inputs import SyntheticSpec, from_synthetic
 
@@ -136,7 +136,7 @@ def test_the_file_of_masks_has_the_masks_and_their_parts(offered, record):
 
 
 def test_the_file_of_inside_has_every_part(offered, record):
-    expected = look(record, ac.get("nystrom"), 1, False)
+    expected = intermediate_results(record, ac.get("nystrom"), 1, False)
     found = read(offered("inside")["nystrom-inside.npz"]())
     assert set(found) >= {*expected.parts, "weights", "reference"}
     assert np.array_equal(found["weights"], expected.weights)

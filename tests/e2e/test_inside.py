@@ -7,7 +7,7 @@ from browser import BOARD, FORGET, arrays, board, point_at, query, saved, settle
 from playwright.sync_api import expect
 
 import attention_core as ac
-from attention_core.analysis.matrix.inside import look
+from attention_core.analysis.matrix.inside import intermediate_results
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -83,7 +83,7 @@ def test_a_knob_changes_the_step_and_its_parts(page, server):
     page.get_by_text("Export").click()
     found = arrays(saved(page, "All intermediate results (NPZ)"))
     qkv = SyntheticSource(SyntheticSpec(n=20, heads=2)).load()
-    own = look(qkv, ac.get("nystrom", landmarks=5), 1, False)
+    own = intermediate_results(qkv, ac.get("nystrom", landmarks=5), 1, False)
     assert set(found) == {*own.parts, "weights", "reference", "provenance"}
     for name, part in own.parts.items():
         np.testing.assert_allclose(found[name], part, rtol=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 from driver import set_state, spoken
 
 import attention_core as ac
-from attention_core.analysis.matrix.inside import look
+from attention_core.analysis.matrix.inside import intermediate_results
 from attention_core.inputs.labels import number_repeats
 from pages.inside.steps import link_numbers
 from pages.inside.story import HeadData
@@ -43,7 +43,7 @@ def data(attention, *, causal=False, parts=(), **changes):
     """
     given = source(**changes)
     qkv = given.load()
-    found = look(qkv, attention, 1, causal)
+    found = intermediate_results(qkv, attention, 1, causal)
     other = dict(parts)
     return HeadData(
         attention=attention,
