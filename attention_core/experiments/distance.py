@@ -169,7 +169,7 @@ def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> l
 
 
 def partial_sums(distance: int, d: int, base: float = BASE) -> Tensor:
-    """Return ``|S_1| … |S_{d/2}|`` at a distance, ``[d // 2]`` float64."""
+    """Return ``|S_1| … |S_{d/2}|`` (see the module) at a distance, ``[d // 2]`` float64."""
     angle = distance * rope_frequencies(d, base)
     return torch.polar(torch.ones_like(angle), angle).cumsum(0).abs()
 

@@ -126,7 +126,7 @@ def _inverse_permutation(order: Tensor) -> Tensor:
 
 
 def max_chunks(n: int, groups: int, size: int) -> int:
-    """Return the most chunks that n tokens can fill, if each of some groups of tokens is cut into chunks separately."""
+    """Return the most chunks of ``size`` that n tokens can fill, if each of ``groups`` groups is cut separately."""
     size = min(size, n)
     # The last chunk of each group may hold a single token.
     return (n + min(groups, n) * (size - 1)) // size

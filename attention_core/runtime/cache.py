@@ -46,7 +46,7 @@ class ByteLRUCache(Generic[T]):
             return found[0]
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a cached result, or compute it. Concurrent callers of one key share one computation or its error."""
+        """Return a cached result, or that of ``make``; concurrent callers of one key share one computation or error."""
         with self._lock:
             if key in self._entries:
                 found = self._entries[key] = self._entries.pop(key)

@@ -26,7 +26,7 @@ class Records:
         self.cache: ByteLRUCache[QKV] = ByteLRUCache(most_bytes, lambda record: sum(x.nbytes for x in record.tensors))
 
     def known(self, source: Source, tokens: int | None = None) -> QKV | None:
-        """Return the record of a source if it is cached, or None."""
+        """Return the record of a source if it is cached, or None; ``tokens`` is as in ``source.load``."""
         return self.cache.known((digest(source), tokens))
 
     def load(self, source: Source, tokens: int | None = None) -> QKV:

@@ -57,13 +57,13 @@ def tasks(
 
 
 def layer_counts(count: int) -> tuple[int, ...]:
-    """Return numbers of layers to replace: doublings from one up to a quarter of all layers, then quarters."""
+    """Return numbers of layers to replace: doublings from one to a quarter of all ``count`` layers, then quarters."""
     doubled = {2**i for i in range(count.bit_length()) if 2**i <= count // 4}
     return tuple(sorted({1, *doubled, *(-(-count * part // 4) for part in (1, 2, 3, 4))}))
 
 
 def neighbouring_layers(edge: str, n: int, count: int) -> tuple[int, ...]:
-    """Return ``n`` neighbouring layers of ``count``: the first, the last, or the middle ones."""
+    """Return ``n`` neighbouring layers of ``count`` at an edge of ``EDGES``: the first, the last or the middle ones."""
     start = {"bottom": 0, "top": count - n, "middle": (count - n) // 2}[edge]
     return tuple(range(start, start + n))
 

@@ -104,7 +104,10 @@ def top_blocks(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
 
 
 def selectable_blocks(rows: slice, index: Tensor, *, block: int, causal: bool) -> Tensor:
-    """Return which blocks each query may choose, ``bool [rows, blocks]``: not its own; if causal, only earlier ones."""
+    """Return which of the blocks ``index`` each query may choose, ``bool [rows, blocks]``.
+
+    A query may not choose its own block; if causal, it may choose only earlier ones.
+    """
     own_block = torch.arange(rows.start, rows.stop, device=index.device)[:, None] // block
     return index < own_block if causal else index != own_block
 

@@ -76,7 +76,7 @@ def write_strengths(k: Tensor, p: DeltaParams, *, first: int = 0) -> Tensor:
 def beta_from_strength(k: Tensor, scaling: str, strength: Tensor | float) -> Tensor:
     """Return β for normalised keys, ``[..., n, 1]``: η for unit keys, ``(1 - e^{-η ‖k‖²}) / ‖k‖²`` for exact keys.
 
-    η is ``strength``, a number or one number for each token, ``[..., n, 1]``.
+    ``scaling`` is ``"unit"`` or ``"exact"``. η is ``strength``, a number or one number for each token, ``[..., n, 1]``.
     """
     squared_norm = k.square().sum(-1, keepdim=True)
     strength = torch.as_tensor(strength, dtype=k.dtype, device=k.device).expand_as(squared_norm)

@@ -188,7 +188,8 @@ def _copy_all(targets: Iterable[Tensor], sources: Iterable[Tensor]) -> None:
 def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalise: bool, referenced: bool) -> int:
     """Return an upper bound on one head's multiply-adds of ``causal_attention``.
 
-    For the mode ``"recurrent"``, return those of ``run_decoder``.
+    For the mode ``"recurrent"``, return those of ``run_decoder``. ``features`` is C, and ``referenced`` is whether the
+    features have references.
     """
     state = features * (d_v + normalise)
     if mode == "cumsum":

@@ -71,13 +71,13 @@ def window_groups(
 
 
 def block_extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
-    """Return the positions of the queries of one block and of the keys that they can attend to."""
+    """Return the positions of one block's queries and of the keys that they can attend to, as in ``window_groups``."""
     start, stop = index * block, min((index + 1) * block, n)
     return range(start, stop), range(max(start - before, 0), min(stop + after, n))
 
 
 def block_runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last block of each run of blocks of one shape, in order."""
+    """Yield the first and the last of consecutive blocks of one shape, in order; arguments as in ``window_groups``."""
     blocks = -(-n // block)
     first_full = -(-before // block)  # the first block whose keys start inside the sequence
     last_full = (n - after) // block  # the first block that is short or whose keys would end after the sequence

@@ -92,7 +92,10 @@ def _bias_by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns:
 
 
 def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
-    """Return the queries in one head's largest piece of ``band_pieces`` and the pairs in its mask."""
+    """Return the queries in one head's largest piece of ``band_pieces`` and the pairs in its mask.
+
+    ``reach`` is the number of keys before a block and after it, together.
+    """
     if n <= 0:  # all tokens are anchors
         return 0, 0
     block = min(block, n)
@@ -117,6 +120,8 @@ def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable
 
 def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield classes: tokens that are a multiple of the stride apart and attend to one another.
+
+    ``like`` and ``backward`` are as in ``band_pieces``.
 
     There are at most two groups of classes: the first ``n mod stride`` classes are one token longer than the others.
     """

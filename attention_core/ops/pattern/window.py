@@ -21,7 +21,10 @@ def is_in_window(distance: Tensor, reach: int, *, causal: bool) -> Tensor:
 
 
 def window_pieces(like: Tensor, reach: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield blocks of queries with the keys of their windows, for ``union_attention``."""
+    """Yield blocks of queries with the keys of their windows, for ``union_attention``.
+
+    ``like`` and ``backward`` are as in ``square_pieces``.
+    """
     after, allowed = 0 if causal else reach, partial(is_in_window, reach=reach, causal=causal)
     return band_pieces(like, before=reach, after=after, allowed=allowed, backward=backward)
 
@@ -34,7 +37,7 @@ def window_size(n: int, reach: int, *, causal: bool) -> tuple[int, int, int]:
 
 
 def window_attention(q: Tensor, k: Tensor, v: Tensor, reach: int, *, causal: bool) -> Tensor:
-    """Return softmax attention to the window, ``[..., n, d_v]``: O(n w d) time, O(n d) memory."""
+    """Return softmax attention to the window, ``[..., n, d_v]``, in O(n reach d) time and O(n d) memory."""
     if reach >= q.shape[-2] - 1:
         return exact_attention(q, k, v, causal=causal)
     return union_attention(partial(window_pieces, reach=reach, causal=causal), q, k, v)
@@ -67,7 +70,10 @@ def is_in_square(i: Tensor, j: Tensor, reach: int, columns: int, *, causal: bool
 
 
 def square_attention(q: Tensor, k: Tensor, v: Tensor, reach: int, columns: int, *, causal: bool) -> Tensor:
-    """Return softmax attention to a square of pixels, ``[..., n, d_v]``: O(n w columns d) time, O(n d) memory."""
+    """Return softmax attention to a square of pixels, ``[..., n, d_v]``.
+
+    It takes O(n reach columns d) time and O(n d) memory.
+    """
     if _spans_image(q.shape[-2], reach, columns):
         return exact_attention(q, k, v, causal=causal)
     return union_attention(partial(square_pieces, reach=reach, columns=columns, causal=causal), q, k, v)

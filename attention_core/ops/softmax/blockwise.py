@@ -55,7 +55,7 @@ class RowBlock:
 
 
 def block_size(n: int, *, per_pair: int = 1) -> int:
-    """Return the number of queries per block; the last block may have fewer."""
+    """Return the number of queries per block; the last block may have fewer. ``per_pair`` is as in ``row_blocks``."""
     return max(1, min(n // 8, ROWS) // per_pair)
 
 
