@@ -47,7 +47,8 @@ class Point:
         n: number of tokens.
         ms: duration of one call in milliseconds, one sample per round, in the order of the rounds.
         multiply_adds: counted multiply-adds of all heads.
-        promised: multiply-adds by the variant's cost formula; None if it has no formula for this mode.
+        promised: multiply-adds by the variant's cost formula; None if it has no formula for the mode of
+            the run.
         peak_bytes: most bytes in memory at the same time, not counting the inputs.
     """
 

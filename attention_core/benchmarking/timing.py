@@ -93,7 +93,7 @@ class TimingSpec:
 
 
 def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str | None:
-    """Return one sentence on why a variant cannot be timed in this mode; None if it can."""
+    """Return one sentence on why a variant cannot be timed in a mode of ``MODES``; None if it can."""
     if mode == "decode":
         # A recurrent variant decodes with its state. Softmax can decode as well: one query attends to a cache of keys
         # and values.

@@ -28,7 +28,7 @@ UNIFORM = "uniform"
 BUDGET_STEPS = 8
 """Number of measured values of a fractional budget."""
 QUARTILES = (0.25, 0.5, 0.75)
-"""Quantiles over heads and seeds: the edges of the band, which contains the middle half, and the median."""
+"""The lower quartile, the median and the upper quartile, which summarize heads and seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)

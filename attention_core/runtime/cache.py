@@ -71,8 +71,8 @@ class ByteLRUCache(Generic[T]):
         try:
             return future.result()
         finally:
-            # If ``result`` raises, the error refers to this frame by its traceback. The frame must not refer to the
-            # future, which refers to the error: the cycle would keep all frames of the traceback in memory.
+            # If ``result`` raises, the traceback of the error refers to this frame. If the frame also referred to the
+            # future, which holds the error, this cycle would keep all frames of the traceback in memory.
             del future
 
     def _finish(self, key: Hashable, future: Future[T]) -> bool:

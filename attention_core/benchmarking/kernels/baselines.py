@@ -23,7 +23,7 @@ class Baseline:
     Attributes:
         name: name in a report.
         build: ``(n, device, causal) -> attend`` for ``[B, H, n, d]``, with all preparation done.
-        equivalent: our implementation of the same computation; None if we have no such variant.
+        equivalent: the variant of this library with the same computation; None if there is no such variant.
         multiply_adds: ``(n, d, causal)`` for one head, by formula.
         counted: whether its tensors can be counted; those of compiled code cannot.
     """
@@ -111,7 +111,7 @@ DELTA = {"delta_rule", "gated_delta_rule", "kda"}
 def fla(attention: Attention) -> Baseline | None:
     """Return flash-linear-attention's kernel of the same kind, always causal; None if the package is not installed.
 
-    Its feature maps and gates differ from ours, so it is timed but its output is not compared.
+    Its feature maps and gates differ from those of this library, so it is timed but its output is not compared.
     """
     if attention.key not in FLA or importlib.util.find_spec("fla") is None:
         return None

@@ -8,7 +8,7 @@ from driver import charts, numbers, spoken
 
 import attention_core as ac
 from attention_core.analysis.state.gating import Gate, Gated, gated
-from attention_core.analysis.state.token_weight import causal_weights, fade
+from attention_core.analysis.state.token_weight import causal_weights, later_weights
 from pages.causal import gates
 from pages.causal.fading_words import Line, fitted_laws, percent, summary
 
@@ -18,7 +18,7 @@ def line(name, law="", *, n=40, token=2, decay=None):
     rows, columns = np.indices((n, n))
     sizes = np.tril(np.ones((n, n)) if decay is None else float(decay) ** (rows - columns))
     weights = sizes / sizes.sum(-1, keepdims=True)
-    found = fade(weights, token, decay=decay)
+    found = later_weights(weights, token, decay=decay)
     return Line(name=name, word=name.lower(), weights=weights, token_weight=found, law=law, colour=0, dash="solid")
 
 
