@@ -48,7 +48,7 @@ def show(
         if lines is None:
             return
         line_list, axes = lines(rows)
-        alt = _("Lines: {y} against {x}", y=axes["y_title"], x=axes["x_title"])
+        alt = _("Lines: {y} against {x}", y=axes["y_title"].replace("<br>", ", "), x=axes["x_title"])
         chart.show(curves(line_list, **axes, height=height), key=f"{drawing_key}.chart", name=name, alt=alt)
 
     chart_height = height if lines else 0

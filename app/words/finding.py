@@ -26,6 +26,13 @@ Lines = Sequence[Sequence[Finding]]
 """Findings in the order of their importance, in lines."""
 
 
+def to_lines(found: Lines | Finding | str) -> Lines:
+    """Return findings in lines; a single finding or text is a line of its own."""
+    if isinstance(found, str):
+        found = Finding(found)
+    return [[found]] if isinstance(found, Finding) else found
+
+
 def text_above(lines: Lines) -> str:
     """Return the text above the figure, which has the first lines of findings."""
     return "  \n".join(filter(None, (paragraph(*(each.text for each in line)) for line in lines[:MAX_LINES])))

@@ -56,7 +56,8 @@ def show_costs(
     ticks = sorted({x for line in lines for x in line.x})
     if marked_length and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
         title = _("from n ≈ {n} on, cumsum costs less than the explicit matrix", n=format_interpolated(crossing[0]))
-        lines.append(Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True))
+        label = _("cumsum cheaper from n ≈ {n}", n=format_interpolated(crossing[0]))
+        lines.append(Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True, label=label))
     show_lines(
         lines,
         key=key,

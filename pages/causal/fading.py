@@ -72,11 +72,14 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         with spinner(gates.gate_name(gate)):
             gated = cached.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
-    headline.markdown(summary(lines, token, labels))
+    finding = summary(lines, token, labels)
+    headline.markdown(finding.text)
     _show_controls(labels)
     name = escape_markdown(labels[token])
     st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _show_weights(lines, token, log=options.log)
+    if finding.explanation:
+        st.markdown(finding.explanation)
     st.caption(
         paragraph(
             _(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.words.finding import Finding
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.analysis.state.token_weight import TokenWeight
 from attention_core.formatting import formatted, number
@@ -33,7 +34,7 @@ class Line:
     dash: str
 
 
-def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
+def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding:
     """Return the token's weight with linear attention and its smallest weight in the last row.
 
     Args:
@@ -43,12 +44,12 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     """
     n = len(labels)
     if n == 1:
-        return _("The input has only one token, which receives all the weight. Use a longer input.")
+        return Finding(_("The input has only one token, which receives all the weight. Use a longer input."))
     linear = next(line for line in lines if line.law == "power")
     smallest = min(
         (line for line in lines if line is not linear), key=lambda line: float(line.token_weight.weights[-1])
     )
-    return paragraph(
+    return Finding(
         _(
             "**The last of {n} tokens gives token {token} “{name}” {linear} of its attention weight with {first} and "
             "{least} with {other}.**",
@@ -60,8 +61,10 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             least=percent(smallest.token_weight.weights[-1]),
             other=smallest.name,
         ),
-        _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-        _("With equal weights, every token would get {even}.", even=percent(1 / n)),
+        paragraph(
+            _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
+            _("With equal weights, every token would get {even}.", even=percent(1 / n)),
+        ),
     )
 
 

@@ -18,7 +18,8 @@ from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.finding import Finding
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
@@ -29,7 +30,7 @@ from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
-from pages.causal.shared import KIB, bold, show_lines, size_text, with_settings
+from pages.causal.shared import KIB, TICKS, bold, show_lines, size_text, with_settings
 
 MIN_LENGTH, MAX_LENGTH = 64, 16_384
 HEIGHT = 420
@@ -63,10 +64,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
         for wanted in (False, True)
     )
-    headline.markdown(summary(rows, heads, d))
+    finding = summary(rows, heads, d)
+    headline.markdown(finding.text)
     st.markdown("## " + _("Memory use of variants whose state has a constant size"), anchors=False)
-    st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
+    st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
+    st.markdown(finding.explanation)
 
     def smaller() -> None:
         st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))
@@ -132,28 +135,30 @@ def timing_origin(spec: TimingSpec, *, live: bool) -> str:
     return _("**Times of the recorded run, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
 
 
-def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
+def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
     """Return the lengths from which a cache is larger than the smallest and larger than the largest state."""
     constant = sorted((row for row in rows if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = constant[0], constant[-1]
-    return paragraph(
+    return Finding(
         _(
             "**From {n:,} tokens on, the constant state of {name} ({size}) is smaller than a key-value cache.**",
             name=escape_markdown(_name(first)),
             size=memory(first.state_bytes),
             n=first.outgrown,
         ),
-        _(
-            "The cache stores every key and value, so it grows by {token} per token ({heads} heads of size {d}).",
-            token=memory(first.token_bytes),
-            heads=heads,
-            d=d,
-        ),
-        _(
-            "From {n:,} tokens on, the cache is larger than every constant state, even that of {name} ({size}).",
-            name=bold([_name(last)]),
-            size=memory(last.state_bytes),
-            n=last.outgrown,
+        paragraph(
+            _(
+                "The cache stores every key and value, so it grows by {token} per token ({heads} heads of size {d}).",
+                token=memory(first.token_bytes),
+                heads=heads,
+                d=d,
+            ),
+            _(
+                "From {n:,} tokens on, the cache is larger than every constant state, even that of {name} ({size}).",
+                name=bold([_name(last)]),
+                size=memory(last.state_bytes),
+                n=last.outgrown,
+            ),
         ),
     )
 
@@ -182,20 +187,25 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
     """Return the label of one line for variants of similar size."""
     sizes = list(dict.fromkeys(map(size_text, rows)))
     size = sizes[0] if len(sizes) == 1 else _("{low} to {high}", low=sizes[0], high=sizes[-1])
-    return _("{name}: {size}", name=group_short_name(rows), size=size)
+    return _("{name}: {size}", name=_abbreviated(_name(_smallest(rows)), len(rows) - 1), size=size)
 
 
 def group_short_name(rows: Sequence[MemoryRow]) -> str:
-    """Return the name at the end of one line for variants of similar size."""
-    name = _name(_smallest(rows))
-    return name if len(rows) == 1 else _("{name} and {n} more", name=name, n=len(rows) - 1)
+    """Return the name at the end of one line for variants of similar size, without settings."""
+    return _abbreviated(_(ac.from_word(_smallest(rows).variant).title), len(rows) - 1)
+
+
+def _abbreviated(name: str, others: int) -> str:
+    """Return a name and the number of others."""
+    return _("{name}, {n} more", name=name, n=others) if others else name
 
 
 def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
     longest = max(MAX_LENGTH, *(2 * (row.outgrown or 0) for row in rows))
     lengths = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * rows[0].token_bytes / KIB for n in lengths]
-    lines = [Curve(_("Softmax, key-value cache"), lengths, cache, colour=palette.index(REFERENCE), markers=False)]
+    name = _("Softmax, key-value cache")
+    lines = [Curve(name, lengths, cache, colour=palette.index(REFERENCE), markers=False, label=_("Softmax"))]
     for group in group_by_size(rows):
         row, name = _smallest(group), group_name(group)
         colour = palette.index(row.variant.partition("~")[0])
@@ -214,11 +224,12 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         name="generation-" + key.rpartition(".")[-1],
         alt=_("Lines: memory against the number of tokens, for caches that grow and for states of constant size"),
         x_title=_("tokens so far"),
-        y_title=_("memory (KiB)"),
+        y_title=_n("memory of one layer, {n} head", "memory of one layer, all {n} heads", n=chosen.qkv.heads),
         log_x=True,
         log_y=True,
         mark=(chosen.qkv.n, _("this input")),
         x_ticks=lengths[::2],
+        y_ticks=TICKS,
         height=HEIGHT,
     )
 

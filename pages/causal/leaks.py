@@ -21,6 +21,7 @@ from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
+from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
 from app.words.labels import label, token_options
@@ -58,18 +59,18 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     labels = number_repeats(chosen.qkv.names[: len(influences[SharedOptions.variants.value[0]].moved)])
     t = min(LeaksOptions.token.restrict_to(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
-    headline.markdown(summary(influences, t, labels))
+    finding = summary(influences, t, labels)
+    headline.markdown(finding.text)
     if len(labels) > 1:
-        left, right = st.columns([8, 2], vertical_alignment="bottom")
-        with left:
-            t = LeaksOptions.token.draw(**token_options(labels))
-        with right:
-            chart.draw_format_choice()
+        t = LeaksOptions.token.draw(**token_options(labels))
     _strips(influences, t, labels)
+    if finding.explanation:
+        st.markdown(finding.explanation)
     if why := reasons(influences):
         st.caption("  \n".join(why))
     _board(influences, t, labels)
     st.caption(notes(len(labels), chosen.qkv.n, all_heads=chosen.head is None))
+    chart.draw_format_choice()
     _explain()
     _export(influences, labels, chosen)
 
@@ -101,7 +102,7 @@ def _compute_influences(
     return influences
 
 
-def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
+def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
     """Return which variants leak when token t is replaced; for the first token, which variants leak at all.
 
     Args:
@@ -110,7 +111,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
         labels: labels of the tokens.
     """
     if len(labels) == 1:
-        return _("The input has only one token, so no later token could leak. Use a longer input.")
+        return Finding(_("The input has only one token, so no later token could leak. Use a longer input."))
     token = escape_markdown(labels[t])
     if t == 0:
         words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
@@ -120,8 +121,8 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
             if influence.leaking_share
         ]
         if not leaking:
-            return words
-        return paragraph(
+            return Finding(words)
+        return Finding(
             words,
             _(
                 "**Variants whose earlier outputs change when a later token is replaced (a leak):** {names}.",
@@ -129,27 +130,22 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
             ),
         )
     changed = {a: influence.earlier_changes(t) for a, influence in influences.items()}
-    leaking = [
-        _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in changed.items() if count
-    ]
+    leaking = [label(a) for a, count in changed.items() if count]
     if not leaking:
-        return _(
-            "**No variant leaks**: no earlier output changes if token {t} “{token}” is replaced.", t=t, token=token
+        return Finding(
+            _("**No variant leaks: no earlier output changes if token {t} “{token}” is replaced.**", t=t, token=token)
         )
-    return paragraph(
+    return Finding(
         _n(
-            "**{n} variant leaks:** {names}. Earlier outputs change if token {t} “{token}” is replaced, so the variant "
-            "uses later tokens and cannot generate text.",
-            "**{n} variants leak:** {names}. Earlier outputs change if token {t} “{token}” is replaced, so these "
-            "variants use later tokens and cannot generate text.",
+            "**{n} of {all} variants leaks: {names}. Earlier outputs change if token {t} “{token}” is replaced.**",
+            "**{n} of {all} variants leak: {names}. Earlier outputs change if token {t} “{token}” is replaced.**",
             n=len(leaking),
+            all=len(changed),
             t=t,
             token=token,
             names=enumeration(leaking),
         ),
-        _n("{n} other variant does not leak.", "{n} other variants do not leak.", n=others)
-        if (others := len(changed) - len(leaking))
-        else "",
+        _("A variant that leaks uses later tokens, so it cannot generate text."),
     )
 
 

@@ -22,16 +22,15 @@ from app.ui.input_forms import forms
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
+from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
 from attention_core.formatting import memory, number
-from pages.causal.shared import KIB, show_lines, size_text, with_settings
+from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
 HEIGHT = 430
-TICKS = {16.0**i: f"{16**i} KiB" for i in range(3)} | {2.0**12 * 16**i: f"{4 * 16**i:,} MiB" for i in range(3)}
-"""Texts of the ticks of the vertical axis, by KiB."""
 TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
@@ -54,8 +53,11 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     not_causal.sort(key=lambda attention: attention not in selected)
     # If the model that reads the text also attends to later tokens, the note names it, because it cannot generate text.
     model_name = forms()[chosen.source.key].name() if chosen.source.is_text and not chosen.qkv.causal else ""
-    headline.markdown(summary(rows, [_(each.variant.title) for each in not_causal]), help=method(heads, d, model_name))
+    finding = summary(rows, [_(each.variant.title) for each in not_causal])
+    headline.markdown(finding.text)
     _chart(rows, heads)
+    st.markdown(finding.explanation)
+    st.caption(method(heads, d, model_name))
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in not_causal
     )
@@ -87,7 +89,7 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
 
 
-def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> str:
+def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     """Return the memory of softmax and of linear attention, and how many variants keep it constant or cannot generate.
 
     Args:
@@ -96,7 +98,7 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> str:
     """
     linear = linear_row(rows)
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
-    return paragraph(
+    return Finding(
         _(
             "**After {n:,} tokens, softmax stores {softmax} in one layer, {times} times as much as linear attention "
             "({linear} at any length).**",
@@ -105,16 +107,19 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> str:
             linear=memory(linear.state_bytes),
             times=number(softmax / linear.state_bytes),
         ),
-        _(
-            "{fixed} of the {able} variants that can generate text keep their memory constant, as linear attention "
-            "does. To do so, they merge or discard earlier tokens.",
-            able=len(rows),
-            fixed=sum(not row.grown_bytes for row in rows),
-        ),
-        _(
-            "{n} variants, such as {name}, cannot generate text, because their earlier outputs depend on later tokens.",
-            n=len(not_causal),
-            name=escape_markdown(not_causal[0]),
+        paragraph(
+            _(
+                "{fixed} of the {able} variants that can generate text keep their memory constant, as linear attention "
+                "does. To do so, they merge or discard earlier tokens.",
+                able=len(rows),
+                fixed=sum(not row.grown_bytes for row in rows),
+            ),
+            _(
+                "{n} variants, such as {name}, cannot generate text, because their earlier outputs depend on later "
+                "tokens.",
+                n=len(not_causal),
+                name=escape_markdown(not_causal[0]),
+            ),
         ),
     )
 
@@ -153,7 +158,7 @@ def memory_kind(row: MemoryRow) -> str:
 def _abbreviated(names: Sequence[str]) -> str:
     """Return the first name and the number of the others."""
     first, *others = names
-    return _n("{name} and {n} other", "{name} and {n} others", n=len(others), name=first) if others else first
+    return _n("{name}, {n} other", "{name}, {n} others", n=len(others), name=first) if others else first
 
 
 def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
@@ -164,7 +169,7 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
-    band = _constant_line(others, _("{n} more, in this band", n=len(others)))
+    band = _constant_line(others, _("{n} more in the band", n=len(others)))
     return [
         _constant_line([linear], _(ac.from_word(linear.variant).title), _("constant")),
         _constant_line([smallest], _(ac.from_word(smallest.variant).title)),
@@ -212,16 +217,16 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     growing = sorted((row for row in rows if row.grown_bytes), key=_bytes)
     lines = []
     for size, group in groupby(growing, key=_bytes):
-        names = [label(ac.from_word(row.variant)) for row in group]
+        attentions = [ac.from_word(row.variant) for row in group]
         sizes, is_last = [size[1] + n * size[0] for n in TOKEN_COUNTS], size == _bytes(growing[-1])
         lines.append(
             Curve(
-                _abbreviated(names),
+                _abbreviated([_(each.variant.title) for each in attentions]),
                 TOKEN_COUNTS,
                 [each / KIB for each in sizes],
                 colour=SOFTMAX_COLOUR if is_last else GROWING_COLOUR,
                 markers=False,
-                notes=["<br>".join([memory(each), *names]) for each in sizes],
+                notes=["<br>".join([memory(each), *map(label, attentions)]) for each in sizes],
                 texts=[_("grows with the text") if is_last and n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
             )
         )

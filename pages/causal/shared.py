@@ -16,6 +16,8 @@ from attention_core.formatting import memory
 from attention_core.variant import Variant
 
 KIB = 2**10
+TICKS = {16.0**i: f"{16**i} KiB" for i in range(3)} | {2.0**12 * 16**i: f"{4 * 16**i:,} MiB" for i in range(3)}
+"""Texts of the ticks of an axis of memory, by KiB."""
 
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:

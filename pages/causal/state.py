@@ -56,15 +56,17 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     load_history = partial(cached.state_history, chosen.source, attention, head=head)
     with spinner(_(attention.title)):
         history = load_history()
-    headline.markdown(state_size(history))
+    finding = state_size(history)
+    headline.markdown(finding.text)
     labels = number_repeats(chosen.qkv.names[: len(history.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
-    if words := notes(history, chosen.qkv.n, head, averaged=chosen.head is None):
-        st.caption(words)
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // MAX_PICTURES))
     # While the animation plays, only this fragment reruns for each frame.
     st.fragment(_draw, run_every=play.tick_interval)(play, load_history, labels, play.is_running)
+    st.markdown(finding.explanation)
+    if words := notes(history, chosen.qkv.n, head, averaged=chosen.head is None):
+        st.caption(words)
     _explain(attention, history)
     header = ("i", *_sizes(history), _("difference from the matrix output"), _("distance from softmax output"))
     export_panel(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory
@@ -44,20 +45,19 @@ FAST_WEIGHTS = (
 """Formula of variants with fast weights, and the notes on their pictures."""
 
 
-def state_size(history: StateHistory) -> str:
+def state_size(history: StateHistory) -> Finding:
     """Return the size of the state, and the length from which a key-value cache is larger."""
     per_token = history.kv_cache.shape[1]
-    return paragraph(
+    return Finding(
         _(
-            "**The state holds {size:,} numbers at any length**, because it merges all tokens into matrices of fixed "
-            "size.",
+            "**The state holds {size:,} numbers at any length. From {n:,} tokens on, softmax's key-value cache is "
+            "larger.**",
             size=history.state_size,
-        ),
-        _(
-            "Softmax stores the key and the value of every token ({each:,} numbers per token). From **{n:,}** tokens "
-            "on, this key-value cache is larger than the state.",
-            each=per_token,
             n=history.state_size // per_token + 1,
+        ),
+        paragraph(
+            _("The state merges all tokens into matrices of fixed size."),
+            _("Softmax stores the key and the value of every token ({each:,} numbers per token).", each=per_token),
         ),
     )
 

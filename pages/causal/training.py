@@ -13,6 +13,7 @@ from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
+from app.words.finding import Finding
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import causal_modes
@@ -100,7 +101,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
                 show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", mark)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
-        return summary(chosen.qkv.n, rows, label(counted))
+        return summary(chosen.qkv.n, rows, label(counted)).text
 
     rows = runs.run_immediately(
         "causal_modes",
@@ -112,6 +113,8 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
         container=headline,
         height=HEIGHT,
     )
+    if text := summary(chosen.qkv.n, rows, label(counted)).explanation:
+        st.markdown(text)
     without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.modes(a.variant)]
     st.caption(notes(chosen.qkv.n, rows, without_cumsum))
     return rows
@@ -124,7 +127,7 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
     return 100.0
 
 
-def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
+def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Finding:
     """Return from which length cumsum needs less memory than the explicit matrix, and whether the outputs are equal.
 
     Args:
@@ -143,7 +146,7 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
         else _("All algorithms give the **same output** on {n} tokens.", n=length)
     )
     if not costs:
-        return agreement
+        return Finding(agreement)
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
         crossing_text = _(
@@ -160,7 +163,7 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     explanation = _(
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
     )
-    return paragraph(crossing_text, explanation, agreement)
+    return Finding(crossing_text, paragraph(explanation, agreement))
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
+from app.words.finding import Finding
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import every_key
 from attention_core.experiments import distance
@@ -65,8 +66,8 @@ def entropies(rows: Sequence[DistanceRow], question: Question) -> dict[str, list
     return {form: nats for form, nats in values.items() if nats}
 
 
-def describe(rows: Sequence[DistanceRow], question: Question) -> str:
-    """Return the sentence about the chosen measure."""
+def describe(rows: Sequence[DistanceRow], question: Question) -> Finding | str:
+    """Return the finding about the chosen measure."""
     n, mean = question.record.n, question.uses_mean
     if question.options.distance == "alone":
         distances = _distances(rows)
@@ -90,18 +91,20 @@ def describe(rows: Sequence[DistanceRow], question: Question) -> str:
     return weights_by_form({form: far / near for form, (near, far) in by_form["weight"].items()}, n)
 
 
-def weights_by_form(shares: Mapping[str, float], n: int) -> str:
+def weights_by_form(shares: Mapping[str, float], n: int) -> Finding:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
     values = {"half": n / 2, **{form: percent(share) for form, share in shares.items()}}
     plain = shares.get(PLAIN)
-    return paragraph(
+    finding = (
         ""
         if plain is None
         else _("**RoPE makes attention more local here.**")
         if shares[ROTATED] * SAME_RATIO < plain
         else _("**RoPE makes attention less local here.**")
         if shares[ROTATED] > SAME_RATIO * plain
-        else _("**RoPE hardly changes the locality of attention here.**"),
+        else _("**RoPE hardly changes the locality of attention here.**")
+    )
+    explanation = paragraph(
         _(
             "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
             "product)."
@@ -118,9 +121,10 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
         if BIASED in shares
         else "",
     )
+    return Finding(finding, explanation)
 
 
-def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
+def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding:
     """Return the mean logit at distance 1 and beyond n / 2, in each form."""
     texts = {
         ROTATED: _(
@@ -131,20 +135,22 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
         BIASED: _("With ALiBi, the mean logit is {near} for adjacent keys and {far} for distant keys."),
     }
     near, far = logits[ROTATED]
-    return paragraph(
+    return Finding(
         _("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
         if f"{near:.2g}" == f"{far:.2g}"
         else _("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
         if far < near
         else _("**With RoPE, distant keys have a higher mean logit than adjacent keys.**"),
-        *(
-            _(texts[form], near=number(first), far=number(last), half=n / 2)
-            for form, (first, last) in sorted(logits.items(), key=lambda each: list(texts).index(each[0]))
+        paragraph(
+            *(
+                _(texts[form], near=number(first), far=number(last), half=n / 2)
+                for form, (first, last) in sorted(logits.items(), key=lambda each: list(texts).index(each[0]))
+            )
         ),
     )
 
 
-def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: int) -> str:
+def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: int) -> Finding:
     """Return how the logits' size and its bound change from distance 1 to beyond n / 2."""
     values = {
         "bound": percent(bounds[1] / bounds[0]),
@@ -152,43 +158,47 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
         "size": percent(sizes[1] / sizes[0]),
         "times": number(bounds[1] / sizes[1]),
     }
-    return paragraph(
+    return Finding(
         _("**With RoPE, distant keys have larger logits than adjacent keys, in absolute value.**")
         if sizes[1] > SAME_RATIO * sizes[0]
         else _("**With RoPE, distant keys have smaller logits than adjacent keys, in absolute value.**")
         if SAME_RATIO * sizes[1] < sizes[0]
         else _("**With RoPE, distant and adjacent keys have logits of about the same absolute value.**"),
-        _(
-            "The mean |logit| of distant keys (more than {half:g} tokens from the query) is {size} of the mean "
-            "|logit| of adjacent keys.",
-            **values,
+        paragraph(
+            _(
+                "The mean |logit| of distant keys (more than {half:g} tokens from the query) is {size} of the mean "
+                "|logit| of adjacent keys.",
+                **values,
+            ),
+            _(
+                "RoPE also sets an upper bound for |logit|. The bound for distant keys is {bound} of the bound for "
+                "adjacent keys.",
+                **values,
+            ),
+            _("For distant keys, the bound in the chart is {times} times the actual mean |logit|.", **values),
         ),
-        _(
-            "RoPE also sets an upper bound for |logit|. The bound for distant keys is {bound} of the bound for "
-            "adjacent keys.",
-            **values,
-        ),
-        _("For distant keys, the bound in the chart is {times} times the actual mean |logit|.", **values),
     )
 
 
-def rope_effect(distance: int, bound: float, cosine: float) -> str:
+def rope_effect(distance: int, bound: float, cosine: float) -> Finding:
     """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
-    return paragraph(
+    return Finding(
         _("**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.**")
         if bound < 1
         else "",
-        _(
-            "RoPE sets an upper bound for |logit|. At a distance of {distance} tokens, the bound is {bound} of the "
-            "bound at distance 0.",
-            distance=distance,
-            bound=percent(bound),
-        ),
-        _(
-            "Take a query and a key that are equal before the rotation, with all their coordinates of the same size. "
-            "At a distance of {distance} tokens, their dot product is {cosine} of its value at distance 0.",
-            distance=distance,
-            cosine=percent(cosine),
+        paragraph(
+            _(
+                "RoPE sets an upper bound for |logit|. At a distance of {distance} tokens, the bound is {bound} of the "
+                "bound at distance 0.",
+                distance=distance,
+                bound=percent(bound),
+            ),
+            _(
+                "Take a query and a key that are equal before the rotation, with all their coordinates of the same "
+                "size. At a distance of {distance} tokens, their dot product is {cosine} of its value at distance 0.",
+                distance=distance,
+                cosine=percent(cosine),
+            ),
         ),
     )
 

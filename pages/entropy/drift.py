@@ -11,6 +11,7 @@ from typing import Any
 from app.figures.lines.curves import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
+from app.words.finding import Finding
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow, ratios
@@ -58,7 +59,7 @@ def drifts(rows: Sequence[DriftRow], question: Question, measure: str) -> dict[s
     return {name: spread(points, mean=question.uses_mean) for name, points in spreads.items()}
 
 
-def describe(rows: Sequence[DriftRow], question: Question) -> str:
+def describe(rows: Sequence[DriftRow], question: Question) -> Finding | str:
     """Return the change of the chosen measure, or a note if it cannot be computed from the lengths measured so far."""
     base, measure, lengths = reference_length(question), question.options.drift, {row.n for row in rows}
     if base not in lengths:
@@ -66,18 +67,19 @@ def describe(rows: Sequence[DriftRow], question: Question) -> str:
     return progress_note(sorted(lengths), question) or headline(drifts(rows, question, measure), base, measure)
 
 
-def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
+def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> Finding:
     """Return the change with each fixed divisor at the measured length farthest from the reference length."""
     lengths = spreads[SOFTMAX].x
     if len(lengths) < 2:
-        return _("Measuring a change with the text length needs at least two lengths. Use a longer input.")
+        return Finding(_("Measuring a change with the text length needs at least two lengths. Use a longer input."))
     farthest = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
     factors_at_end = {name: spreads[name].value_at(farthest) for name in ("length", "squared", "fixed")}
     if None in factors_at_end.values():
-        return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
+        return Finding(
+            _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
+        )
     factors = {name: end or 0.0 for name, end in factors_at_end.items()}
-    return paragraph(
-        smallest_change(factors, measures()[measure], base, int(farthest)),
+    explanation = paragraph(
         _("A row of squared ReLU has one term per key, so its sum can grow with the text."),
         _(
             "From {base:,} to {n:,} tokens, the {measure} of squared ReLU changes by a factor of {length} if the "
@@ -95,6 +97,7 @@ def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
         if measure == "size"
         else "",
     )
+    return Finding(smallest_change(factors, measures()[measure], base, int(farthest)), explanation)
 
 
 def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from app.figures.lines.curves import Curve
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
+from app.words.finding import Finding
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
@@ -56,13 +57,13 @@ def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curv
     }
 
 
-def describe(rows: Sequence[HomogeneityRow], question: Question) -> str:
-    """Return the sentence about the chosen factor."""
+def describe(rows: Sequence[HomogeneityRow], question: Question) -> Finding:
+    """Return the finding about the chosen factor."""
     factor, (softmax, relu2) = question.options.factor, (entropies(rows, word, question) for word in VARIANTS[:2])
     return headline(factor, softmax, relu2, largest_change(rows, RELU2, factor), question.unit)
 
 
-def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> str:
+def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> Finding:
     """Return the effect of a factor on softmax's entropy, and that squared ReLU over its row sum does not change.
 
     Args:
@@ -74,7 +75,7 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
     """
     unchanged, changed, constant = softmax.value_at(1.0), softmax.value_at(factor), relu2.value_at(factor)
     if unchanged is None or changed is None or constant is None:
-        return _("Measuring λ = {factor:g} …", factor=factor)
+        return Finding(_("Measuring λ = {factor:g} …", factor=factor))
     values = {"still": constant, "unit": unit, "moved": at_most(weight_change), "factor": factor}
     values |= {"plain": unchanged, "steered": changed}
     text = _(
@@ -100,7 +101,7 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
             "more than {moved}.",
             **values,
         )
-    return paragraph(finding, text, other)
+    return Finding(finding, paragraph(text, other))
 
 
 def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, object]]:

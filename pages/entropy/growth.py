@@ -12,6 +12,7 @@ from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure
 from app.ui import palette, variant_picker
+from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import every_key, label
 from attention_core.experiments import entropy_length
@@ -106,15 +107,16 @@ def effective_keys(entropies: Spread) -> Spread:
     return replace(entropies, low=low, middle=middle, high=high)
 
 
-def describe(rows: Sequence[EntropyRow], question: Question) -> str:
-    """Return the sentence about softmax, and about its log n scaling if that is drawn."""
+def describe(rows: Sequence[EntropyRow], question: Question) -> Lines | str:
+    """Return the finding about softmax, and explanations of its log n scaling and of nearly equal weights."""
     words = {line.attention.key: word for word, line in reversed(lines_by_word(question).items())}
     scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question, "keys")
     if note := progress_note(softmax.x, question):
         return note
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
-    return paragraph(headline(softmax, scaled, base, causal=question.causal), uniform_note(rows, question))
+    finding = headline(softmax, scaled, base, causal=question.causal)
+    return [[finding, Finding("", uniform_note(rows, question))]]
 
 
 def uniform_note(rows: Sequence[EntropyRow], question: Question) -> str:
@@ -233,8 +235,8 @@ def slope(values: Spread, per_nat: float) -> PowerFit | None:
     return fit_entropy(values.x, [h / per_nat for h in values.middle])
 
 
-def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> str:
-    """Return how softmax's effective keys, with and without log n scaling, and their share change with length.
+def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> Finding:
+    """Return how softmax's effective keys and their share change with length, explained with log n scaling.
 
     Args:
         softmax: softmax's effective keys by length.
@@ -243,12 +245,12 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
         causal: whether a causal mask is used.
     """
     if not softmax.x:
-        return _("Measuring **softmax** …")
+        return Finding(_("Measuring **softmax** …"))
     first_keys, last_keys = softmax.middle[0], softmax.middle[-1]
     a, b = int(softmax.x[0]), int(softmax.x[-1])
     values: dict[str, Any] = {"a": a, "b": b, "few": number(first_keys), "many": number(last_keys)}
     if len(softmax.x) == 1:
-        return paragraph(
+        return Finding(
             _("At {a:,} tokens, a query's weight is as spread out as equal weights on {few} keys.", **values),
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
@@ -259,13 +261,13 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
         c, d = lengths[0], lengths[-1]
         scaling = log_n_effect(log_n[c], log_n[d], base, a=c, b=d, causal=causal)
     if last_keys <= SAME_RATIO * first_keys:
-        return paragraph(
+        return Finding(
             _(
                 "**On this input, attention does not spread over more keys in longer texts ({few} effective keys at "
-                "{a:,} tokens, {many} at {b:,}).** The additional keys get little weight.",
+                "{a:,} tokens, {many} at {b:,}).**",
                 **values,
             ),
-            scaling,
+            paragraph(_("The additional keys get little weight."), scaling),
         )
     growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
     for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):
@@ -289,11 +291,8 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             "at {b:,}. Their share of {keys} rises from {before} to {after}.**",
             **values,
         )
-    return paragraph(
-        finding,
-        _("Softmax gives every key some weight, so each additional key of a longer text takes a share."),
-        scaling,
-    )
+    cause = _("Softmax gives every key some weight, so each additional key of a longer text takes a share.")
+    return Finding(finding, paragraph(cause, scaling))
 
 
 def log_n_effect(first_keys: float, last_keys: float, base: int, *, a: int, b: int, causal: bool) -> str:
@@ -430,8 +429,9 @@ def _slope(screen: Screen, attention: ac.Attention) -> float | None:
 
 
 def _uniform_entropy(screen: Screen) -> float:
-    """Return the entropy of uniform weights at the longest length measured."""
-    return math.log(_question(screen).longest)
+    """Return the entropy of uniform weights at the longest length measured; the mean over the queries if causal."""
+    question = _question(screen)
+    return uniform_entropy(question.longest, causal=question.causal)
 
 
 MEASURES = {

@@ -9,6 +9,7 @@ from typing import Any
 from app.figures.lines.curves import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
+from app.words.finding import Finding
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LOG_NORMALIZERS, MAX_LOG_GROWTH, NormalizerRow, growth
@@ -20,26 +21,26 @@ from pages.entropy.view import View, progress_note, quartiles
 
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
-VERDICT_SENTENCES = (
-    N_(
-        "**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.** Before the "
-        "division, the squares relu(logit)² of a row add up to Z. Z grows more slowly than n, as n^{exponent:.2f}."
+VERDICTS = (
+    Finding(
+        N_("**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.**"),
+        N_("Z grows more slowly than n, as n^{exponent:.2f}."),
     ),
-    N_(
-        "**Dividing squared ReLU by the text length n gives nearly constant row sums.** Before the division, the "
-        "squares relu(logit)² of a row add up to Z. Z grows about as fast as n, as n^{exponent:.2f}."
+    Finding(
+        N_("**Dividing squared ReLU by the text length n gives nearly constant row sums.**"),
+        N_("Z grows about as fast as n, as n^{exponent:.2f}."),
     ),
-    N_(
-        "**Dividing squared ReLU by the text length n gives row sums that grow with the text.** Before the division, "
-        "the squares relu(logit)² of a row add up to Z. Z grows faster than n, as n^{exponent:.2f}."
+    Finding(
+        N_("**Dividing squared ReLU by the text length n gives row sums that grow with the text.**"),
+        N_("Z grows faster than n, as n^{exponent:.2f}."),
     ),
 )
-"""Sentences for exponents below, near and above 1."""
-NO_VERDICT_SENTENCE = N_(
-    "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares relu(logit)² of "
-    "a row add up to Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
+"""Findings for exponents below, near and above 1, to be translated."""
+NO_VERDICT = Finding(
+    N_("**No power of the text length n is a good divisor for squared ReLU at all lengths.**"),
+    N_("Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."),
 )
-"""Sentence for exponents with different verdicts."""
+"""Finding for exponents with different verdicts, to be translated."""
 
 
 def total_names() -> dict[str, str]:
@@ -83,18 +84,18 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
     return curves_, {**axes, "x_ticks": doublings(curves_)}
 
 
-def describe(rows: Sequence[NormalizerRow], question: Question) -> str:
+def describe(rows: Sequence[NormalizerRow], question: Question) -> Finding | str:
     """Return how fast the totals grow, or a note if too few lengths are measured so far."""
     spreads = totals(rows, question)
     return progress_note(spreads["softmax"].x, question) or headline(spreads)
 
 
-def headline(spreads: Mapping[str, Spread]) -> str:
+def headline(spreads: Mapping[str, Spread]) -> Finding:
     """Return how fast the totals grow, and whether dividing by n fits squared ReLU."""
     softmax, relu2 = spreads["softmax"], spreads["relu2"]
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
-        return _("These lengths are too few or too close together to measure growth. Use a longer input.")
+        return Finding(_("These lengths are too few or too close together to measure growth. Use a longer input."))
     text = _(
         "Softmax divides each row by its Z, the sum of the row's exponentials. From {a:,} to {b:,} tokens, this sum "
         "grows approximately as n^{exponent:.2f}.",
@@ -103,15 +104,16 @@ def headline(spreads: Mapping[str, Spread]) -> str:
         exponent=law.exponent,
     )
     if other is None:
-        return text
+        return Finding(text)
     tail = fit_bend(relu2.x, relu2.middle)
     numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL_POSITIONS}
     sides = {
         (exponent > 1 - MAX_EXPONENT_DISTANCE) + (exponent > 1 + MAX_EXPONENT_DISTANCE)
         for exponent in (numbers["exponent"], numbers["tail"])
     }
-    verdict = _(VERDICT_SENTENCES[sides.pop()] if len(sides) == 1 else NO_VERDICT_SENTENCE, **numbers)
-    return paragraph(verdict, text)
+    verdict = VERDICTS[sides.pop()] if len(sides) == 1 else NO_VERDICT
+    terms = _("The squares relu(logit)² of a row add up to Z.")
+    return Finding(_(verdict.text), paragraph(terms, _(verdict.explanation, **numbers), text))
 
 
 def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, object]]:

@@ -19,6 +19,7 @@ from app.state.session import SharedOptions
 from app.ui import chart, export, sweep
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
+from app.words.finding import Finding, Lines, text_above, text_below, to_lines
 from app.words.i18n import _, _n, paragraph, sentence
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import HeadRow
@@ -26,7 +27,7 @@ from attention_core.formatting import between
 from pages.entropy.options import EntropyOptions, Question, lengths, show_heads
 
 HEIGHT = 362
-"""Height of a chart in pixels; with the sentence above, the chart fits a projector's screen."""
+"""Height of a chart in pixels; with the finding above and the explanation below, it fits a projector's screen."""
 MIN_GROWTH_TOKENS = 256
 """Tokens below which a text shows little growth, so that the page offers a longer one."""
 MIN_LENGTHS = 3
@@ -49,7 +50,7 @@ class View(Generic[RowT]):
         controls: draws the view's own controls above the chart.
         further_controls: draws the view's own controls in the form with the settings.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.
-        describe: returns the sentence about the rows of the chosen heads.
+        describe: returns the findings about the rows of the chosen heads; a text is a single finding.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
         table: returns the lines of the table, each a cell by column.
         columns: number of columns of the table; a further table below it has all columns.
@@ -68,7 +69,7 @@ class View(Generic[RowT]):
     controls: Callable[[Question], object] | None = None
     further_controls: Callable[[Question], object] | None = None
     sweeps: bool = True
-    describe: Callable[[Sequence[RowT], Question], str]
+    describe: Callable[[Sequence[RowT], Question], Lines | Finding | str]
     chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
     table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
     columns: int | None = None
@@ -114,6 +115,10 @@ class View(Generic[RowT]):
     def show(self, top_result: tuple[DeltaGenerator, Question]) -> None:
         """Draw the controls, the sweep and its results; receives the place of the sentence, and the question."""
         placeholder, question = top_result
+
+        def findings(rows: Sequence[RowT]) -> Lines:
+            return to_lines(self.describe(question.select_heads(rows), question))
+
         if self.controls:
             with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
                 self.controls(question)
@@ -127,7 +132,7 @@ class View(Generic[RowT]):
             self.name,
             tasks,
             lambda rows: self.chart(question.select_heads(rows), question),
-            lambda rows: self.describe(question.select_heads(rows), question),
+            lambda rows: text_above(findings(rows)),
             container=placeholder,
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
@@ -137,6 +142,8 @@ class View(Generic[RowT]):
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
+            if text := text_below(findings(rows)):
+                st.markdown(text)
             lines = self.table(question.select_heads(rows), question)
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
             two_digits = st.column_config.NumberColumn(format="%.2f")

@@ -97,5 +97,5 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 VIEW = View(
-    axis_title=N_("budget (the setting named at each line)"), lines=lines, describe=words.budget_headline, notes=notes
+    axis_title=N_("budget (the setting named at each line)"), lines=lines, describe=words.budget_findings, notes=notes
 )

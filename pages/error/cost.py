@@ -39,7 +39,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
         if timed
         else N_("multiply-adds, compared with softmax"),
         lines=partial(lines, times=times),
-        describe=partial(words.cost_headline, times=times),
+        describe=partial(words.cost_findings, times=times),
         notes=lambda question, points: [
             *worse_than_mean(question, points),
             *(
@@ -131,7 +131,8 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or costs[UNIFORM]),
             ]
             line = guide(words.equal_weights(question), xs, [p.middle] * 2)
-            curves.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), name_index=1))
+            label = _("▲ worse than equal weights ({error})", error=question.format_error(p.middle))
+            curves.append(replace(line, notes=notes * 2, label=label, name_index=1))
         if p.word == REFERENCE:
             # Softmax's point is large, because the line of a variant that becomes softmax ends at the same point. If
             # only the Pareto front is labelled, softmax's name is at the end of the cost axis.

@@ -37,5 +37,5 @@ VIEW = View(
         causal=question.causal,
     ),
     lines=lines,
-    describe=words.length_headline,
+    describe=words.length_findings,
 )

@@ -30,9 +30,12 @@ def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequ
         ),
         *(
             [
-                _(
-                    "Variants with {looks} ({names}) replace softmax instead of approximating it. For these variants, "
-                    "the chart shows a difference from softmax, not an error.",
+                _n(
+                    "{names} ({looks}) replaces softmax instead of approximating it, so its difference is not an "
+                    "error.",
+                    "{names} ({looks}) replace softmax instead of approximating it, so their differences are not "
+                    "errors.",
+                    n=len(replacements),
                     looks=enumeration(styles),
                     names=enumeration(replacements),
                 )
@@ -94,8 +97,8 @@ def settings_beyond_axis(
     if not names:
         return ""
     return _n(
-        "{names} needs over {limit} of softmax's {cost} and lies beyond the chart. Double-click the chart to show it.",
-        "{names} need over {limit} of softmax's {cost} and lie beyond the chart. Double-click the chart to show them.",
+        "{names} needs over {limit} of softmax's {cost}. Double-click the chart to show it.",
+        "{names} need over {limit} of softmax's {cost}. Double-click the chart to show them.",
         n=count,
         names=enumeration(names),
         limit=percent(AXIS_END_RATIO),

@@ -34,12 +34,17 @@ def cause(question: Question, best: ErrorPoint) -> str:
     return _(text, share=100 * best.mass, **values)
 
 
-def reasons(question: Question, points: Sequence[ErrorPoint]) -> str:
+def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> str:
     """Return a list of why narrow windows are costly and worse than equal weights, and more landmarks can be worse.
 
     No reason is given over the length, or if its effect does not occur.
+
+    Args:
+        question: what the visitor compares.
+        points: points of the variants.
+        explanation: explanation of the finding, which follows the cost of the narrowest window.
     """
-    sentences = [block_cost(question, points)]
+    sentences = [block_cost(question, points), explanation]
     uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}
     for attention, group in question.by_variant(points if question.options.against != "length" else ()):
         group = sorted(group, key=lambda p: p.budget)
@@ -64,9 +69,9 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
     )
     return _(
-        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. The reason is that "
-        "it computes {block} neighbouring queries together. Each of these blocks uses the keys in the windows of all "
-        "its queries. In longer texts, this share is smaller: {less} at {longer:,} tokens.",
+        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}, because it computes "
+        "blocks of {block} queries with the keys in all their windows. In longer texts, this share is smaller: {less} "
+        "at {longer:,} tokens.",
         window=narrowest.value,
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
         block=getattr(local.params, "columns", 0) or BLOCK,

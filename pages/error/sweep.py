@@ -20,6 +20,7 @@ from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette, sweep
 from app.ui.lazy import lazy_popover
+from app.words.finding import Lines, text_above, text_below
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label, reference_name, setting_name
 from attention_core.experiments import error
@@ -33,7 +34,7 @@ from pages.error.reasons import reasons
 HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT = 364
-"""Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
+"""Height of the chart in pixels: with the finding above it and the explanations below it, it fits a projector."""
 TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
 FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
@@ -48,7 +49,7 @@ class View:
         axis_title: title of the horizontal axis, to be translated.
         tasks: returns the tasks of the error experiment.
         lines: returns the curves of the points.
-        describe: returns the sentence about the points.
+        describe: returns the findings about the points.
         notes: returns notes on how to read the chart.
     """
 
@@ -57,7 +58,7 @@ class View:
         question.source, question.n, question.words, head=question.head, causal=question.causal
     )
     lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]]
-    describe: Callable[[Question, Sequence[ErrorPoint]], str]
+    describe: Callable[[Question, Sequence[ErrorPoint]], Lines]
     notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
 
     def show(
@@ -87,7 +88,7 @@ class View:
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
             return curves, {
                 "x_title": _("keys n") if self.axis_title == TOKENS_AXIS and question.queries else _(self.axis_title),
-                "y_title": question.axis_title,
+                "y_title": f"{question.axis_title}<br>{words.metric_scale(question)}",
                 "log_x": True,
                 "log_y": question.options.log,
                 "percent": question.is_share,
@@ -105,7 +106,7 @@ class View:
             "error",
             self.tasks(question),
             draw if is_drawn else None,
-            lambda rows: self.describe(question, error.points(rows, question.options.measure)),
+            lambda rows: text_above(self.describe(question, error.points(rows, question.options.measure))),
             container=placeholder,
             key=f"error.{question.options.against}",
             name=f"error-against-{question.options.against}",
@@ -118,13 +119,14 @@ class View:
             st.markdown(reading_guide(question, points, self.notes(question, points)))
 
         captions = [
-            paragraph(*explain_marks(question, points, curves)),
+            *explain_marks(question, points, curves),
             lines_above_axis(question, curves, y_end, x_end),
             "" if full_cost is None else settings_beyond_axis(question, points, times, full_cost),
         ]
         if is_drawn and any(captions):
-            st.caption("  \n".join(filter(None, captions)))
-        if is_drawn and (why := reasons(question, points)):
+            st.caption(paragraph(*captions))
+        explanation = text_below(self.describe(question, points))
+        if is_drawn and (why := reasons(question, points, explanation)):
             st.markdown(why)
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.best_cheap_point(question, points)):

@@ -1,10 +1,11 @@
-"""The headlines of the Error page, one for each view, which describe the finding on its chart."""
+"""The findings of the Error page, one function for each view, and the scale of the error axis."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import attention_core as ac
 from app.state.session import REFERENCE
+from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within_cost
@@ -66,7 +67,7 @@ def error_text(question: Question, error: float) -> str:
     return _(texts[question.options.measure], error=question.format_error(error))
 
 
-def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
+def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> Lines:
     """Return the best variant at half of softmax's cost or less, for each reference on a line of its own.
 
     Args:
@@ -75,7 +76,9 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
     if (full_cost := cost_of_softmax(question, times)) is None:
-        return ""  # Softmax's time is not measured yet.
+        return []  # Softmax's time is not measured yet.
+    if hint := add_variant_hint(question):
+        return [[Finding(hint)]]
     cost = cost_name(times)
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     lines = []
@@ -83,11 +86,10 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
         best, next_best = (
             best_within_cost(comparable, share * full_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
         )
-        text = verdict(best, baseline=baseline, question=question, reference=reference, cost=cost)
+        finding = verdict(best, baseline=baseline, question=question, reference=reference, cost=cost)
         if best is not None:
-            text = paragraph(
-                text,
-                metric_scale(question, reference),
+            explanation = paragraph(
+                finding.explanation,
                 cause(question, best),
                 _(
                     "{name} needs slightly more than half of softmax's {cost} and has {error}."
@@ -100,29 +102,28 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 )
                 if next_best and question.format_error(next_best.middle) != question.format_error(best.middle)
                 else "",
-                baseline_error(question, baseline),
             )
-        lines.append(text)
-    return add_variant_hint(question) or "  \n".join(lines)
+            finding = Finding(finding.text, explanation)
+        lines.append([finding])
+    return lines
 
 
-def metric_scale(question: Question, reference: str) -> str:
-    """Return one sentence that gives the scale of the chosen metric."""
+def metric_scale(question: Question) -> str:
+    """Return the scale of the chosen metric, for the title of the error axis."""
     texts = {
-        "matrix": N_("A matrix error of 100% is as large as {reference}'s matrix itself."),
-        "mass": N_(
-            "If 100% of the weight is misplaced, the variant gives all its weight to keys that have no weight "
-            "in {reference}."
-        ),
-        "kl": N_("A KL divergence of 0 nats means the same weights as {reference}'s."),
-        "missed": N_(
-            "If 100% of the top 10 keys are missing, {reference}'s 10 heaviest keys and the variant's 10 heaviest "
-            "keys have no key in common."
-        ),
-        "output": N_("An output error of 100% is as large as {reference}'s output itself."),
-        "turn": N_("A direction error of 0 means the same direction as {reference}'s output; 1 means a right angle."),
+        "matrix": N_("100%: as large as the reference's matrix"),
+        "mass": N_("100%: all weight on other keys"),
+        "kl": N_("0: the same weights"),
+        "missed": N_("100%: no top key in common"),
+        "output": N_("100%: as large as the reference's output"),
+        "turn": N_("0: same direction, 1: right angle"),
     }
-    return _(texts[question.options.measure], reference=reference_name(ac.get(reference)))
+    softmax_texts = {
+        "matrix": N_("100%: as large as softmax's matrix"),
+        "output": N_("100%: as large as softmax's output"),
+    }
+    other = any(attention.variant.reference is not None for attention in question.attentions)
+    return _((texts if other else texts | softmax_texts)[question.options.measure])
 
 
 def best_cheap_point(question: Question, points: Sequence[ErrorPoint]) -> ErrorPoint | None:
@@ -139,8 +140,8 @@ def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None
     return times.get(REFERENCE)
 
 
-def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, reference: str, cost: str) -> str:
-    """Return the sentence about variants with one reference at half of softmax's cost.
+def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, reference: str, cost: str) -> Finding:
+    """Return the finding about variants with one reference at half of softmax's cost.
 
     Args:
         best: point with the smallest error at that cost; None if no variant is that cheap.
@@ -151,23 +152,25 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
     """
     values = {"reference": reference_name(ac.get(reference)), "cost": cost}
     if best is None:
-        return _(
-            "**Every variant that is compared with {reference} here needs more than half of softmax's {cost}.**",
-            **values,
+        return Finding(
+            _(
+                "**Every variant that is compared with {reference} here needs more than half of softmax's {cost}.**",
+                **values,
+            )
         )
     values |= {"name": label(ac.from_word(best.word)), "error": error_text(question, best.middle)}
     if best.middle >= baseline:
-        return _(
-            "**At half of softmax's {cost} or less, no variant shown is closer to {reference} than equal weights.** "
-            "The best, {name}, has {error}.",
-            **values,
+        return Finding(
+            _(
+                "**No variant shown is closer to {reference} than equal weights at half of softmax's {cost} or less.**",
+                **values,
+            ),
+            _("The best, {name}, has {error}.", **values),
         )
-    text = N_("**At half of softmax's {cost} or less, the variant closest to {reference} has {error}: {name}.**")
+    text = N_("**{name} is closest to {reference} at half of softmax's {cost} or less, with {error}.**")
     if best.middle > CLOSE_ERROR_SHARE * baseline:
-        text = N_(
-            "**At half of softmax's {cost} or less, even the variant closest to {reference} has {error}: {name}.**"
-        )
-    return _(text, **values)
+        text = N_("**{name} is closest to {reference} at half of softmax's {cost} or less, but still has {error}.**")
+    return Finding(_(text, **values))
 
 
 def baseline_error(question: Question, baseline: float) -> str:
@@ -181,20 +184,21 @@ def baseline_error(question: Question, baseline: float) -> str:
     )
 
 
-def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
+def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
     """Return the cheapest setting of each variant with half the error of the plain mean, for each reference."""
-    sentences, full_cost = [], cost_of_softmax(question) or math.inf
+    if hint := add_variant_hint(question):
+        return [[Finding(hint)]]
+    lines, full_cost = [], cost_of_softmax(question) or math.inf
     for reference, comparable, baseline in by_reference(question, points):
         if not math.isfinite(baseline):
             continue  # The error of equal weights is not computed yet.
         if not baseline:
-            sentences.append(
-                _(
-                    "On this input, even equal weights have no error compared with {reference}. The errors therefore "
-                    "cannot show which variant is better.",
-                    reference=reference_name(ac.get(reference)),
-                )
+            text = _(
+                "On this input, even equal weights have no error compared with {reference}. The errors therefore "
+                "cannot show which variant is better.",
+                reference=reference_name(ac.get(reference)),
             )
+            lines.append([Finding(text)])
             continue
         close, not_close = [], []
         for attention, group in question.by_variant(comparable):
@@ -208,8 +212,7 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
         values = {"reference": reference_name(ac.get(reference)), "zero": error_text(question, baseline)}
         if not close:
             best = min((p for p in comparable if p.multiply_adds < full_cost), key=lambda p: p.middle, default=None)
-            sentences += [
-                _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values),
+            explanation = paragraph(
                 _(
                     "Among the settings that cost less than softmax, the best is {name}, with {error}.",
                     name=label(ac.from_word(best.word)),
@@ -217,21 +220,21 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
                 )
                 if best
                 else "",
-                metric_scale(question, reference),
                 _("“Close” means at most half of the error of equal weights ({zero}).", **values),
-            ]
+            )
+            text = _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values)
+            lines.append([Finding(text, explanation)])
             continue
         (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
-        sentences += [
-            _(
-                "**The cheapest setting shown that comes close to {reference} needs {share} of softmax's multiply-adds "
-                "and has {error}: {name}.**",
-                name=label(ac.from_word(cheapest.word)),
-                share=percent(cheapest.multiply_adds / full_cost),
-                error=error_text(question, cheapest.middle),
-                **values,
-            ),
-            metric_scale(question, reference),
+        text = _(
+            "**{name} is the cheapest setting shown that comes close to {reference}: {share} of softmax's "
+            "multiply-adds, {error}.**",
+            name=label(ac.from_word(cheapest.word)),
+            share=percent(cheapest.multiply_adds / full_cost),
+            error=error_text(question, cheapest.middle),
+            **values,
+        )
+        explanation = paragraph(
             _("“Close” means at most half of the error of equal weights ({zero}).", **values),
             _n(
                 "{names} also comes close to {reference}.",
@@ -251,14 +254,17 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
             )
             if not_close
             else "",
-        ]
-    return add_variant_hint(question) or paragraph(*sentences)
+        )
+        lines.append([Finding(text, explanation)])
+    return lines
 
 
-def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
+def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
     """Return the best variant at the greatest length, and how its error changes with length, for each reference."""
+    if hint := add_variant_hint(question):
+        return [[Finding(hint)]]
     n = max((p.n for p in points), default=0)
-    sentences = []
+    lines = []
     for reference, comparable, baseline in by_reference(question, [p for p in points if p.n == n]):
         finite = [p for p in comparable if math.isfinite(p.middle)]
         if not finite:
@@ -271,25 +277,19 @@ def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
             "n": n,
         }
         if best.middle >= baseline:
-            text = _(
-                "**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.** The best, {name}, "
-                "has {error}.",
-                **values,
-            )
+            text = _("**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.**", **values)
+            explanation = _("The best, {name}, has {error}.", **values)
         else:
-            text = _("**At {n:,} tokens, {name} is closest to {reference}.** It has {error}.", **values)
+            text = _("**At {n:,} tokens, {name} is closest to {reference}, with {error}.**", **values)
+            explanation = ""
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
-        sentences += [
-            text,
-            metric_scale(question, reference),
-            baseline_error(question, baseline),
-            length_trend(question, group),
-        ]
-    explanation = _(
+        explanation = paragraph(explanation, baseline_error(question, baseline), length_trend(question, group))
+        lines.append([Finding(text, explanation)])
+    cause = _(
         "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
         "smaller share of the pairs."
     )
-    return add_variant_hint(question) or (paragraph(*sentences, explanation) if sentences else "")
+    return [*lines, [Finding("", cause)]] if lines else []
 
 
 def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:

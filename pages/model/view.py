@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.jobs import dispatch, runs
 from app.ui import chart, export
-from app.words.finding import Finding, Lines, text_above, text_below
+from app.words.finding import Lines, text_above, text_below, to_lines
 from app.words.i18n import _, paragraph
 from attention_core.experiments import continuation, swap
 from pages.model import words
@@ -46,8 +46,7 @@ class View(Generic[RowT]):
     has_charts: bool = True
 
     def _findings(self, question: Question, rows: Sequence[RowT]) -> Lines:
-        found = self.describe(question, rows)
-        return [[Finding(found)]] if isinstance(found, str) else found
+        return to_lines(self.describe(question, rows))
 
     def show(self, question: Question) -> None:
         """Run the tasks and draw their rows."""

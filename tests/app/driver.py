@@ -26,6 +26,7 @@ from app.state.url import LINK, Link
 from app.ui.chart import NAME as CHART
 from app.ui.lazy import OPEN_FORMS
 from app.ui.variant_picker import OPEN_SETTINGS
+from app.words.finding import text_above, text_below, to_lines
 
 # Without this cache, each page that a test opens scans all installed packages for components, for a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
@@ -156,6 +157,12 @@ def spoken(at, *kinds):
     """Return the text of a page: Markdown and other kinds of elements, with spaces for non-breaking spaces."""
     texts = [*at.main.markdown, *(each for kind in kinds for each in at.main.get(kind))]
     return PageText(" ".join(each.value for each in texts).replace("\N{NO-BREAK SPACE}", " "))
+
+
+def full_text(found):
+    """Return the text above a figure, followed by the text below it, for findings as a page's functions return them."""
+    lines = to_lines(found)
+    return " ".join(filter(None, (text_above(lines), text_below(lines))))
 
 
 def charts(at):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from driver import charts, numbers, spoken
+from driver import charts, full_text, numbers, spoken
 
 import attention_core as ac
 from attention_core.analysis.state.gating import Gate, Gated, gated
@@ -31,7 +31,7 @@ LAW = (
 
 
 def test_the_headline_compares_weights_with_equal_weights():
-    text = summary([line("Softmax"), LINEAR, HALF], 2, LABELS)
+    text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text == (
         "**The last of 40 tokens gives token 2 “t\\_2” 2.5% of its attention weight with Linear and under 0.001% with "
         "Half.** "
@@ -43,14 +43,14 @@ def test_the_headline_compares_weights_with_equal_weights():
 @pytest.mark.parametrize("n", [2, 8, 24, 200])
 def test_equal_weights_are_one_over_n(n):
     lines = [line("Softmax", n=n, token=0), line("Linear", "power", n=n, token=0)]
-    text = summary(lines, 0, LABELS[:1] * n)
+    text = full_text(summary(lines, 0, LABELS[:1] * n))
     even = re.search(r"With equal weights, every token would get ([\d.]+)%\.", text)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
 
 
 def test_one_token_keeps_all_the_weight():
-    assert summary([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith(
+    assert full_text(summary([line("Linear", "power", n=1, token=0)], 0, ("a",))).startswith(
         "The input has only one token, which receives all the weight."
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from driver import points, spoken
+from driver import full_text, points, spoken
 
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.run_records import group_samples
@@ -51,8 +51,8 @@ def test_variants_of_similar_size_are_one_line():
         for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_252), ("cosine", 2_253))
     ]
     assert group_by_size(rows) == [rows[:3], rows[3:]]  # 2,252 is less than 10% above 2,048
-    assert group_name(rows[:2]) == "Linear and 1 more: 2.0 KiB"
-    assert group_name(rows[:3]) == "Linear and 2 more: 2.0 KiB to 2.2 KiB"
+    assert group_name(rows[:2]) == "Linear, 1 more: 2.0 KiB"
+    assert group_name(rows[:3]) == "Linear, 2 more: 2.0 KiB to 2.2 KiB"
     assert group_name(rows[3:]) == "Cosine: 2.2 KiB"
     growing = [replace(row, grown_bytes=64, state_bytes=0) for row in rows[:2]]
     assert group_by_size(growing) == [[row] for row in growing]
@@ -63,7 +63,7 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
         MemoryRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=held // 2048 + 1)
         for word, held in (("cosine", 4_096), ("taylor2", 3 * 2**20), ("linear", 2_048))
     ]
-    assert summary(rows, 2, 32) == (
+    assert full_text(summary(rows, 2, 32)) == (
         "**From 2 tokens on, the constant state of Linear (2.0 KiB) is smaller than a key-value cache.** "
         "The cache stores every key and value, so it grows by 2.0 KiB per token (2 heads of size 32). "
         "From 1,537 tokens on, the cache is larger than every constant state, even that of **Second-order Taylor** "
@@ -84,7 +84,7 @@ def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
         MemoryRow(variant="linear", state_bytes=4_096, token_bytes=2048, outgrown=3),
         MemoryRow(variant="gqa", state_bytes=0, grown_bytes=1024, token_bytes=2048, outgrown=1),
     ]
-    assert "Grouped queries" not in summary(rows, 2, 32)
+    assert "Grouped queries" not in full_text(summary(rows, 2, 32))
 
 
 def test_states_and_caches_have_a_chart_each(open_view):

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from driver import charts, chosen, points, spoken, table
+from driver import charts, chosen, full_text, points, spoken, table
 
 import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
@@ -54,7 +54,7 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     listed = [text.partition(": ")[0] for trace in lines for text in str(trace["customdata"][0]).split("<br>")]
     assert len({text for text in listed if not text.endswith("iB")}) == able
     found = points(open_view("overview"), 0)
-    [(softmax_name, softmax)] = [(name, line) for name, line in found.items() if name.startswith("Softmax and ")]
+    [(softmax_name, softmax)] = [(name, line) for name, line in found.items() if name.startswith("Softmax, ")]
     assert softmax[1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
     [linear] = [trace for trace in lines if "Linear: " in trace["customdata"][0]]
     assert f"Linear: {2 * 8 * 9 * 4 / 2**10:.1f} KiB" in linear["customdata"][0].split("<br>")
@@ -70,7 +70,7 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
     linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "3 more, in this band"]
+    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "3 more in the band"]
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
     assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"
@@ -119,7 +119,7 @@ def test_the_length_from_which_a_variant_is_cheaper_is_named(n, words):
 def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kinds():
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
-    assert summary(found, ["Nyström", "Funnel"]) == (
+    assert full_text(summary(found, ["Nyström", "Funnel"])) == (
         "**After 16,384 tokens, softmax stores 32.0 MiB in one layer, 2,048 times as much as linear attention (16.0 "
         "KiB at any length).** 2 of the 3 variants that can generate text keep their memory constant, as linear "
         "attention does. To do so, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot generate "
@@ -130,8 +130,8 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
 @pytest.mark.parametrize(("model", "expected"), [("minilm", True), ("smollm2", False)])
 def test_a_bidirectional_model_is_named_as_unable_to_generate(open_view, model, expected):
     at = open_view("overview", input="text", text="A few words.", model=model, layer=0)
-    [headline] = [each for each in at.markdown if each.value.startswith("**After 16,384 tokens")]
-    assert ("itself cannot generate text. Only the number and the size" in headline.help) == expected
+    [caption] = [each.value for each in at.caption if each.value.startswith("Memory of one layer")]
+    assert ("itself cannot generate text. Only the number and the size" in caption) == expected
 
 
 def test_the_method_names_the_size_of_the_layer_and_a_model_that_cannot_generate():

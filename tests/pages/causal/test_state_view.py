@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from driver import board, charts, chosen, curves, numbers, spoken
+from driver import board, charts, chosen, curves, full_text, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
@@ -40,10 +40,10 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
         "most 2 × 10⁻⁷."
     )
     assert output_distance(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
-    assert state_size(grown()) == (
-        "**The state holds 8 numbers at any length**, because it merges all tokens into matrices of fixed size. "
-        "Softmax stores the key and the value of every token (5 numbers per token). From **2** tokens on, this "
-        "key-value cache is larger than the state."
+    assert full_text(state_size(grown())) == (
+        "**The state holds 8 numbers at any length. From 2 tokens on, softmax's key-value cache is larger.** The state "
+        "merges all tokens into matrices of fixed size. Softmax stores the key and the value of every token (5 numbers "
+        "per token)."
     )
 
 
@@ -133,7 +133,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     assert "The outputs that the variant computes from its state and from its n × n attention matrix" in spoken(at)
     assert f"The output error of the variant compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
     assert state_change(grown, 7) in spoken(at)
-    assert f"**The state holds {grown.state_size:,} numbers at any length**" in spoken(at)
+    assert f"**The state holds {grown.state_size:,} numbers at any length. From " in spoken(at)
     assert "has read 8 tokens" in spoken(at)
 
 

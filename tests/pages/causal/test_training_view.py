@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from driver import charts, points, read_number, spoken
+from driver import charts, full_text, points, read_number, spoken
 
 import attention_core as ac
 from attention_core.experiments import causal_gradient, causal_modes
@@ -102,7 +102,7 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
     ],
 )
 def test_the_headline_reports_the_agreement(n, words):
-    assert summary(n, AGREED, "Linear") == words
+    assert full_text(summary(n, AGREED, "Linear")) == words
     assert (
         "The outputs of the algorithms differ by at most 4 × 10⁻⁷ of the largest output in float32 and by at most "
         "3 × 10⁻¹⁶ in float64." in notes(n, AGREED, []).replace("\N{NO-BREAK SPACE}", " ")
@@ -110,11 +110,11 @@ def test_the_headline_reports_the_agreement(n, words):
 
 
 def test_the_headline_reports_the_memory_crossing():
-    assert summary(24, [*AGREED, *counts(*PAYS)], "Linear_2").startswith(
+    assert full_text(summary(24, [*AGREED, *counts(*PAYS)], "Linear_2")).startswith(
         "**For Linear\\_2, cumsum takes less memory than the explicit matrix above n ≈ 32 tokens.** The explicit "
         "n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All algorithms"
     )
-    assert summary(24, [*AGREED, *counts(*NEVER)], "Linear").startswith(
+    assert full_text(summary(24, [*AGREED, *counts(*NEVER)], "Linear")).startswith(
         "**For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens.** The explicit n × n "
         "matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All algorithms"
     )

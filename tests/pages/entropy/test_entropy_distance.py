@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import open_page, points, spoken
+from driver import full_text, open_page, points, spoken
 
 import attention_core as ac
 from app.words.labels import every_key
@@ -82,10 +82,10 @@ def test_the_sentence_has_the_numbers_of_the_library():
     away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
     plain = both(PLAIN, "weight")
-    assert text.count(weights_by_form({ROTATED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
-    logits = logits_by_form({form: both(form, "logit") for form in (ROTATED, PLAIN)}, 40)
+    assert text.count(full_text(weights_by_form({ROTATED: far / near, PLAIN: plain[1] / plain[0]}, 40))) == 1
+    logits = full_text(logits_by_form({form: both(form, "logit") for form in (ROTATED, PLAIN)}, 40))
     assert logits.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="logit"))
-    sizes = size_and_bound(both(ROTATED, "size"), both(ROTATED, "bound"), 40)
+    sizes = full_text(size_and_bound(both(ROTATED, "size"), both(ROTATED, "bound"), 40))
     assert sizes.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="bound"))
     nats = {
         form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (ROTATED, PLAIN)
@@ -149,7 +149,7 @@ def test_only_the_selected_head_is_drawn():
     ],
 )
 def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
-    assert weights_by_form({ROTATED: turned, PLAIN: 1.0}, 40).startswith(f"**RoPE {words} ")
+    assert full_text(weights_by_form({ROTATED: turned, PLAIN: 1.0}, 40)).startswith(f"**RoPE {words} ")
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from driver import full_text
 
 import attention_core as ac
 from app.figures.lines.spread import spread
@@ -42,14 +43,14 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding):
     finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
-    assert growth.headline(line(n16=4.0, n256=last), None) == (
+    assert full_text(growth.headline(line(n16=4.0, n256=last), None)) == (
         f"**In longer texts, attention spreads over more keys{finding}.** Softmax gives every key some weight, "
         "so each additional key of a longer text takes a share."
     )
 
 
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
-    text = growth.headline(line(n16=4.0, n256=31.0), None, causal=True)
+    text = full_text(growth.headline(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert f"a smaller share of all keys up to the query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
 
@@ -57,7 +58,7 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
 @pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "(8%, then 7%)")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
-    text = growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None)
+    text = full_text(growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None))
     assert ("stays about the same" in text) == (share == "(7%, then 7%)")
     assert share in text
 
@@ -133,7 +134,7 @@ def test_a_label_has_the_last_value_if_measured():
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
     for last in (31.0, 4.0):
-        text = growth.headline(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base)
+        text = full_text(growth.headline(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base))
         assert text.endswith(f" {LOG_N.replace('64', str(base))} {effect}")
 
 
@@ -158,13 +159,13 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
     ],
 )
 def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
-    text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True)
+    text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
     assert text.endswith(f" {effect} at 16 tokens and 9.5 at 256.")
 
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
-    text = growth.headline(line(n16=4.0, n256=last), None)
+    text = full_text(growth.headline(line(n16=4.0, n256=last), None))
     assert text.startswith("**In longer texts, attention spreads over more keys (4 effective keys at 16") == spreads
     still = "**On this input, attention does not spread over more keys in longer texts (4 effective keys at 16 tokens, "
     assert text.startswith(still) != spreads
@@ -178,17 +179,32 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
     assert keys.middle == keys.low == keys.high == (pytest.approx(16), pytest.approx(256))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_largest_entropy_of_a_lesson_is_that_of_the_line_of_equal_weights(causal, monkeypatch):
+    """Check the upper bound of guesses. Under a causal mask, query i can attend to only i + 1 keys."""
+    request = question_up_to(64, causal=causal)
+    monkeypatch.setattr(growth, "_question", lambda screen: request)
+    expected = sum(math.log(i + 1 if causal else 64) for i in range(64)) / 64
+    assert growth.MEASURES["last_entropy"].high(None) == pytest.approx(expected)
+    assert growth.CURVES["entropy"].high(None) == pytest.approx(expected)
+    monkeypatch.setattr(growth, "lines_by_word", lambda question: {"softmax": SOFTMAX_LINE})
+    monkeypatch.setattr(growth, "by_length", lambda *_arguments: line(n16=1.0, n64=2.0))
+    [_softmax, equal], _axes = growth.chart([], replace(request, options=EntropyOptions(measure="entropy")))
+    assert equal.name == "equal weights on all keys" + " up to the query" * causal
+    assert equal.y[-1] == pytest.approx(expected)
+
+
 def test_a_single_length_does_not_grow():
-    assert growth.headline(spread([]), None) == "Measuring **softmax** …"
-    assert growth.headline(line(n16=3.4), line(n16=1.0)) == (
+    assert full_text(growth.headline(spread([]), None)) == "Measuring **softmax** …"
+    assert full_text(growth.headline(line(n16=3.4), line(n16=1.0))) == (
         "At 16 tokens, a query's weight is as spread out as equal weights on 3.4 keys. Measuring growth needs at "
         "least three lengths. Use a longer input."
     )
-    assert "og n scaling" not in growth.headline(line(n16=4.0, n256=31.0), line(n16=1.0))
+    assert "og n scaling" not in full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=1.0)))
 
 
 def test_log_n_scaling_is_described_up_to_the_longest_measured_text_during_a_run():
-    text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64)
+    text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
     assert text.endswith(
         "Log n scaling flattens the weights in texts of fewer than 64 tokens. With it, a query has 6 effective keys at "
         "16 tokens and 8 at 64."
@@ -209,8 +225,8 @@ def power(exponent):
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
-    assert normalizer.headline({"softmax": power(1.5), "relu2": power(exponent)}) == (
-        f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** Before the division, the squares "
+    assert full_text(normalizer.headline({"softmax": power(1.5), "relu2": power(exponent)})) == (
+        f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** The squares "
         f"relu(logit)² of a row add up to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by "
         "its Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
     )
@@ -218,22 +234,22 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
 
 def test_a_total_with_changing_growth_gets_no_verdict():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
-    message = normalizer.headline({"softmax": power(1.5), "relu2": bent})
+    message = full_text(normalizer.headline({"softmax": power(1.5), "relu2": bent}))
     assert message.startswith(
         "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares"
     )
     assert "over all lengths, but as n^1.20 over the 4 longest lengths." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "gives row sums that grow with the text.**" in normalizer.headline(
-        {"softmax": power(1.5), "relu2": straight}
+    assert "gives row sums that grow with the text.**" in full_text(
+        normalizer.headline({"softmax": power(1.5), "relu2": straight})
     )
 
 
 def test_a_total_without_growth_gets_no_verdict():
-    alone = normalizer.headline({"softmax": power(1.5), "relu2": spread([(16, 1.0)])})
+    alone = full_text(normalizer.headline({"softmax": power(1.5), "relu2": spread([(16, 1.0)])}))
     assert alone.endswith("approximately as n^1.50.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
-    assert normalizer.headline(short) == (
+    assert full_text(normalizer.headline(short)) == (
         "These lengths are too few or too close together to measure growth. Use a longer input."
     )
 
@@ -277,14 +293,14 @@ def test_a_total_of_zero_has_the_largest_drift():
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
-    assert factor.headline(4.0, softmax, relu2, moved, "bits") == (
+    assert full_text(factor.headline(4.0, softmax, relu2, moved, "bits")) == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** Multiplying the logits "
         "changes the entropy of softmax from 2.50 to 1.25 bits. Squared ReLU is divided by its row sum, and its "
         "entropy stays at 3.25 bits. A factor λ on all logits multiplies each term of a row, and the row sum, by λ². "
         f"This λ² cancels, {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
-        assert factor.headline(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
+        assert full_text(factor.headline(4.0, *lacks, 0.0, "bits")) == "Measuring λ = 4 …"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +330,7 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
 )
 def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
-    text = factor.headline(4.0, softmax, relu2, 0.0, "nats")
+    text = full_text(factor.headline(4.0, softmax, relu2, 0.0, "nats"))
     assert text.startswith(
         f"**Multiplying all logits by λ = 4 {finding} Squared ReLU is divided by its row sum, and its entropy stays at "
         "3.50 nats. A factor λ on all logits multiplies"
@@ -361,12 +377,12 @@ def test_causal_rows_of_every_length_are_explained():
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
-    assert distance.weights_by_form({ROTATED: 0.4}, 41) == (
+    assert full_text(distance.weights_by_form({ROTATED: 0.4}, 41)) == (
         "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
         "product). With RoPE, a distant key (more than 20.5 tokens from the query) gets on average 40% of the "
         "softmax weight of an adjacent key."
     )
-    assert distance.weights_by_form({ROTATED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
+    assert full_text(distance.weights_by_form({ROTATED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40)) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
         "changes their logit (scaled dot product). With RoPE, a distant key (more than 20 tokens from the query) gets "
         "on average 25% of the softmax weight of an adjacent key. Without RoPE, a distant key gets 50% of the weight "
@@ -376,14 +392,18 @@ def test_weights_are_compared_beyond_half_of_the_tokens():
 
 def test_logits_are_described_in_each_form():
     logits = {PLAIN: (0.5, 0.4), ROTATED: (1.0, -2.0)}
-    assert distance.logits_by_form(logits, 40) == (
+    assert full_text(distance.logits_by_form(logits, 40)) == (
         "**With RoPE, distant keys have a lower mean logit than adjacent keys.** "
         "With RoPE, the mean logit is 1 for adjacent keys and \N{MINUS SIGN}2 for keys more than 20 tokens from the "
         "query. Without RoPE, the mean logit is 0.50 for adjacent keys and 0.40 for distant keys."
     )
-    assert distance.logits_by_form({ROTATED: (1.0, -2.0)}, 40).endswith("for keys more than 20 tokens from the query.")
-    assert distance.logits_by_form({ROTATED: (1.0, 1.1)}, 40).startswith("**With RoPE, distant keys have a higher mean")
-    same = distance.logits_by_form({ROTATED: (1.0, 1.001)}, 40)
+    assert full_text(distance.logits_by_form({ROTATED: (1.0, -2.0)}, 40)).endswith(
+        "for keys more than 20 tokens from the query."
+    )
+    assert full_text(distance.logits_by_form({ROTATED: (1.0, 1.1)}, 40)).startswith(
+        "**With RoPE, distant keys have a higher mean"
+    )
+    same = full_text(distance.logits_by_form({ROTATED: (1.0, 1.001)}, 40))
     assert same.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
 
 
@@ -398,14 +418,14 @@ def test_logits_are_described_in_each_form():
     ],
 )
 def test_a_size_is_compared_with_its_bound(far, finding, size, times):
-    text = distance.size_and_bound((2.0, far), (10.0, 4.0), 40).replace("\N{NO-BREAK SPACE}", " ")
+    text = full_text(distance.size_and_bound((2.0, far), (10.0, 4.0), 40)).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
         f"**With RoPE, {finding}.** The mean |logit| of distant keys (more than 20 tokens from the query) is {size}% "
         "of the mean |logit| of adjacent keys. RoPE also sets an upper bound for |logit|. The bound for distant keys "
         f"is 40% of the bound for adjacent keys. For distant keys, the bound in the chart is {times} times the "
         "actual mean |logit|."
     )
-    rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
+    rises = full_text(distance.size_and_bound((2.0, far), (4.0, 5.0), 40))
     assert "The bound for distant keys is 125% of the bound for adjacent keys." in rises
 
 
@@ -416,8 +436,8 @@ def test_the_bound_of_rope_is_described_at_the_largest_distance():
         "size. At a distance of 30 tokens, their dot product is \N{MINUS SIGN}10% of its value at distance 0."
     )
     finding = "**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.** "
-    assert distance.rope_effect(30, 0.25, -0.1) == finding + limited.format(bound="25%")
-    assert distance.rope_effect(30, 1.0, -0.1) == limited.format(bound="100%")
+    assert full_text(distance.rope_effect(30, 0.25, -0.1)) == finding + limited.format(bound="25%")
+    assert full_text(distance.rope_effect(30, 1.0, -0.1)) == limited.format(bound="100%")
 
 
 def test_entropies_are_listed_for_the_measured_forms():
@@ -431,6 +451,7 @@ def test_entropies_are_listed_for_the_measured_forms():
     )
 
 
+SOFTMAX_LINE = growth.Line(attention=ac.get("softmax"), name="", label="")
 SO_FAR = "So far, fewer than 3 text lengths have been measured."
 
 
@@ -441,13 +462,9 @@ def running(**options):
 
 @pytest.mark.parametrize(("longest", "expected"), [(128, True), (3, False)])
 def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, expected):
-    monkeypatch.setattr(
-        growth,
-        "lines_by_word",
-        lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")},
-    )
+    monkeypatch.setattr(growth, "lines_by_word", lambda question: {"softmax": SOFTMAX_LINE})
     monkeypatch.setattr(growth, "by_length", lambda rows, word, question, measure: line(n16=1.0))
-    assert (growth.describe([], question_up_to(longest, causal=False)) == SO_FAR) == expected
+    assert (full_text(growth.describe([], question_up_to(longest, causal=False))) == SO_FAR) == expected
 
 
 @pytest.mark.parametrize(("view", "experiment"), [(drift, length_drift), (normalizer, normalizer_length)])
@@ -455,14 +472,14 @@ def test_the_first_lengths_of_a_run_do_not_ask_for_a_longer_input(view, experime
     request = running(trained=16)
     rows = [row for task in experiment.tasks(request.source, longest=128)[:3] for row in experiment.run(task)]
     measured = sorted({row.n for row in rows})
-    assert view.describe([row for row in rows if row.n in measured[:2]], request) == SO_FAR
-    assert view.describe(rows, request) != SO_FAR
+    assert full_text(view.describe([row for row in rows if row.n in measured[:2]], request)) == SO_FAR
+    assert full_text(view.describe(rows, request)) != SO_FAR
 
 
 def test_the_change_waits_for_the_reference_length():
     request = running(trained=128)
     rows = [row for task in length_drift.tasks(request.source, longest=128)[:3] for row in length_drift.run(task)]
-    assert drift.describe(rows, request) == "The reference length has not been measured yet."
+    assert full_text(drift.describe(rows, request)) == "The reference length has not been measured yet."
 
 
 @pytest.mark.parametrize(

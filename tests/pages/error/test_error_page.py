@@ -33,10 +33,7 @@ def test_the_page_opens_with_a_line_per_variant():
     names = {"Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"}
     assert {"Equal weights on all keys"} | names <= set(curves)
     assert "Softmax" not in curves
-    assert (
-        "no variant shown comes close to softmax.** Among the settings that cost less than softmax, the best is "
-        in spoken(at)
-    )
+    assert "no variant shown comes close to softmax.**" in spoken(at)
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -70,7 +67,7 @@ def test_points_link_to_matrices_next_to_softmax_on_the_same_input():
 def test_every_error_metric_has_an_axis_title(measure, log):
     at = open_error(fidelity=measure, log_error=log)
     axis = charts(at)[0]["layout"]["yaxis"]
-    assert axis["title"]["text"] == AXES[measure]
+    assert axis["title"]["text"].split("<br>")[0] == AXES[measure]
     assert axis["type"] == ("log" if log else "linear")
     assert (axis.get("tickformat") == "~%") == (measure not in ("kl", "turn"))
 
@@ -131,7 +128,7 @@ def test_only_the_best_points_over_the_cost_have_numbers():
     assert (ticks["100%"], ticks["50%"]) == (whole, whole / 2)
     assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
     assert 2 * whole < max(numbers(curves["Nyström"]["x"]))
-    [text] = [c.value for c in at.caption if "of softmax's multiply-adds and lie" in c.value]
+    [text] = [c.value for c in at.caption if "over 200% of softmax's multiply-adds." in c.value]
     [values] = re.findall(r"Nyström · landmarks ([\d, and]+) needs? over 200% of", text)
     expensive = [int(value) for value in re.findall(r"\d+", values)]
     assert expensive == sorted(expensive)
@@ -171,17 +168,17 @@ def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
 def test_replacements_and_variants_with_another_reference_are_named():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
     captions = " ".join(each.value for each in at.caption)
-    assert "Variants with dash-dotted lines (Linear) replace softmax instead of approximating it." in captions
+    assert "Linear (dash-dotted lines) replaces softmax instead of approximating it" in captions
     assert ac.get("reformer").variant.note in spoken(at)
     curves = traces(at)
     assert curves["Linear"]["line"]["dash"] == "dashdot"
     assert curves["Reformer · rounds"]["line"]["dash"] != "dashdot"
     assert "Equal weights, compared with shared-QK softmax" in curves
     headline = next(each.value for each in at.markdown if " close to shared-QK softmax.**" in each.value)
-    own, other = re.split(r" (?=\*\*[^*]* close to shared-QK softmax)", headline)
+    own, other = headline.split("\n")
     assert " close to softmax.**" in own
     assert "Reformer" not in own
-    assert "Local" not in other.split("- ")[0]
+    assert "Local" not in other
 
 
 def test_variants_without_causal_form_are_explained_and_the_others_drawn():
@@ -219,12 +216,12 @@ def test_the_sentence_names_the_best_variant_at_half_of_softmaxs_cost():
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
     error = f"{100 * errors[winner]:.2g}% matrix error"
-    assert f"the variant closest to softmax has {error}: {winner}.**" in spoken(at)
+    assert re.search(rf"\*\*{winner} is closest to softmax at half of .*{error}\.\*\*", spoken(at))
 
 
 def test_the_sentence_reports_that_no_variant_is_better_than_equal_weights():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
-    assert "no variant shown is closer to softmax than equal weights.**" in spoken(flat)
+    assert "No variant shown is closer to softmax than equal weights at half" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
     assert "needs more than half of softmax's multiply-adds" in spoken(expensive)
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from driver import full_text
 
 import attention_core as ac
 from app.figures.lines.curves import Curve, doublings
@@ -45,69 +46,62 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     question = make_question("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), uniform_point(0.7, "reformer")]
     far = [point(0.5), uniform_point(0.9)]
-    one, other = words.cost_headline(question, near + far).split("\n")
-    assert one.startswith(
-        f"{HALF} even the variant closest to softmax has 50% matrix error: Local · window 4.** A matrix"
-    )
-    assert "Equal weights on all keys have 90% matrix error." in one
-    assert other.startswith(
-        f"{HALF} the variant closest to shared-QK softmax has 10% matrix error: Reformer · rounds 2.** A matrix"
-    )
-    assert "Equal weights on all keys have 70% matrix error." in other
-    assert "A matrix error of 100% is as large as softmax's matrix itself. " in one
-    assert "A matrix error of 100% is as large as shared-QK softmax's matrix itself. " in other
-    assert "Reformer" not in words.cost_headline(question, far)
-    assert "Local" not in words.cost_headline(question, near)
+    [one], [other] = words.cost_findings(question, near + far)
+    assert one.text == f"**Local · window 4 is closest to softmax {HALF}, but still has 50% matrix error.**"
+    assert other.text == f"**Reformer · rounds 2 is closest to shared-QK softmax {HALF}, with 10% matrix error.**"
+    assert words.metric_scale(question) == "100%: as large as the reference's matrix"
+    assert "Reformer" not in full_text(words.cost_findings(question, far))
+    assert "Local" not in full_text(words.cost_findings(question, near))
 
 
 FOUR = "Local · window 4"
-HALF = "**At half of softmax's multiply-adds or less,"
+HALF = "at half of softmax's multiply-adds or less"
 
 
 @pytest.mark.parametrize(
     ("reference", "name", "middle", "finding"),
     [
-        ("softmax", "softmax", 0.4, f"{HALF} the variant closest to softmax has 40% matrix error: {FOUR}.**"),
-        ("softmax", "softmax", 0.41, f"{HALF} even the variant closest to softmax has 41% matrix error: {FOUR}.**"),
-        ("softmax", "softmax", 0.79, f"{HALF} even the variant closest to softmax has 79% matrix error: {FOUR}.**"),
+        ("softmax", "softmax", 0.4, f"**{FOUR} is closest to softmax {HALF}, with 40% matrix error.**"),
+        ("softmax", "softmax", 0.41, f"**{FOUR} is closest to softmax {HALF}, but still has 41% matrix error.**"),
+        ("softmax", "softmax", 0.79, f"**{FOUR} is closest to softmax {HALF}, but still has 79% matrix error.**"),
         (
             "softmax",
             "softmax",
             0.8,
-            f"{HALF} no variant shown is closer to softmax than equal weights.** The best, Local · window 4, has 80% "
+            f"**No variant shown is closer to softmax than equal weights {HALF}.** The best, {FOUR}, has 80% "
             "matrix error.",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.4,
-            f"{HALF} the variant closest to shared-QK softmax has 40% matrix error: {FOUR}.**",
+            f"**{FOUR} is closest to shared-QK softmax {HALF}, with 40% matrix error.**",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.41,
-            f"{HALF} even the variant closest to shared-QK softmax has 41% matrix error: {FOUR}.**",
+            f"**{FOUR} is closest to shared-QK softmax {HALF}, but still has 41% matrix error.**",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.79,
-            f"{HALF} even the variant closest to shared-QK softmax has 79% matrix error: {FOUR}.**",
+            f"**{FOUR} is closest to shared-QK softmax {HALF}, but still has 79% matrix error.**",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.8,
-            f"{HALF} no variant shown is closer to shared-QK softmax than equal weights.** The best, Local · window 4, "
-            "has 80% matrix error.",
+            f"**No variant shown is closer to shared-QK softmax than equal weights {HALF}.** The best, {FOUR}, has 80% "
+            "matrix error.",
         ),
     ],
 )
 def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, name, middle, finding):
     how = {"baseline": 0.8, "question": make_question("local"), "reference": reference, "cost": "multiply-adds"}
-    assert words.verdict(point(middle, reference=reference), **how) == finding
-    assert words.verdict(None, **how) == (
+    assert full_text(words.verdict(point(middle, reference=reference), **how)) == finding
+    assert full_text(words.verdict(None, **how)) == (
         f"**Every variant that is compared with {name} here needs more than half of softmax's multiply-adds.**"
     )
 
@@ -115,29 +109,18 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, nam
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
-        ("matrix", "A matrix error of 100% is as large as softmax's matrix itself."),
-        (
-            "mass",
-            "If 100% of the weight is misplaced, the variant gives all its weight to keys that have no weight in "
-            "softmax.",
-        ),
-        ("kl", "A KL divergence of 0 nats means the same weights as softmax's."),
-        (
-            "missed",
-            "If 100% of the top 10 keys are missing, softmax's 10 heaviest keys and the variant's 10 heaviest keys "
-            "have no "
-            "key in common.",
-        ),
-        ("output", "An output error of 100% is as large as softmax's output itself."),
-        ("turn", "A direction error of 0 means the same direction as softmax's output; 1 means a right angle."),
+        ("matrix", "100%: as large as softmax's matrix"),
+        ("mass", "100%: all weight on other keys"),
+        ("kl", "0: the same weights"),
+        ("missed", "100%: no top key in common"),
+        ("output", "100%: as large as softmax's output"),
+        ("turn", "0: same direction, 1: right angle"),
     ],
 )
 def test_the_scale_of_the_metric_is_explained(measure, expected):
-    question = make_question("local", measure=measure)
-    points = [point(0.3), uniform_point(0.5)]
-    assert words.metric_scale(question, "softmax") == expected
-    for describe in (words.cost_headline, words.budget_headline, words.length_headline):
-        assert expected in describe(question, points)
+    assert words.metric_scale(make_question("local", measure=measure)) == expected
+    with_reformer = words.metric_scale(make_question("local", "reformer", measure=measure))
+    assert with_reformer == expected.replace("softmax's", "the reference's")
 
 
 @pytest.mark.parametrize(
@@ -147,18 +130,20 @@ def test_the_scale_of_the_metric_is_explained(measure, expected):
 def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, middle, named):
     points = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), uniform_point(0.5)]
     share = "slightly more than half" if spent == 32769 else "55%"
-    text = words.cost_headline(make_question("local"), points)
+    text = full_text(words.cost_findings(make_question("local"), points))
     more = f" Local · window 8 needs {share} of softmax's multiply-adds and has 10% matrix error."
     assert ("Local · window 8 needs" in text) == (more in text) == named
-    assert words.cost_headline(make_question("local"), points[1:]).count("window 8") == (2 if spent == 32768 else 0)
+    assert full_text(words.cost_findings(make_question("local"), points[1:])).count("window 8") == (
+        2 if spent == 32768 else 0
+    )
 
 
 def test_equal_weights_are_named_once_their_error_is_computed():
-    question, points = make_question("local", against="cost"), [point(0.4), uniform_point(0.5)]
-    assert " Equal weights on all keys have 50% matrix error." in words.cost_headline(question, points)
-    assert "qual weights" not in words.cost_headline(question, points[:1])
-    assert "Equal weights on all keys up to the query have" in words.cost_headline(
-        replace(question, causal=True), points
+    question, points = make_question("local", against="length"), [point(0.4), uniform_point(0.5)]
+    assert " Equal weights on all keys have 50% matrix error." in full_text(words.length_findings(question, points))
+    assert "qual weights" not in full_text(words.length_findings(question, points[:1]))
+    assert "Equal weights on all keys up to the query have" in full_text(
+        words.length_findings(replace(question, causal=True), points)
     )
 
 
@@ -187,46 +172,47 @@ BUDGETS = [
 
 
 CLOSE = "“Close” means at most half of the error of equal weights (80% matrix error)."
-SCALE = "A matrix error of 100% is as large as softmax's matrix itself."
 
 
 def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     question = make_question("local", "linear", "topk")
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
-        "**The cheapest setting shown that comes close to softmax needs 0.012% of softmax's multiply-adds and has "
-        f"40% matrix error: Local · window 8.** {SCALE} {CLOSE}"
+        "**Local · window 8 is the cheapest setting shown that comes close to softmax: 0.012% of softmax's "
+        f"multiply-adds, 40% matrix error.** {CLOSE}"
     )
     missed = "do not come close to softmax at any setting cheaper than softmax."
-    assert words.budget_headline(question, points) == (f"{reached} Linear and Top-k {missed}")
-    assert words.budget_headline(question, points[:5]) == (f"{reached} Linear {missed.replace('do', 'does', 1)}")
-    assert words.budget_headline(question, [*BUDGETS, uniform_point(0.8)]) == reached
-    assert words.budget_headline(question, [*points[:5], point(0.39, "topk", "topk~k~4")]) == (
+    assert full_text(words.budget_findings(question, points)) == (f"{reached} Linear and Top-k {missed}")
+    assert full_text(words.budget_findings(question, points[:5])) == (
+        f"{reached} Linear {missed.replace('do', 'does', 1)}"
+    )
+    assert full_text(words.budget_findings(question, [*BUDGETS, uniform_point(0.8)])) == reached
+    assert full_text(words.budget_findings(question, [*points[:5], point(0.39, "topk", "topk~k~4")])) == (
         f"{reached} Top-k also comes close to softmax. Linear {missed.replace('do', 'does', 1)}"
     )
     both = [*points[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
-    assert words.budget_headline(question, both) == (
-        "**The cheapest setting shown that comes close to softmax needs 0.011% of softmax's multiply-adds and has "
-        f"39% matrix error: Top-k · k 4.** {SCALE} {CLOSE} Local and Linear also come close to softmax."
+    assert full_text(words.budget_findings(question, both)) == (
+        "**Top-k · k 4 is the cheapest setting shown that comes close to softmax: 0.011% of softmax's multiply-adds, "
+        f"39% matrix error.** {CLOSE} Local and Linear also come close to softmax."
     )
-    assert words.budget_headline(question, [BUDGETS[0], uniform_point(0.8)]) == (
+    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
         "**At a cost below softmax's, no variant shown comes close to softmax.** Among the settings that cost less "
-        f"than softmax, the best is Local · window 4, with 60% matrix error. {SCALE} {CLOSE}"
+        f"than softmax, the best is Local · window 4, with 60% matrix error. {CLOSE}"
     )
-    assert words.budget_headline(question, [BUDGETS[0], uniform_point(0.0)]) == (
+    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == (
         "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
         "variant is better."
     )
-    assert words.budget_headline(question, [BUDGETS[0], uniform_point(1e-9)]).startswith(
+    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(1e-9)])).startswith(
         "**At a cost below softmax's, no"
     )
     expensive = [replace(BUDGETS[1], multiply_adds=65536), uniform_point(0.8)]
-    assert words.budget_headline(question, expensive) == (
-        f"**At a cost below softmax's, no variant shown comes close to softmax.** {SCALE} {CLOSE}"
+    assert full_text(words.budget_findings(question, expensive)) == (
+        f"**At a cost below softmax's, no variant shown comes close to softmax.** {CLOSE}"
     )
     expensive[0] = replace(expensive[0], multiply_adds=65535)
-    assert "needs 100% of softmax's multiply-adds and" in words.budget_headline(question, expensive)
-    assert words.budget_headline(question, BUDGETS) == ""  # The mean has not been computed yet.
+    assert ": 100% of softmax's multiply-adds, 40%" in full_text(words.budget_findings(question, expensive))
+    assert full_text(words.budget_findings(question, BUDGETS)) == ""  # The mean has not been computed yet.
 
 
 @pytest.mark.parametrize(
@@ -246,21 +232,21 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
         point(0.6, "linear", "linear"),
         uniform_point(0.7),
     ]
-    text = words.length_headline(question, points)
+    text = full_text(words.length_findings(question, points))
     why = (
         "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
         "smaller share of the pairs."
     )
     assert text == (
-        f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. {SCALE} Equal weights on "
-        f"all keys have 70% matrix error. {trend} {why}"
+        f"**At 64 tokens, Local · window 4 is closest to softmax, with 50% matrix error.** Equal weights on all "
+        f"keys have 70% matrix error. {trend} {why}"
     )
-    assert words.length_headline(question, points[2:]) == text.replace(f" {trend}", "")
-    assert words.length_headline(question, [*points[:4], uniform_point(0.5)]) == (
+    assert full_text(words.length_findings(question, points[2:])) == text.replace(f" {trend}", "")
+    assert full_text(words.length_findings(question, [*points[:4], uniform_point(0.5)])) == (
         f"**At 64 tokens, no variant shown is closer to softmax than equal weights.** The best, Local · window 4, has "
-        f"50% matrix error. {SCALE} Equal weights on all keys have 50% matrix error. {trend} {why}"
+        f"50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {why}"
     )
-    assert words.length_headline(question, [point(math.inf), uniform_point(0.5)]) == ""
+    assert full_text(words.length_findings(question, [point(math.inf), uniform_point(0.5)])) == ""
 
 
 def test_the_linked_matrix_is_the_best_cheap_point_compared_with_softmax():
@@ -283,10 +269,12 @@ def test_points_link_to_matrices_unless_lengths_differ(against, has_links):
 @pytest.mark.parametrize(("causal", "spent", "cheap"), [(False, 32768, True), (False, 32769, False)])
 def test_half_of_softmaxs_cost_is_included(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
-    text = words.cost_headline(
-        make_question("local", causal=causal), [point(0.1, multiply_adds=spent), uniform_point(0.5)]
+    text = full_text(
+        words.cost_findings(
+            make_question("local", causal=causal), [point(0.1, multiply_adds=spent), uniform_point(0.5)]
+        )
     )
-    assert ("the variant closest to softmax" in text) == cheap
+    assert ("Local · window 4 is closest to softmax" in text) == cheap
     assert ("Every variant that is compared with softmax here needs more than half" in text) != cheap
 
 
@@ -298,14 +286,14 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
         uniform_point(0.5),
     ]
     question = make_question("local", against="cost", price="ms")
-    text = words.cost_headline(question, points, {"softmax": 10.0, "local~window~4": ms})
+    text = full_text(words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
     assert (
-        "**At half of softmax's measured time or less, the variant closest to softmax has 10% matrix error" in text
+        "**Local · window 4 is closest to softmax at half of softmax's measured time or less, with 10% matrix" in text
     ) == cheap
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
     ) != cheap
-    assert words.cost_headline(question, points, {}) == ""
+    assert full_text(words.cost_findings(question, points, {})) == ""
 
 
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
@@ -317,14 +305,14 @@ def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, n
 
 def test_only_softmax_with_changed_settings_is_compared():
     plain = point(0.0, "softmax", "softmax", setting=None, value=None)
-    for describe in (words.cost_headline, words.budget_headline, words.length_headline):
-        assert describe(make_question("softmax"), [plain]) == "Add a variant to compare it with softmax."
-        assert describe(make_question("softmax", "local"), [plain]) == ""  # Its result has not arrived yet.
+    for describe in (words.cost_findings, words.budget_findings, words.length_findings):
+        assert full_text(describe(make_question("softmax"), [plain])) == "Add a variant to compare it with softmax."
+        assert full_text(describe(make_question("softmax", "local"), [plain])) == ""  # Its result has not arrived yet.
     warm = ac.get("softmax", temperature=2.0)
     question = make_question()
     object.__setattr__(question, "attentions", [warm])
-    text = words.cost_headline(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)])
-    assert "Softmax · temperature 2.0.**" in text
+    text = full_text(words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
+    assert text.startswith("**Softmax · temperature 2.0 is closest")
 
 
 def test_only_variants_without_a_target_are_replacements():
@@ -352,10 +340,7 @@ def test_marks_in_the_chart_are_explained():
         ([replace(level, markers=True)], "hollow points and dash-dotted lines"),
         ([hollow, level], "hollow points and dash-dotted lines"),
     ):
-        other = (
-            f"Variants with {looks} (Linear) replace softmax instead of approximating it. For these variants, the "
-            "chart shows a difference from softmax, not an error."
-        )
+        other = f"Linear ({looks}) replaces softmax instead of approximating it, so its difference is not an error."
         assert reading_guide.explain_marks(question, points, [large, *lines]) == [first, other]
         assert reading_guide.explain_marks(question, points, lines) == [other]
     assert reading_guide.explain_marks(question, points[1:], [large]) == [first]
@@ -397,10 +382,10 @@ def test_lines_beyond_the_axes_are_named():
     ("costs", "times", "expected"),
     [
         ((20, 20, 20), None, ""),
-        ((20, 20, 21), None, "Local · window 8 needs over 200% of softmax's multiply-adds and lies beyond the chart. "),
-        ((20, 21, 22), None, "Local · window 4 and 8 need over 200% of softmax's multiply-adds and lie beyond the "),
-        ((21, 21, 20), None, "Local · window 4 and Linear need over 200% of softmax's multiply-adds and lie beyond "),
-        ((9, 9, 9), {"local~window~8": 20.1}, "Local · window 8 needs over 200% of softmax's measured time and lies "),
+        ((20, 20, 21), None, "Local · window 8 needs over 200% of softmax's multiply-adds. Double-click"),
+        ((20, 21, 22), None, "Local · window 4 and 8 need over 200% of softmax's multiply-adds. Double-click"),
+        ((21, 21, 20), None, "Local · window 4 and Linear need over 200% of softmax's multiply-adds. Double-click"),
+        ((9, 9, 9), {"local~window~8": 20.1}, "Local · window 8 needs over 200% of softmax's measured time. Double"),
     ],
 )
 def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
@@ -430,9 +415,9 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
-        "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. The reason is that it "
-        "computes 32 neighbouring queries together. Each of these blocks uses the keys in the windows of all its "
-        "queries. In longer texts, this share is smaller: 5.3% at 640 tokens."
+        "**Local needs at least 30% of softmax's multiply-adds**, even with window 1, because it computes "
+        "blocks of 32 queries with the keys in all their windows. In longer texts, this share is smaller: 5.3% at 640 "
+        "tokens."
     )
     assert reasons.block_cost(make_question("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(make_question("linear", against="cost"), [softmax]) == ""
@@ -563,7 +548,7 @@ def test_lines_over_counted_or_measured_cost():
     question = make_question("softmax", "local")
     zero, line = cost.lines(question, points, None)
     assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
-    assert (zero.label, zero.name_index) == ("▲ worse than equal weights", 1)
+    assert (zero.label, zero.name_index) == ("▲ worse than equal weights (90%)", 1)
     assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
     assert (line.texts, line.name_index, line.large_index) == (["", "8"], 0, None)
@@ -682,6 +667,8 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
         question = make_question("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*points, uniform_point(0.8)]) == explained
+        with_finding = reasons.reasons(question, [*points, uniform_point(0.8)], "Cause.")
+        assert with_finding == "\n".join(filter(None, ["- Cause.", explained]))
     assert reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)]).startswith(
         "- **Local with window 1 has a larger error than equal weights.** The window hides at least 86% of"
     )
