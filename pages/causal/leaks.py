@@ -130,22 +130,24 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
             ),
         )
     changed = {a: influence.earlier_changes(t) for a, influence in influences.items()}
-    leaking = [label(a) for a, count in changed.items() if count]
+    leaking = [
+        _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in changed.items() if count
+    ]
     if not leaking:
         return Finding(
             _("**No variant leaks: no earlier output changes if token {t} “{token}” is replaced.**", t=t, token=token)
         )
     return Finding(
         _n(
-            "**{n} of {all} variants leaks: {names}. Earlier outputs change if token {t} “{token}” is replaced.**",
-            "**{n} of {all} variants leak: {names}. Earlier outputs change if token {t} “{token}” is replaced.**",
+            "**{n} of {all} variants leaks if token {t} “{token}” is replaced: {names}.**",
+            "**{n} of {all} variants leak if token {t} “{token}” is replaced: {names}.**",
             n=len(leaking),
             all=len(changed),
             t=t,
             token=token,
             names=enumeration(leaking),
         ),
-        _("A variant that leaks uses later tokens, so it cannot generate text."),
+        _("If a variant leaks, earlier outputs change. It uses later tokens and cannot generate text."),
     )
 
 

@@ -32,8 +32,8 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
-            "**1 of 2 variants leaks: Pyramid pooling · levels 1. Earlier outputs change if token 3 “down” is "
-            "replaced.** A variant that leaks uses later tokens, so it cannot generate text.",
+            "**1 of 2 variants leaks if token 3 “down” is replaced: Pyramid pooling · levels 1 (changed outputs: 2).** "
+            "If a variant leaks, earlier outputs change. It uses later tokens and cannot generate text.",
         ),
         (
             {"softmax": TIGHT, "linear": TIGHT},
@@ -43,8 +43,9 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
-            "**2 of 2 variants leak: Linear and Pyramid pooling · levels 1. Earlier outputs change if token 2 “sat” "
-            "is replaced.** A variant that leaks uses later tokens, so it cannot generate text.",
+            "**2 of 2 variants leak if token 2 “sat” is replaced: Linear (changed outputs: 1) and Pyramid pooling · "
+            "levels 1 (changed outputs: 1).** If a variant leaks, earlier outputs change. It uses later tokens and "
+            "cannot generate text.",
         ),
         (
             {"softmax": TIGHT, "linear": LEAKY},
@@ -85,7 +86,8 @@ def test_leaking_variants_are_explained(open_view, causal):
     keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
     headline = spoken(at)
-    assert "**2 of 6 variants leak: Nyström · landmarks 32 and Pyramid pooling · levels 1. Earlier" in headline
+    assert "**2 of 6 variants leak if token 9 " in headline
+    assert "landmarks 32 (changed outputs: 9) and Pyramid pooling · levels 1 (changed outputs: 9).**" in headline
     reasons = " ".join(c.value for c in at.caption)
     for key in keys:
         reason = ac.variant(key).causal_reason
