@@ -308,7 +308,7 @@ def log_n_effect(first_keys: float, last_keys: float, base: int, *, a: int, b: i
     """
     values = {"few": number(first_keys), "many": number(last_keys), "base": base, "a": a, "b": b}
     return paragraph(
-        _("Log n scaling multiplies every logit (the score before softmax) by log n / log {base}.", base=base),
+        _("Log n scaling multiplies every logit by log n / log {base}.", base=base),
         _(
             "Log n scaling flattens the weights in texts of fewer than {base} tokens. With it, a query has {few} "
             "effective keys at {a:,} tokens and {many} at {b:,}.",

@@ -21,7 +21,7 @@ THIRD = """(plot, name) => {
 
 def test_a_link_leads_through_every_view_to_a_file(page, server):
     visit(page, f"{server}/error{LINK}")
-    expect(page.get_by_text(re.compile("comes? close to softmax"))).to_be_visible()
+    expect(page.get_by_text(re.compile("comes close to softmax: "))).to_be_visible()
     assert {
         "Equal weights on all keys",
         "Equal weights, compared with shared-QK softmax",

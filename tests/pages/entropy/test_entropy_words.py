@@ -27,7 +27,7 @@ def line(**values):
     return spread(points.items())
 
 
-LOG_N = "Log n scaling multiplies every logit (the score before softmax) by log n / log 64."
+LOG_N = "Log n scaling multiplies every logit by log n / log 64."
 TOO_FEW = "too few to show the effect of the text length. Choose a longer input:"
 
 
