@@ -62,7 +62,7 @@ class Measure(Quantity):
     missing_message: str = ""
 
     def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:
-        """Return the number on a screen, for a variant if the number belongs to one; None and errors as in ``find``."""
+        """Return the number on a screen, for a variant if ``per_variant``; None and errors are those of ``find``."""
         return self.find(screen, attention) if self.per_variant else self.find(screen)
 
     def max_guess(self, screen: "Screen") -> float:
@@ -125,7 +125,7 @@ class CurveMeasure(Quantity):
 
 
 CurveMeasures = Mapping[str, CurveMeasure]
-"""The curves of a page that a visitor can draw, keyed in the same way."""
+"""The curves of a page that a visitor can draw, keyed by the names that lessons use for them."""
 
 
 def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:

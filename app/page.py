@@ -1,4 +1,4 @@
-"""The ``Page`` record, in which each page declares its menu entry and its functions, and a search for all pages."""
+"""The class ``Page``, with which each page declares its menu entry and its functions, and a search for all pages."""
 
 import importlib
 import pkgutil
@@ -29,27 +29,28 @@ class Page(Generic[Q]):
         section: section of the menu; empty for the first page.
         rank: position within the section.
         question: question that the page answers, shown at its top and on Home.
-        heading: returns the question at the page's top if it depends on the options; ``question`` is then only on Home.
+        heading: returns the question at the page's top if it depends on the options; Home still shows ``question``.
         options: the page's own options, which links carry in addition to the shared options.
-        opening: returns the shared values, by name, that this page opens with if the address is empty and that differ
-            from those of other pages.
-        top: draws the part above every view and returns the argument of the views.
-        views: functions that draw the part below, by the view's name in links; a single one if there is no choice.
+        opening: returns values of shared options, by name, that this page opens with if the address has no query, and
+            that differ from those of other pages.
+        top: draws the part of the page that is the same in every view, and returns the argument of the view's function.
+        views: functions that draw the part below ``top`` (a view), by the view's name in links; one if there is no
+            choice.
         view: returns the name of the view to draw: an option of the page, or a function of several options.
         header: draws the page's own controls next to the question; None if the page has none.
         has_causal_switch: whether the header has the causal switch; the Causal page is always causal.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
         only_input: returns the kind of input that the page shows for some shared options; empty if it shows every kind.
-            A page with such a function reads the input with its own positions.
+            Such a page ignores the visitor's choice of position encodings.
         input_panel: draws the page's own choice of the input; None for the choice that other pages have.
-        open_heads: callback that opens the large view of all heads; None except on the page that has this view.
+        open_heads: callback that opens the large view of all heads; None on every page without this view.
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
             change then redraws only the page and does not interrupt an earlier rerun.
         hides_special: whether the page can leave out tokens that the tokenizer added, as the visitor chooses.
         scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
             page that uses no input calls it without an argument. None means the chosen head on the whole input.
         measures: numbers on the page that a lesson can ask about, keyed by the names that lessons use.
-        curves: curves on the page that a lesson can ask a visitor to draw, keyed in the same way.
+        curves: curves on the page that a lesson can ask a visitor to draw, keyed like ``measures``.
     """
 
     title: str

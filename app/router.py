@@ -76,7 +76,7 @@ def _run_app() -> None:
 
 
 def _draw(key: str, page: Page[object]) -> None:
-    """Draw the page without the sidebar, and write its link into the address bar."""
+    """Draw the page without the sidebar, and write its link into the address bar; ``key`` is the page's name."""
     url.show_notices(st.empty())
     scope, subtitle = _read_scope(page)
     export_metadata.store_page(key, scope)
@@ -89,7 +89,7 @@ def _draw(key: str, page: Page[object]) -> None:
 
 
 def _read_scope(page: Page[object]) -> tuple[Scope | None, str]:
-    """Return the scope of the numbers on the page, and the page's subtitle; None and "" if there is no input yet."""
+    """Return the page's scope (heads, tokens and variants of its numbers) and subtitle; None and "" without input."""
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
@@ -104,14 +104,17 @@ def _read_scope(page: Page[object]) -> tuple[Scope | None, str]:
 
 
 def _read_state(page: Page[object]) -> None:
-    """Read the options that a rerun of the whole page reads before it draws the page."""
+    """Read the address and the options in a rerun of the page's fragment, as a run of the whole app does earlier."""
     url.open_link()
     url.register_fields(opening_fields(page.opening()))
     url.register_fields(page.options.fields())
 
 
 def _outer_dependencies(page: Page[object]) -> tuple[object, ...]:
-    """Return the values that the sidebar and the styles depend on; most sidebars have links that name the variants."""
+    """Return the values that the sidebar and the styles depend on.
+
+    Most sidebars depend on the variants, because their link to all heads names them.
+    """
     excluded = {SharedOptions.variants.name} if page.open_heads or page.input_panel else set()
     return (
         *(url.value(name) for name in Options.shared() if name not in excluded),

@@ -7,7 +7,7 @@ class Translate(Protocol):
     """A function that translates a message and fills in its values."""
 
     def __call__(self, message: str, **values: object) -> str:
-        """Return the message in the reader's language."""
+        """Return the message in the visitor's language."""
 
 
 def in_english(message: str, **values: object) -> str:
@@ -19,14 +19,14 @@ class BoardNames(TypedDict, total=False):
     """Names and texts of one board.
 
     Attributes:
-        unit: the name of the numbers, "weight" by default.
+        unit: the name of the values, "weight" by default.
         row_title: the axis title of the rows, "queries" by default.
         col_title: the axis title of the columns, "keys" by default.
         row_name: the name of one row in the readout, "query" by default.
         col_name: the name of one column in the readout, "key" by default.
-        zero: the name of 0 on a board of categories; none by default, for panels without zeros.
-        upcoming: the name of a category in the frames before it is shown.
-        masked: the name of NaN, "masked" by default.
+        zero: the name of the value 0 on a board whose values are category numbers; without it, 0 has no name.
+        upcoming: on an animated board, the readout's text for cells whose category only a later frame shows.
+        masked: the name of cells whose value is NaN, "masked" by default.
         note: a sentence under the panels.
         above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
     """
@@ -51,8 +51,8 @@ def board_texts(
     Args:
         _: the function that translates a message.
         pins: whether rows can be pinned.
-        categories: whether the numbers are kinds instead of magnitudes.
-        names: the board's own names.
+        categories: whether the values are category numbers instead of magnitudes.
+        names: texts of this board that replace the default ones.
     """
     row = names.get("row_name") or _("query")
     texts: dict[str, object] = {

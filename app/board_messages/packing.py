@@ -23,7 +23,7 @@ MAX_INLINE_BYTES = 100_000
 """Largest total size at which a board's panels are part of its own message: four panels of about 110 tokens."""
 _MAX_EXPONENT = 16  # half floats are below 2^16
 _MASKED = np.uint16(0x7E00)  # Half floats have many codes for NaN; only this one is sent, so browsers compare codes.
-_TINIEST = np.uint16(1)  # the smallest magnitude above zero
+_TINIEST = np.uint16(1)  # the code of the smallest half float above zero
 
 
 def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = "") -> bytes:
@@ -65,15 +65,15 @@ def pack(
     last_turn: int = 0,
     max_inline_bytes: float = MAX_INLINE_BYTES,
 ) -> tuple[bytes, dict[str, bytes]]:
-    """Return the board's messages to the browser: the message of the board, and large panels by key.
+    """Return the board's message to the browser, and by key the messages of panels that are too large to be part of it.
 
     Args:
         panels: the matrices, at least one; shapes may differ.
         row_labels: one label per row, for panels without their own; None: rows are numbered.
         col_labels: the same for the columns.
-        key: the board's key.
+        key: the board's Streamlit key.
         diverging: whether to show both sides of the colour scale even if no value is negative.
-        last_turn: the number that the browser gave the last change of a knob that the panels show.
+        last_turn: the number of the last slider change that the panels already show; the browser counts the changes.
         max_inline_bytes: bytes of all panels up to which they are part of the board's message.
 
     Raises:
@@ -127,10 +127,10 @@ class EncodedMatrix:
     """A matrix encoded for the browser.
 
     Attributes:
-        codes: uint16, little-endian, row by row.
+        codes: the bits of one half float per cell, as little-endian uint16, row by row.
         facts: what the browser needs to read and colour the codes: the exponent of the power of two that scales them,
-            the largest value and the smallest (at least and at most 0), the smallest magnitude above zero, and whether
-            a value is negative or masked.
+            the largest value (at least 0), the smallest value (at most 0), the smallest magnitude above zero, and
+            whether any value is negative or masked.
         digest: the digest of the codes.
     """
 
@@ -144,7 +144,7 @@ _encoded: dict[int, EncodedMatrix] = {}
 
 
 def _encode(panel: Panel) -> EncodedMatrix:
-    """Return a panel's encoded matrix. A read-only matrix is encoded once, as every run draws it again."""
+    """Return a panel's encoded matrix. A read-only matrix is encoded only once, because each rerun draws it again."""
     values = panel.values
     if values.flags.writeable:
         return _encode_values(panel)

@@ -1,6 +1,6 @@
-"""The records that describe a board, which draws matrices side by side: its panels, one per matrix, and their sliders.
+"""Data classes that describe a board, which draws matrices side by side: one panel per matrix, with its slider.
 
-On some boards the numbers are categories instead of magnitudes; a record names and colours each category.
+On some boards each value is the number of a category instead of a magnitude; ``Category`` gives its name and colour.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Category:
-    """The meaning of a whole number on a board of categories.
+    """The name and colours of one category, on a board whose values are category numbers.
 
     Attributes:
         name: its name on hover and in the legend.
         light: its colour on a light page, ``#rrggbb``; empty for the colour of 0.
         dark: its colour on a dark page.
-        listed: whether the legend shows it; it can omit mixes of other categories.
+        listed: whether the legend shows it; False for a combination of other categories that the legend shows.
         group: the heading of its part of the legend; empty for the board's unit.
-        frame: the frame of the board's animation that first shows it; 0 if every frame does.
+        frame: the number of the animation frame from which on it is shown, counted from 1; 0 to show it in every frame.
     """
 
     name: str
@@ -58,15 +58,15 @@ class Panel:
         col_labels: one label per column if these are not the board's columns.
         row_title: the name of the rows on the axis and in the readout, if these are not the board's rows.
         col_title: the same for the columns.
-        borders: indices before which a line crosses the matrix, for rows and columns.
+        borders: indices before which a line separates the rows, and another line the columns.
         details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
         tooltip: the tooltip of the title; empty for the title itself.
         settings_label: the name of the button next to the title that opens the panel's settings; empty for no button.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
-        group: the heading of the categories that the panel explains instead of the legend; empty for none.
-        top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
+        group: the ``Category.group`` whose colours are explained above this panel, not in the legend; empty for none.
+        top: the smallest number at which the colour scale may end; matrices drawn one after another then share a scale.
         scale_panel: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel;
             empty for a bar of its own.
     """

@@ -16,7 +16,7 @@ def row_multiples(
     """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
 
     Args:
-        rows: row of each variant's matrix by name, ``[n]``; NaN where the pair is masked.
+        rows: the query's row of each variant's matrix, ``[n]``, by the variant's name; NaN where the pair is masked.
         tokens: one label per key.
         key_title: title of the horizontal axis.
         value_title: name of the values in the tooltip.

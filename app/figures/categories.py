@@ -1,4 +1,4 @@
-"""Colours of the rules by which a mask allows a query–key pair, such as a window, and of the layers in a stack."""
+"""Colours of mask primitives (rules that allow query–key pairs, such as a window) and of the layers of a stack."""
 
 import numpy as np
 
@@ -25,12 +25,12 @@ PRIMITIVES = {
     "diagonal": ("#44aa99", "#66ccbb"),
     "heavy hitter": ("#8a5a1e", "#d8a05c"),
 }
-"""Colour of each primitive on light and on dark pages; primitives of the same variant also differ in lightness."""
+"""Colour of each primitive on light and on dark pages. Primitives of the same variant also differ in lightness."""
 
 OTHER = ("#888888", "#999999")
 """Colours of primitives that are not listed, on light and on dark pages."""
 LAYERS = (((16, 97, 75), (181, 224, 207)), ((143, 227, 196), (36, 88, 74)))
-"""Green of the first and of the last layer, on light and on dark pages; blue is the colour of windows."""
+"""RGB colours of the first and of the last layer, on light and on dark pages: green, because windows are blue."""
 HEX = "#{:02x}{:02x}{:02x}"
 
 

@@ -31,10 +31,10 @@ def memory(
     """Draw three charts in one figure, so that all of them update together; each has its own legend.
 
     Args:
-        keys: ``z_i``, or what the first chart shows instead for each feature, ``[C]``.
-        sizes: norms over all tokens by name, ``[n]`` each.
+        keys: the bars of the first chart, one for each feature, ``[C]``, such as the state's normaliser.
+        sizes: norm of the state, or of another quantity, after each token, by name, ``[n]`` each.
         outputs: the token's output by the name of the method that computed it, ``[d_v]`` each.
-        token: index i of the token.
+        token: index of the token.
         keys_title: title of the first chart.
         feature: title of the first chart's horizontal axis.
         sizes_title: title of the second chart.

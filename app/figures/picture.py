@@ -17,7 +17,7 @@ MARGIN = 10
 TYPE, LETTER, LINE = 12, 7.2, 16
 """Size of the type, width of a letter and height of a line of text."""
 MARK_COLOUR = SERIES[1]
-"""Colour of the ground of marked words: orange."""
+"""Background colour of marked words: orange."""
 INK = {False: "#31333f", True: "#fafafa"}
 """Colour of text, by whether the page is dark."""
 
@@ -58,7 +58,7 @@ def pixels_url(pixels: np.ndarray) -> str:
 def curves_url(
     lines: Sequence[Sequence[tuple[float, float]]], colours: Sequence[str], *, dashed: int = -1, dark: bool
 ) -> str:
-    """Return a picture of curves on axes that fit all of them.
+    """Return the data URL of an SVG picture of curves, scaled so that all of them fit.
 
     Args:
         lines: the points of each curve.
@@ -79,11 +79,11 @@ def curves_url(
 
 
 def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> str:
-    """Return a picture of a sentence with some of its words on an orange ground.
+    """Return the data URL of an SVG picture of a sentence, with an orange background behind some of its words.
 
     Args:
         words: the words of the sentence.
-        marked: the indices of the words on an orange ground.
+        marked: the indices of the words with an orange background.
         dark: whether the page is dark.
     """
     font = f'font-family="monospace" font-size="{TYPE}" fill="{INK[dark]}"'
@@ -101,7 +101,7 @@ def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> s
 
 
 def unknown_url(*, dark: bool) -> str:
-    """Return a square picture of a question mark, in place of a result that a visitor shall predict."""
+    """Return the data URL of a square SVG picture of a question mark, for a result that a visitor has to predict."""
     middle = f'x="{HEIGHT / 2}" y="{HEIGHT / 2}" text-anchor="middle" dominant-baseline="central"'
     mark = f'<text {middle} font-family="sans-serif" font-size="{HEIGHT / 2}" fill="{INK[dark]}">?</text>'
     return _svg_url(mark, dark=dark, width=HEIGHT)

@@ -21,7 +21,8 @@ def reach_animation(
     """Draw one row per layer and one column per token; a token is coloured from the layer that first reaches it.
 
     Args:
-        layers: first layer that connects each token to the given one, ``[n]``; 0 for itself, negative if none does.
+        layers: for each token, the layer at which the chosen token's information first reaches it, ``[n]``; 0 for the
+            chosen token itself, negative for tokens that it never reaches.
         labels: one label per token.
         colours: CSS colours of layers 0, 1, ....
         x_title: title of the horizontal axis.

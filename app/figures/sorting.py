@@ -19,12 +19,12 @@ def sorting(
     x_title: str,
     kind: str,
 ) -> Figure:
-    """Draw the lines, coloured by kind; a legend names the kinds if there are enough colours.
+    """Draw the lines, coloured by the kind of their token, such as its bucket; a legend names up to ``COLOURS`` kinds.
 
     Args:
         order: token indices in their new order, ``[n]``.
-        kinds: kind of each token, an integer. The legend shows and hides all lines of a kind, and the kinds take the
-            shared colours in order.
+        kinds: kind of each token, an integer such as its bucket's number. A click in the legend shows or hides all
+            lines of a kind. The kinds take the shared colours in order.
         labels: one label per token.
         borders: positions in the new order before which to draw a border.
         above: label of the upper end.

@@ -141,12 +141,12 @@ def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - pro
 
 
 def annotation(text: str, x: float, y: float, **properties: object) -> dict[str, Any]:
-    """Return text without an arrow that begins at a place of a figure, with further properties of plotly's."""
+    """Return a plotly annotation without an arrow: text at a position, with further properties of plotly's."""
     return {"text": text, "x": x, "y": y, "showarrow": False, **properties}
 
 
 def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
-    """Draw a line across a figure, vertical at ``x`` or horizontal at ``y``; ``axes`` is the number of the axes."""
+    """Draw a line across a figure: vertical at ``x`` or horizontal at ``y``, on axes ``axes`` (plotly's number)."""
     across = {"x0": x, "x1": x, "xref": f"x{axes}", "y0": 0, "y1": 1, "yref": f"y{axes} domain"}
     if y is not None:
         across = {"x0": 0, "x1": 1, "xref": f"x{axes} domain", "y0": y, "y1": y, "yref": f"y{axes}"}

@@ -22,7 +22,7 @@ _ROW, _HEAD, _FOOT = 42, 68, 96
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strip:
-    """The strip of one variant.
+    """One row of the heat map, which belongs to one variant.
 
     Attributes:
         title: title above the strip.

@@ -156,7 +156,7 @@ T = TypeVar("T")
 
 
 def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
-    """Return the queries, keys and values of a source, at its own length or another.
+    """Return the record of a source (its queries, keys and values), with ``tokens`` tokens or at its own length.
 
     Raises:
         LabError: if the source cannot be read.
@@ -172,7 +172,7 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
 
 
 def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
-    """Return the records of all layers of a source: a model reads a text once for all its layers.
+    """Return one record per layer of a source (see ``record``); a model reads a text once for all its layers.
 
     Raises:
         LabError: if the source cannot be read.
@@ -187,7 +187,7 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
 
 @cached_singleton
 def records() -> execution.Records:
-    """Return this process's cache of records."""
+    """Return this process's cache of records (the queries, keys and values of sources)."""
     return execution.Records(_part_bytes(3))
 
 
@@ -269,7 +269,7 @@ def matrix(view: View, attention: ac.Attention) -> MatrixComparison:
 
 
 def _canonical(view: View) -> View:
-    """Return the canonical form of a view, so that views that show the same have the same cache key."""
+    """Return the same view for all views that show the same numbers, so that they share a cache key."""
     return replace(view, source=view.source.canonical, special=_shows_all_tokens(view.source, view.special))
 
 
@@ -285,7 +285,7 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
 
 
 def informative_query(view: View, attention: ac.Attention) -> int | None:
-    """Return the most informative query of one variant's matrix, or None if no word attends to another word."""
+    """Return the index of the most informative query of a matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     compute = partial(_informative_query.informative_query_of_record, weights, qkv, special=view.special)
     return _informative_queries.get(_key((_canonical(view), attention)), lambda: Frozen(compute())).value
@@ -302,7 +302,7 @@ _scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 
 
 def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
-    """Return how far information travels through a stack of variants, repeated to a depth; errors as in ``matrix``."""
+    """Return how far information travels through ``depth`` layers, which repeat ``layers``; errors as in ``matrix``."""
 
     def compute() -> Frozen[_stack.Reach]:
         allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
@@ -313,7 +313,10 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
-    """Return softmax in every layer and head of a source as shades ``[L, H, s, s]``; L is 1 without a model."""
+    """Return softmax's matrix in every layer and head, pooled to at most ``size`` rows, as ``uint8 [L, H, s, s]``.
+
+    The bytes are those of ``matrix_board.shades``. A source without a model has one layer.
+    """
     draw = partial(miniatures, causal=causal, special=_shows_all_tokens(source, special), size=size)
     return _get_for_all_layers(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
 

@@ -29,7 +29,7 @@ POLL_SECONDS = 0.1
 def rows(
     experiment: str, task: Task, on_status: StatusCallback | None = None, *, in_process: bool = False
 ) -> tuple[Any, ...]:
-    """Return the rows of one task of an experiment, computed once for all visitors.
+    """Return the rows (results, as data class instances) of one task of an experiment, computed once for all visitors.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.

@@ -16,7 +16,7 @@ BURST_SECONDS = 0.4
 RECOVERY_RATE = 1 / 30
 """Used seconds that a visitor recovers per second that passes."""
 MAX_DELAY = 3.0
-"""The longest delay in seconds of a visitor with high use, so that even a long run of many tasks ends."""
+"""Largest number of seconds by which a visitor's high use delays a request, so that even a long run ends."""
 MAX_ACCOUNTS = 1000
 """The number of accounts above which accounts without used seconds are deleted."""
 
@@ -142,7 +142,7 @@ class FairLock:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Give up the place within the block. Never call this with a lock held that an admitted thread may wait for."""
+        """Give up the place within the block. Never call this while holding a lock that an admitted thread may need."""
         if not getattr(self._thread, "is_admitted", False):
             yield
             return
@@ -154,7 +154,7 @@ class FairLock:
             self._enter(account)  # The thread waits with its original due time, so newer requests do not go first.
 
     def yield_turn(self) -> None:
-        """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
+        """Let waiting threads with earlier due times go first. Never call this while holding a lock that they may need.
 
         Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. The page of a
         long run is drawn between other visitors' interactions, so they need not wait until the run ends.

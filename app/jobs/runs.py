@@ -44,7 +44,7 @@ class Run(Generic[RowT]):
     """A visitor's run, in progress or stopped. A script that replaces another one continues its run.
 
     Attributes:
-        request: what the run computes.
+        request: an identifier of what the run computes, such as a hash of its tasks.
         rows: the rows found, if they are not cached elsewhere.
         done_count: the number of finished tasks.
         is_running: whether the run is in progress.
@@ -79,7 +79,7 @@ def time_left(seconds: float, share: float) -> str:
 
 
 def last_run(key: str) -> Run[Any] | None:
-    """Return the last run that was started by a button and has found something, stopped or not."""
+    """Return the last run that ``run_on_button`` started with this key and that has rows, in progress or stopped."""
     run: Run[Any] | None = st.session_state.get(f"{key}.run")
     return run if run is None or run.rows else run.previous
 
@@ -106,8 +106,9 @@ def run_immediately(
         tasks: the tasks.
         draw: draws the rows found so far. Receives a key for its elements that differs from drawing to drawing.
         key: the run's key, ``"<page>.<name>"``.
-        effort: the work of a task relative to the others, for the remaining time.
-        refuse: draws why a task could not be run, as Markdown; by default below the chart.
+        effort: returns the work of a task relative to the others, to estimate the remaining time.
+        refuse: receives a task that could not be run and the reason as Markdown, and draws it; by default below the
+            chart.
         describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the progress bar.
         container: container of the sentence and the progress bar; by default above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
@@ -232,15 +233,15 @@ def run_on_button(
     kind: Literal["primary", "secondary"] = "primary",
     help: str | None = None,
 ) -> Run[RowT] | None:
-    """Draw a button and the measured rows. While a run is in progress, take its samples and draw them as they arrive.
+    """Draw a button that starts a run, and the rows of the last run, as they arrive while it is in progress.
 
-    Timed rows are not cached: they stay in the visitor's session.
+    Rows are not cached for other visitors: they stay in the visitor's session.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        request: what a press of the button measures; a run in progress for something else is stopped.
-        next_tasks: returns the tasks that can run after these rows, the most urgent first; none after the last. It may
-            replace rows that are no longer needed.
+        request: an identifier of what a press of the button measures; a run in progress with another one is stopped.
+        next_tasks: receives the rows so far and returns the tasks that can run now, the most urgent first; none at the
+            end of the run. It may remove or replace rows that are no longer needed.
         key: the run's key.
         label: the button's label.
         icon: the button's icon.
@@ -315,7 +316,7 @@ def run_on_button(
 
 
 def one_at_a_time(next_task: Callable[[Sequence[RowT]], Task | None]) -> Callable[[list[RowT]], Sequence[Task]]:
-    """Return the function for ``run_on_button`` that runs one task at a time."""
+    """Return ``next_tasks`` for ``run_on_button``, which runs one task at a time until ``next_task`` returns None."""
     return lambda rows: [task for task in [next_task(rows)] if task is not None]
 
 

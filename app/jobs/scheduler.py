@@ -110,7 +110,7 @@ class TaskHandle:
         self._scheduler, self._job, self._visitor = scheduler, job, visitor
 
     def wait(self, seconds: float) -> bool:
-        """Wait up to so many seconds for the task's end, and return whether it has ended."""
+        """Wait for the task's end, at most ``seconds`` seconds, and return whether it has ended."""
         return wait_for_any([self], seconds)
 
     def rows(self) -> tuple[Any, ...]:
@@ -126,12 +126,12 @@ class TaskHandle:
         return self._scheduler.status(self._job)
 
     def withdraw(self) -> None:
-        """Withdraw the request."""
+        """Withdraw the request; a task that no session requests any more is ended."""
         self._scheduler.withdraw(self._job, self._visitor)
 
 
 def wait_for_any(handles: Sequence[TaskHandle], seconds: float) -> bool:
-    """Wait up to so many seconds for the end of one of the tasks, and return whether one has ended."""
+    """Wait until one of the tasks has ended, at most ``seconds`` seconds, and return whether one has."""
     return bool(wait([handle._job.future for handle in handles], seconds, FIRST_COMPLETED).done)
 
 

@@ -34,7 +34,7 @@ class Series:
 
     Attributes:
         run: the run that measured it.
-        word: the variant and its settings in the run.
+        word: the variant and its settings in the run, as in links: ``local~window~8``.
         name: the name on screen.
         colour: the variant's index in the shared series of colours.
         live: whether the run was made on this machine in this session.
@@ -59,12 +59,13 @@ class Series:
 
 
 def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str], None]) -> None:
-    """Draw the button and the measured rows. While a run is in progress, take its samples and draw them as they arrive.
+    """Draw the button that measures times on this machine, and the last measurement; a run is drawn as samples arrive.
 
     Args:
         spec: what a press of the button measures.
         row: the container of the button and the progress bar.
-        draw: draws the run, or None without a run of this mode. Receives a key that differs from drawing to drawing.
+        draw: draws the last measurement; receives it, or None unless its mode and causal mask are those of ``spec``,
+            and a key that differs from drawing to drawing.
     """
 
     def compare(run: runs.Run[TimingRow] | None, key: str) -> None:
@@ -107,7 +108,10 @@ def progress(spec: TimingSpec, run: runs.Run[TimingRow]) -> tuple[float, str]:
 
 
 def share_done(spec: TimingSpec, rows: Sequence[TimingRow]) -> float:
-    """Return the fraction of the work done. A sample weighs its length, or twice that if it counts operations."""
+    """Return the fraction of a run that is done, where a sample counts as much as its length.
+
+    The first sample of a variant at a length also counts operations, and takes about twice as long.
+    """
     total_work = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
     finished_work = sum(row.n * (2 if isinstance(row, Skipped) or row.round == 0 else 1) for row in rows)
     return min(1.0, finished_work / total_work)
@@ -170,9 +174,10 @@ def summary_text(series: Sequence[Series]) -> str:
 
 
 def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
-    """Return the variants of a run by ``Crossing.where``, each with its length, its name and both in words.
+    """Return ``(tokens, name, text)`` for each variant of a run, grouped by ``Crossing.where``.
 
-    The lengths ascend. Names are Markdown.
+    ``tokens`` is the length from which the variant is faster than softmax, ``name`` its name as Markdown, and ``text``
+    says both. In the group "at", the lengths ascend.
     """
     by_kind: dict[str, list[tuple[float, str, str]]] = {}
     for line in series:
@@ -203,10 +208,10 @@ def _fastest_below(series: Sequence[Series], by_kind: Mapping[str, Sequence[tupl
 
 
 def slower_text(kind: str, names: Sequence[str]) -> str:
-    """Return the sentence about variants that are not faster than softmax at the longest length; empty if they are.
+    """Return a sentence that says that variants are not faster than softmax at the longest length, or "".
 
     Args:
-        kind: where they become faster than softmax, as in ``Crossing.where``.
+        kind: their ``Crossing.where``; the sentence is empty unless it is "even" or "beyond".
         names: their names.
     """
     n, joined_names = len(names), enumeration(f"**{name}**" for name in names)

@@ -22,7 +22,8 @@ class Answer:
 
     Attributes:
         measure: a measure of the step's page.
-        key: the variant whose number it is; empty if it belongs to no variant, or to every variant.
+        key: the key of the variant whose number it is; empty if the number belongs to no variant, or the question asks
+            which variant has the smallest or largest number.
         rank: ``least`` or ``most`` if the question asks for a variant, else empty.
     """
 
@@ -31,23 +32,23 @@ class Answer:
     rank: str = ""
 
     def number(self, screen: Screen, key: str = "") -> float | None:
-        """Return the number on a screen; errors are those of ``Measure.number``."""
+        """Return the number on a screen, for variant ``key`` or the answer's own; errors as in ``Measure.number``."""
         variant_key = key or self.key
         return self.measure.number(screen, screen.variant(variant_key) if variant_key else None)
 
     def candidates(self, screen: Screen) -> list[str]:
-        """Return the variants that can be the answer: all compared variants except the reference."""
+        """Return the keys of the variants that can be the answer: all compared variants except the reference."""
         return [each.key for each in screen.shared.variants if each.key != REFERENCE]
 
     def winner(self, screen: Screen) -> str | None:
-        """Return the variant with the smallest or the largest number, or None without such a variant."""
+        """Return the key of the variant with the smallest or the largest number, or None if no variant has a number."""
         numbers = {key: self.number(screen, key) for key in self.candidates(screen)}
         measured = {key: number for key, number in numbers.items() if number is not None}
         best = min if self.rank == "least" else max
         return best(measured, key=lambda key: measured[key], default=None)
 
     def title(self, name: str = "") -> str:
-        """Return the title of the measured quantity."""
+        """Return the title of the measured quantity; ``name`` is the variant's name for a number of one variant."""
         return _(self.measure.title, name=name) if self.measure.per_variant else _(self.measure.title)
 
 

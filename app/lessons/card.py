@@ -81,7 +81,7 @@ def show(page: str) -> Callable[[], None]:
 
 
 def step_target(lesson: Lesson, number: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:
-    """Return a step's page, and its query with the lesson's own parameters."""
+    """Return a step's page and query; the query also names the lesson, the step and whether the lesson is presented."""
     step = lesson.steps[number - 1]
     extra = {
         LessonOptions.lesson.name: write_lesson(lesson),
@@ -99,14 +99,22 @@ def address(lesson: Lesson, number: int, *, present: bool) -> str:
 
 
 def start_lesson(lesson: Lesson) -> None:
-    """Go to a lesson's first step, and end this run."""
+    """Go to a lesson's first step; this ends the current script run."""
     # The lesson is also stored in the session, because a long lesson does not fit into the link.
     LessonOptions.lesson.set(lesson)
     navigation.open_page(*step_target(lesson, 1, present=LessonOptions.present.value))
 
 
 def step_link(lesson: Lesson, number: int, label: str, kind: str = "", *, name: str = "") -> str:
-    """Return a link to a step; ``name`` is the accessible name of a label without words."""
+    """Return a link to a step as HTML.
+
+    Args:
+        lesson: the lesson.
+        number: the step's number, from 1.
+        label: the text of the link.
+        kind: a CSS class.
+        name: the accessible name of a label without words.
+    """
     href = html.escape(address(lesson, number, present=LessonOptions.present.value))
     attributes = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
     return f'<a class="way {kind}" target="_self" href="{href}"{attributes}>{html.escape(label)}</a>'
@@ -139,7 +147,7 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
 def _text_html(step: Step, translate: Callable[[str], str], *, answered: bool, table: bool) -> str:
     """Return a step's text as HTML and, until its question is answered, its task.
 
-    ``app/lessons/figure.js`` scrolls the step's figure or table into view.
+    ``app/lessons/figure.js`` scrolls the step's figure or, if ``table``, the page's table into view.
     """
     paragraphs = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(translate(step.say))}</p>']
     if step.do and not answered:
@@ -214,7 +222,7 @@ def _leave_lesson() -> None:
 
 
 def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: DeltaGenerator, end: str) -> None:
-    """Draw the answer, how close the guess was, the step's conclusion, and the end of the lesson as HTML."""
+    """Draw the answer, how close the guess was, the step's last sentence, and the HTML ``end``."""
     guess = st.session_state[ANSWERS][key]
     with slot.container(gap="xsmall"):
         try:
@@ -231,7 +239,7 @@ def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: De
 
 
 def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:
-    """Return the end of a lesson as HTML: its conclusion, and a link to the included lesson that follows."""
+    """Return what follows a lesson's last answer, as HTML: its conclusion, and a link to the next included lesson."""
     conclusion = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
     lessons = [*all_lessons().values()]
     next_lessons = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
@@ -308,7 +316,7 @@ def _pictures_html(key: str, *, dark: bool) -> str:
 
 
 def _keys(lesson: Lesson) -> list[str]:
-    """Return the key of each step in ``GUESSES`` and ``ANSWERS``."""
+    """Return the keys of a lesson's steps in the dictionaries that ``GUESSES`` and ``ANSWERS`` name."""
     checksum = zlib.crc32(write(lesson).encode())
     return [f"lesson.{checksum}.{number}" for number in range(1, len(lesson.steps) + 1)]
 

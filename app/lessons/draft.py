@@ -31,7 +31,7 @@ def store(lesson: Lesson | None) -> None:
 
 
 def current_screen(page: str) -> str:
-    """Return the current screen in the form of ``Step.at``.
+    """Return the end of the current screen's address, without the lesson's parameters, in the form of ``Step.at``.
 
     Raises:
         LessonError: if no link can contain the screen.

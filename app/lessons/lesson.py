@@ -9,7 +9,7 @@ A lesson is a TOML file, version 1::
     seen = "What the lesson showed, in a sentence or two."   # shown after the last answer
 
     [[step]]
-    at = "matrices?text=@story&variants=softmax"   # a state of the lab: the end of its address
+    at = "matrices?text=@story&variants=softmax"   # the screen to open: the end of its address
     say = "One sentence."
     do = "One thing to do."
     ask = "The question."
@@ -67,11 +67,11 @@ LESSON_TEXTS = ("title", "question", "seen")
 CHOICE_LENGTH = 100
 """The largest number of characters of a choice."""
 LINK_LESSON = 3_500
-"""The largest number of characters of a packed lesson in a link, which may also hold ``LINK_TEXT`` of text."""
+"""The largest number of characters of a packed lesson in a link; the link may also hold the visitor's text."""
 QUERY = re.compile(r"[\w.~%+&=@!*'(),:;/-]*", re.ASCII)
 """A query string, as it follows the question mark of an address."""
 JOINERS = "\u200c\u200d"
-"""Invisible characters that belong to the spelling of words."""
+"""Invisible characters that some scripts need within words: the zero-width non-joiner and joiner."""
 
 
 class LessonError(LabError):
@@ -83,7 +83,7 @@ class Step:
     """One step of a lesson.
 
     Attributes:
-        at: its screen: a page and its query.
+        at: its screen, as the end of an address: the page's name and its query.
         say: one sentence.
         do: one thing to do.
         ask: the question.

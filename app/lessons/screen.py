@@ -23,7 +23,7 @@ OptionsT = TypeVar("OptionsT", bound=Options)
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """A state of the app.
+    """One screen of the app.
 
     Attributes:
         page: the page's name.
@@ -52,7 +52,7 @@ class Screen:
         return cls(page, url.values())
 
     def options(self, kind: type[OptionsT]) -> OptionsT:
-        """Return the values of a class of options."""
+        """Return the screen's values of the options that ``kind`` declares."""
         return kind(**{name: self.values[control.name] for name, control in kind.controls.items()})
 
     @property
@@ -62,7 +62,7 @@ class Screen:
 
     @property
     def chosen(self) -> ChosenInput:
-        """The input.
+        """The screen's input: the source, its record and the head.
 
         Raises:
             LabError: if the input cannot be read, or is a file that was not uploaded.
@@ -74,7 +74,7 @@ class Screen:
 
     @property
     def view(self) -> View:
-        """The view of the input; errors are those of ``chosen``."""
+        """The input and how it is shown (head, causal mask, special tokens); errors are those of ``chosen``."""
         shared, chosen = self.shared, self.chosen
         return View(source=chosen.source, head=chosen.head, causal=shared.causal, special=shared.special)
 

@@ -1,4 +1,4 @@
-"""The lessons that the app includes, each a file in the folder ``shipped``, and pictures next to their questions."""
+"""The lessons that the app includes, each a file in the folder ``shipped``, and the pictures in the list of lessons."""
 
 import re
 from bisect import bisect_left
@@ -28,15 +28,15 @@ from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {"flat": ("softmax", "linear"), "window_and_sink": ("softmax", "local")}
-"""The two variants whose matrices, on one colour scale, are the pictures of a lesson."""
+"""By a lesson's key, two variants; the lesson's pictures are their matrices on one colour scale."""
 POOL = 4
-"""Number of tokens in a pool, in the picture of the lesson on generating text."""
+"""Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
-"""Number of marked words in the picture of the lesson on a model without softmax."""
+"""Number of marked words in the picture of the lesson ``stand_in``."""
 MAX_LENGTH = 64
-"""Most characters of the sentence in that picture."""
+"""Most characters of the sentence in the picture of the lesson ``stand_in``."""
 LENGTHS = (4, 8, 16, 32)
-"""Numbers of tokens at which the picture of the lesson on longer texts has points."""
+"""Numbers of tokens at which the curve in the picture of the lesson ``log_n`` has points."""
 ORDER = (
     "flat",
     "grey",
@@ -58,11 +58,12 @@ def all_lessons() -> dict[str, Lesson]:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a lesson's question.
+    """A picture in the list of lessons.
 
     Attributes:
         address: the picture as a data URL.
-        names: what it shows, with the colour of each curve or kind of word; a picture without colours has one name.
+        names: names of what the picture shows, with the colour of each curve or of the marked words; if colours have no
+            meaning, a single name with an empty colour.
     """
 
     address: str
@@ -71,7 +72,7 @@ class Picture:
 
 @cache
 def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
-    """Return the pictures of an included lesson's question: the two sides of its contrast, or one with both sides.
+    """Return an included lesson's pictures: one for each of the two things that it compares, or one with both.
 
     A question mark or a dashed line replaces a result that the lesson asks for.
     """
@@ -107,29 +108,35 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
 
 
 def _pooling_url(*, dark: bool) -> str:
-    """Return the matrix of averaged queries as a data URL, with a mask that ends only after each query's pool."""
+    """Return the matrix of ``funnel`` (averaged queries) as a PNG data URL; each query sees its pool to the end."""
     weights = cached.matrix(SAMPLE_VIEW, ac.get("funnel", stride=POOL)).weights
     pools = np.arange(len(weights)) // POOL
     return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)
 
 
 def _reach_url(layers: Sequence[np.ndarray], *, dark: bool) -> str:
-    """Return the pairs that a stack of masks connects as a data URL, lighter if they need more layers."""
+    """Return a PNG data URL of the pairs that a stack of masks connects, lighter if they need more layers.
+
+    Args:
+        layers: the mask of each layer, ``bool [n, n]``.
+        dark: whether the page is dark.
+    """
     first = reach(layers, len(layers), causal=False).first
     return data_url(np.where(first < 0, np.nan, 1 / np.maximum(first, 1) ** 3), dark=dark)
 
 
 def _entropies() -> list[tuple[float, float]]:
-    """Return the mean entropy of softmax's rows on the first tokens of random input, by their number."""
+    """Return points ``(n, mean entropy in nats)``: the entropy of softmax's rows on n tokens of random input."""
     qkv, softmax = SAMPLE.load(), ac.get("softmax")
     rows = ((n, softmax.weights(qkv.q[:, :n], qkv.k[:, :n])) for n in LENGTHS)
     return [(n, float(ac.metrics.entropy(weights).mean())) for n, weights in rows]
 
 
 def _harder_words() -> tuple[list[str], list[int]] | None:
-    """Return the words of a sentence and which of them a window makes hardest to predict; None without a record.
+    """Return the words of a sentence, and the indices of those that a model with a window predicts much worse.
 
-    Of the sentences that fit into the picture, it is the one whose ``HARDER_WORDS`` words lose most.
+    Of the sentences that fit into the picture, it is the one in which the loss of ``HARDER_WORDS`` words grows most.
+    None if this repository has no recorded run of the model.
     """
     text, layers = presets.texts()["long"], tuple(range(layer_count(swap.MODEL)))
     tasks = swap.tasks(text, ["local~window~64"], layers, seeds=swap.SEEDS, live=False)
@@ -155,6 +162,6 @@ def _harder_words() -> tuple[list[str], list[int]] | None:
 
 
 def _accuracies() -> list[list[tuple[float, float]]]:
-    """Return the recorded accuracy of softmax and of linear attention by training steps; empty without a record."""
+    """Return points ``(training step, accuracy)`` of softmax and of linear attention, from recorded runs, if any."""
     runs = (recorded_runs.recorded_rows(learning.plan([word], task="recall")) for word in ("softmax", "linear"))
     return [[(row.row.step, row.row.accuracy) for row in rows if not row.is_test] for rows in runs if rows]

@@ -20,18 +20,24 @@ _SKETCH = receiver("attention_lab_sketch", Path(__file__).with_name("sketch.css"
 MAX_POINTS = 8
 """The largest number of points that the visitor moves."""
 MOSTLY_SHARE = 0.75
-"""The share of the area between two curves above which one lies mostly above the other."""
+"""Share of the area between two curves: from this share on, one curve counts as mostly above the other."""
 
 
 def point_positions(curve: CurveMeasure, key: str, screen: Screen) -> list[float]:
-    """Return the positions of the points that the visitor moves: some measured positions, including both ends."""
+    """Return the positions of the points that the visitor moves: some measured positions, including both ends.
+
+    Args:
+        curve: the curve to draw.
+        key: the key of its variant.
+        screen: the screen that shows the answer.
+    """
     measured = curve.positions(screen, screen.variant(key))
     count = min(len(measured), MAX_POINTS)
     return [measured[round(i * (len(measured) - 1) / max(1, count - 1))] for i in range(count)]
 
 
 def read_heights(values: object, count: int, high: float) -> tuple[float, ...] | None:
-    """Return the heights that the browser reported, between 0 and the upper end; None if they are not valid."""
+    """Return ``count`` heights that the browser reported, limited to 0 to ``high``; None if they are not valid."""
     if not isinstance(values, list) or len(values) != count:
         return None
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in values):
@@ -82,11 +88,11 @@ def show(
 
     Args:
         curve: the curve to draw.
-        key: its variant.
+        key: the key of its variant.
         screen: the screen that shows the answer.
         mount_key: the element's key, unique in the app.
         drawn: heights of the points so far; None if the visitor has moved none.
-        on_draw: called with the heights of the points before the next run; None once the curve is measured.
+        on_draw: called with the heights of the points before the script's next run; None once the curve is measured.
         measured: positions and heights of the measured curve; empty before the answer.
     """
     positions, high = point_positions(curve, key, screen), curve.high(screen)

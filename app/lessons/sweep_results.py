@@ -13,7 +13,7 @@ from attention_core.experiments.task import Task
 
 
 def read_rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
-    """Return the rows of tasks that the page has run.
+    """Return the rows (results) of an experiment's tasks that the page has run.
 
     Raises:
         LessonError: if the page has not run all of them.

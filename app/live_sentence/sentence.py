@@ -29,14 +29,14 @@ class Row:
         title: its name on screen.
         knob: the slider's label; empty without a slider.
         note: the text in place of the slider.
-        why: the reasons for a weight smaller ("less") or larger ("more") than the reference's and for negative weights
-            ("negative"); a missing reason is not mentioned.
+        why: sentences with the reason for a weight smaller ("less") or larger ("more") than softmax's, for nearly equal
+            weights ("even") and for negative weights ("negative"); all are optional.
         settings: the slider's value at each step; None without a slider.
-        variant_words: the variant with each setting, as in links.
-        weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
+        variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
+        weights: its matrix at each of S steps, ``[S, n, n]``; NaN for pairs that are not allowed.
         errors: the relative error of its output at each step.
         costs: its cost at each step, as a fraction of the first row's cost.
-        long_costs: the same for a long text.
+        long_costs: as ``costs``, for a long text.
     """
 
     key: str
@@ -87,9 +87,9 @@ def live_sentence(
         choices: the word and slider positions to start with.
         key: the element's key, unique in the app.
         on_turn: called before the script's next run, when the visitor pauses after changing the word or a slider.
-        link: the address of the page with whole matrices, to which the variants of all rows and the word are added.
-        row_parameter: the name of the query parameter for the word's index there.
-        columns: the names of the error and of both costs.
+        link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
+        row_parameter: the name of that page's query parameter for the word's index.
+        columns: the names of the three columns of numbers: the error, the cost, and the cost for a long text.
         headings: the headings of these columns, which also explain the names.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.

@@ -50,29 +50,30 @@ def matrix_board(
     Args:
         panels: the matrices, at least one; shapes may differ.
         key: the element's key, unique in the app.
-        labels: one label per row and per column, for panels without their own; None: they are numbered.
+        labels: one label per row and per column, for panels without their own; None to number them.
         col_labels: one label per column if the columns are not the same tokens as the rows.
         pinned: the pinned row; ignored in panels with fewer rows.
         on_pin: called before the script's next run with the pinned row, or None if the pin was removed. Without this
             function, rows cannot be pinned.
-        on_turn: called before the next run with a panel's key, its knob's new value, which has not been checked, and
-            whether the knob is still being dragged.
+        on_turn: called before the script's next run, when the visitor moves a knob (a panel's slider), with the panel's
+            key, the new value, which has not been checked, and whether the knob is still being dragged.
         on_open: called before the next run with the key of a panel whose settings the visitor wants to open.
-        redraw: returns a panel by its key while its knob is dragged; that run draws nothing else. It returns None if
-            the panel no longer exists. Without this function, each turn reruns the script or fragment of the board.
+        redraw: returns a panel by its key while its knob is dragged, in a rerun that draws only this panel; None if the
+            panel no longer exists. Without this function, each change of a knob reruns the board's script or
+            fragment.
         scale: one colour scale for all panels, or one per panel.
         transform: how values map to colours; the decades of "log" follow from the data, six at most.
         diverging: show both sides of the colour scale even if no value is negative.
         ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
             the legend. 0: the scale ends at the largest magnitude.
-        categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
-            and transform then have no effect.
+        categories: for a board whose values are category numbers instead of magnitudes, the categories 1, 2, ... (at
+            most 2047); scale and transform then have no effect.
         frame: the frame of the animation that the board shows, from 1; 0 for a board without an animation.
         last_frame: the last frame of the animation.
         on_frame: called before the next run with the frame in which the animation ended or was stopped.
         panel_size: the largest side of a panel, in pixels.
         file_name: the name of downloaded pictures, without extension.
-        names: the board's own names and texts.
+        names: texts of this board that replace the default ones.
 
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
@@ -153,13 +154,13 @@ def send_dragged_panel(
     to_message: Callable[[P], bytes],
     on_turn: Callable[[str, object, bool], None],
 ) -> None:
-    """Send only the panel whose knob is being dragged. In a run of the whole board, send no panel.
+    """Send only the panel whose knob is being dragged. A run that draws the whole board sends no panel here.
 
     Args:
         key: the board's key.
         panels: the keys of its panels.
         redraw: returns a panel by its key; None if it no longer exists.
-        to_message: returns the message of a panel.
+        to_message: returns the message to the browser for a panel.
         on_turn: as in `matrix_board`.
     """
     state_key = f"{key}.dragged"

@@ -1,4 +1,4 @@
-"""The Streamlit components that send a board (matrices side by side) to the browser and receive what the visitor does.
+"""The Streamlit components that send a board (matrices side by side) to the browser and receive the visitor's input.
 
 Streamlit sends all data of a component again whenever any of it changes. A board therefore consists of several
 component instances ("channels"). Each large matrix has its own instance: if a setting of one panel changes, only that
@@ -28,7 +28,7 @@ RECEIVER = script(_CHANNELS / "numbers.js")
 PANELS = _VIEWS / "panels.css"
 """The styles that boards of matrices and of images share."""
 MAX_JOINED_BYTES = 16_000
-"""Bytes of a message up to which its settings are sent with it: sending it again costs less than an instance."""
+"""Largest message in bytes that also holds its settings: sending it again costs less than another instance."""
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:
@@ -91,7 +91,7 @@ def mount_dragged(message: bytes, *, key: str, turn: Callable[[Any], None]) -> N
     Args:
         message: a message from `encode`.
         key: the board's key.
-        turn: called with the reported value before the script runs.
+        turn: called with the event (a dictionary of the panel, the value and a number) before the script runs.
     """
     mount_key = f"board_part.{key}.dragged"
     _DRAGGED(key=mount_key, data=message, on_turn_change=partial(_call, mount_key, "turn", turn))

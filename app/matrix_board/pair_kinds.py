@@ -34,10 +34,10 @@ PRIMITIVE_NAMES = {
 
 
 class PairKinds:
-    """The categories of pairs on one board: each primitive, and each mix of several, which the legend omits.
+    """The categories of query–key pairs on one board: each primitive, and each combination, which the legend omits.
 
     Args:
-        boards: for each panel, the pairs that each primitive allows, ``bool [n, n]`` by name.
+        boards: for each panel, the pairs that each primitive allows, ``bool [n, n]``, by the primitive's name.
     """
 
     def __init__(self, boards: Iterable[Mapping[str, np.ndarray]]) -> None:
@@ -49,7 +49,7 @@ class PairKinds:
         """Return each pair's category number on the board, ``float32 [n, n]``; 0 for a pair that is not allowed.
 
         Args:
-            patterns: the pairs that each primitive allows, ``bool [n, n]`` each; a pair has the colour of the first.
+            patterns: the pairs that each primitive allows, ``bool [n, n]``, by the primitive's name.
         """
         bits = sum(pairs.astype(np.int64) << i for i, pairs in enumerate(patterns.values()))
         codes = np.zeros(np.shape(bits), np.float32)
@@ -64,7 +64,7 @@ class PairKinds:
 
     @property
     def categories(self) -> list[Category]:
-        """The categories by number; a mix has the colour of its first primitive."""
+        """The categories in order of their numbers, from 1; a combination has the colour of its first primitive."""
         return [
             Category(
                 " + ".join(primitive_name(name) for name in names),
@@ -81,7 +81,7 @@ def primitive_name(name: str) -> str:
 
 
 def hide_future(codes: np.ndarray, *, causal: bool) -> np.ndarray:
-    """Mask the pairs above the diagonal in place if ``causal``, and return the codes."""
+    """If ``causal``, set the category numbers above the diagonal to NaN (masked) in place; return the array."""
     if causal:
         codes[np.triu_indices(len(codes), 1)] = np.nan
     return codes

@@ -10,7 +10,7 @@ from app.words.i18n import _
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """The title line of one matrix's strip, which shows the text in the colours of the pinned row.
+    """The line above one matrix's strip, which is the text in the colours of the matrix's pinned row.
 
     Attributes:
         key: the panel's key.
@@ -41,14 +41,14 @@ def row_strips(
     Args:
         strips: the title line of each panel's strip.
         tokens: one token per column of the board.
-        joined: one flag per token: whether it only continues the character of the token before it, which is then
-            written out for both.
+        joined: for each token, whether it is only a further part of a character that begins in the token before it.
+            The earlier token then shows the character.
         queries: one token per row if the rows are not the tokens of the columns. A click on a word then pins nothing.
         key: the element's key, unique in the app.
         board: the board's key.
-        pinned: the row that the lines are about.
-        unfolded: the panel whose strip shows the whole text.
-        on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
+        pinned: the index of the pinned row, which the notes describe; None without one.
+        unfolded: the key of the panel whose strip shows the whole text; None for no panel.
+        on_unfold: called with the key of the panel whose strip was unfolded, or None when it was folded.
     """
     texts = {
         "heading": "",

@@ -46,11 +46,12 @@ def thumbnail_board(
     Each thumbnail has its own colour scale, of square roots. Heads thus differ by where they attend, not by how much.
 
     Args:
-        images: ``[L, H, s, s]``, from ``shades``.
-        selected: the (layer, head) in use; a missing or negative head (an average) marks its whole layer.
+        images: ``uint8 [layers, heads, s, s]``, from ``shades``.
+        selected: the chosen (layer, head); without a head or with a negative one (the average of all heads), the whole
+            layer is marked.
         key: the element's key, unique in the app.
         on_choose: called with the chosen (layer, head) before the script's next run, like other widgets' callbacks.
-        height: the board's height in pixels, if a head then has at least twelve.
+        height: the largest height of the board in pixels, unless thumbnails would be less than 12 pixels high.
         max_size: the largest side of a thumbnail, in pixels.
         heads: the descriptions of heads.
         in_order: whether only the named heads are shown, in their order, as large as possible.
@@ -83,7 +84,7 @@ def thumbnail_board(
 
 
 def shades(images: np.ndarray) -> np.ndarray:
-    """Return the thumbnails as colours, one byte per cell.
+    """Return the thumbnails with one byte per cell: the position on the colour scale from 0 to 254, or 255 if masked.
 
     Args:
         images: ``[L, H, s, s]``, not negative; NaN where a query cannot attend to a key.

@@ -1,4 +1,4 @@
-"""The invisible Streamlit component that loads the app's JavaScript on every page and receives the script's reports."""
+"""The invisible Streamlit component that loads the app's JavaScript on every page and receives events from it."""
 
 import json
 from functools import cache
@@ -55,7 +55,7 @@ def mount(page: Page[Any], *, is_presenting: bool) -> None:
 
 @cache
 def _component() -> Any:  # noqa: ANN401 - Streamlit's component function
-    """Return a component that loads the script's file and calls it, so that no message holds the script."""
+    """Return a component that loads the script from a file and calls it, so that no message contains the script."""
     name = script_name()
     js = f'export default async (page) => (await import(new URL("{name}", location.href))).default(page);\n'
     return st.components.v2.component(f"attention_lab_{name}", js=js)
@@ -95,13 +95,13 @@ def _open_form() -> None:
 
 
 def _set_language() -> None:
-    """Set the language that the visitor chose in the menu; another word from the browser changes nothing."""
+    """Set the language that the visitor chose in the menu; ignore any other string from the browser."""
     if (chosen := st.session_state[_KEY].language) in i18n.languages():
         LanguageOptions.language.set(chosen)
 
 
 def _rerun_page() -> None:
-    """Rerun the page after a lost connection was restored; the run itself is all that is needed."""
+    """Handle a restored connection. Streamlit reruns the page after this callback, and nothing else is needed."""
     url.keep_notice_next_run()
 
 

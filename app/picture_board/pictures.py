@@ -22,7 +22,7 @@ _PICTURES = receiver("attention_lab_pictures", PANELS, Path(__file__).parent / "
 _TEXTS = ("key", "title", "number", "details", "tone", "note", "tooltip", "settings_label")
 """The attributes of a tile (an image with its controls) that are sent unchanged."""
 _HIGHEST = 1e6
-"""The score that is sent in place of infinity, which JSON does not have."""
+"""The largest score that is sent; it replaces infinity, which JSON does not have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,11 +32,11 @@ class Tile:
     Attributes:
         key: its key, unique on the board.
         title: its name.
-        image: the pixels, ``[s, s, c]`` from 0 to 1; other values are clipped.
+        image: the pixels, ``[side, side, channels]`` from 0 to 1; other values are clipped.
         number: the number next to its name.
         details: its numbers in words, for the tooltip.
         tone: whether the number is better or worse than that of the noisy image: "better", "worse" or "".
-        error: mean absolute error of each pixel, ``[s, s]``; None for no error map.
+        error: mean absolute error of each pixel, ``[side, side]``; None for no error map.
         maps: its attention maps; None for none. If they include a mean, it is shown until the pointer is on a pixel.
         knob: the setting on its slider; None for no slider.
         note: a text below the image and its slider.
@@ -80,7 +80,7 @@ def picture_board(
     Args:
         tiles: the images, all of one size.
         key: the element's key, unique in the app.
-        cell: side in pixels of a cell of the attention maps.
+        cell: side in pixels of one cell of an attention map, which may cover several pixels.
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
         rank: sentence about the rank of an image; the browser fills in ``{rank}`` and ``{count}``.
@@ -90,8 +90,8 @@ def picture_board(
         on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
             whether the slider is still being dragged.
         on_open: called before the next run with the key of a tile whose settings the visitor wants to open.
-        redraw: returns a tile by its key while its slider is dragged; that run draws nothing else. It returns None if
-            the tile no longer exists.
+        redraw: returns a tile by its key while its slider is dragged, in a rerun that draws only this tile; None if the
+            tile no longer exists.
     """
 
     def pin(event: object) -> None:
@@ -120,7 +120,7 @@ def picture_board(
 
 
 def _pack(tile: Tile, full_error: float) -> bytes:
-    """Return the message of one image: the peaks of its maps, their levels, its error map and its pixels."""
+    """Return the message of one image: its attention maps (``AttentionMaps``), its error map and its pixels."""
     header = {
         "kind": "part",
         **{name: getattr(tile, name) for name in _TEXTS},

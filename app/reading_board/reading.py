@@ -21,9 +21,9 @@ class Reading:
 
     Attributes:
         name: the model's name on screen.
-        numbers: the numbers in its line, one for each of the board's columns.
+        numbers: the numbers in the model's line of the list above the text, as text, one for each column.
         losses: the loss of each token except the first, in nats; empty until they are computed.
-        note: a remark on the colours.
+        note: a remark shown next to the legend of the colours.
     """
 
     name: str
@@ -37,9 +37,9 @@ class ReadingState:
     """The visitor's choices.
 
     Attributes:
-        shown: the index of the changed reading shown under the text, from 0.
+        shown: the index, from 0, of the changed model whose losses colour the text.
         token: the index of the chosen token; negative for none.
-        baseline: the index of the reading that it is compared with: 0 for the unchanged model, then the changed ones.
+        baseline: the model that the shown model is compared with: 0 for the unchanged one, i + 1 for changed model i.
     """
 
     shown: int
@@ -62,13 +62,13 @@ def reading_board(
 
     Args:
         tokens: the words of the text.
-        original: the reading of the unchanged model.
-        changed: the readings of the changed models.
-        columns: the titles of the readings' numbers.
+        original: the losses of the unchanged model.
+        changed: the losses of the changed models.
+        columns: the titles of the columns of numbers in the list of models.
         choices: the visitor's choices.
-        floor: name and numbers of a line below the models that has no losses; empty for no such line.
+        floor: name and numbers of one more line of the list, without losses; empty for no such line.
         key: the element's key, unique in the app.
-        on_change: called before the script's next run, once a visitor chose another reading or a token.
+        on_change: called before the script's next run, once a visitor chose another model or token.
     """
     settings = {**vars(choices), "texts": _texts()}
 

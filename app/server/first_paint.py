@@ -16,7 +16,7 @@ ADDRESS = 'window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).
 as ``/matrices/_stcore/health``, with two requests that fail (streamlit/streamlit#7074)."""
 MEDIA_TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
 _END = b"</body>"
-"""Position of the styles in the page: after the styles that Streamlit adds to the head, so that they take precedence.
+"""The tag before which the styles are inserted: after Streamlit's styles in the head, so that they take precedence.
 Streamlit's own script is a module, which runs after this position."""
 
 

@@ -54,7 +54,7 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds these headers to every answer and refuses a websocket opened by another site's page."""
+    """ASGI middleware that adds ``headers`` to every answer and refuses a websocket opened by another site's page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -70,7 +70,7 @@ class SecurityHeaders:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the app's answer on with these headers added, and refuse a websocket that another site's page opens."""
+        """Pass the app's answer on with ``headers`` added, and refuse a websocket that another site's page opens."""
         if scope["type"] == "websocket" and _is_foreign(Headers(scope=scope)):
             await send({"type": "websocket.close", "code": 1008})
             return

@@ -1,4 +1,4 @@
-"""Classes to declare the options of a page. One line per option declares its values, its widget, its help and its type.
+"""Classes to declare the options of a page: one line per option declares its values, widget, help and type.
 
 A page declares its options as the attributes of a class::
 
@@ -33,8 +33,8 @@ class Control(Generic[T]):
 
     Attributes:
         name: name of the option in links and of its value in the session state.
-        title: label of its widget, to be translated.
-        help: tooltip of its widget, to be translated.
+        title: label of its widget, an untranslated message.
+        help: tooltip of its widget, an untranslated message.
     """
 
     name: str
@@ -52,8 +52,8 @@ class Control(Generic[T]):
         """Declare an option.
 
         Args:
-            field: returns the option's validation and its words in links; called once for each profile, on which bounds
-                depend.
+            field: returns the ``Field`` that validates the option and reads and writes it in links; called once for
+                each profile of limits, because bounds depend on the profile.
             title: label of its widget.
             help: tooltip of its widget.
             link: name in links; by default the prefix and the attribute name.
@@ -92,7 +92,7 @@ class Control(Generic[T]):
         return self.value
 
     def set(self, value: T) -> None:
-        """Change the value; only before its widget is drawn, or in a callback."""
+        """Change the value. Call this only before the option's widget is drawn, or in a callback."""
         st.session_state[self.name] = value
 
     def label_of(self, value: T) -> str:
@@ -101,7 +101,7 @@ class Control(Generic[T]):
         return label
 
     def restrict_to(self, options: Container[Any]) -> T:
-        """Reset a value that is not among the options, report it if it came from a link, and return the value."""
+        """Reset the value to its default if it is not among ``options``, and return it; see ``url.restrict_to``."""
         url.restrict_to(**{self.name: options})
         return self.value
 
@@ -211,7 +211,7 @@ def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, *
     """Declare an option with a few values side by side, drawn as a segmented control.
 
     Args:
-        names: names of the values on screen, to be translated, the default first; or a function that returns translated
+        names: untranslated names of the values on screen, the default first; or a function that returns translated
             names.
         title: label of the widget.
         kwargs: further arguments of ``Control``; ``default``; ``opening``, the value for an empty address if it is not
@@ -265,7 +265,7 @@ def multiselect(options: Sequence[T], default: Sequence[T], title: str, **kwargs
 
 
 def stops(options: Sequence[T], default: T, title: str, *, template: str = "{}", **kwargs: Any) -> Control[T]:  # noqa: ANN401
-    """Declare an option for one of several numbers on a slider, written with a ``str.format`` template."""
+    """Declare an option for one of several values on a slider, shown by the ``str.format`` template ``template``."""
     return Control(
         lambda: link_fields.one_of(default, options),
         title,
@@ -314,5 +314,5 @@ def switch(default: bool, title: str, *, opening: bool | None = None, **kwargs: 
 
 
 def link_only_option(field: Callable[[], Field], title: str = "", **kwargs: Any) -> Control[Any]:  # noqa: ANN401
-    """Declare an option that links carry but that has no standard widget: variants, a stack, a clicked item."""
+    """Declare an option that links carry but that has no standard widget, such as the chosen variants."""
     return Control(field, title, **kwargs)

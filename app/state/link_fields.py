@@ -1,4 +1,7 @@
-"""Fields: the kinds of values that a link carries, and how each is read from an address, checked and written."""
+"""Fields, which define how the values that links carry are read from an address, checked and written.
+
+A value's words are its strings in an address: ``?a=x&a=y`` has the words ``["x", "y"]`` for the field ``a``.
+"""
 
 import binascii
 import re
@@ -20,15 +23,16 @@ class Field:
 
     Attributes:
         default: value that is left out of an address.
-        read: converts the value's words (its strings in an address) to the value; raises if they do not fit.
+        read: converts the value's words (its strings in an address) to the value; raises one of ``READ_ERRORS`` if they
+            are not valid.
         write: converts the value to its words.
         options: allowed values in addition to the default; None if they cannot be listed.
         accepts: returns whether a value is allowed, if the values cannot be listed.
-        describe_allowed: returns a description of the allowed values, for a value out of bounds.
-        opening: value for an address without any parameters; None for the default. The opening value may change over
-            time; the default may not, because existing links depend on it.
+        describe_allowed: returns a description of the allowed values, for the notice about a rejected value.
+        opening: value for an address without a query; None for the default. A new version of the app may change the
+            opening value but not the default, because existing links depend on it.
         presentation_only: whether the field changes no result on the page, such as the field of a lesson. An address
-            with only such fields opens the same state as an empty address.
+            with only such fields opens the same screen as an address without a query.
     """
 
     default: Any
@@ -41,7 +45,7 @@ class Field:
     presentation_only: bool = False
 
     def opening_value(self) -> Any:  # noqa: ANN401 - the type depends on the field
-        """Return the value for an empty address."""
+        """Return the value for an address without a query."""
         return self.default if self.opening is None else self.opening
 
     def is_allowed(self, value: object) -> bool:
@@ -51,7 +55,7 @@ class Field:
         return value == self.default or value in self.options
 
     def is_out_of_bounds(self, words: list[str]) -> bool:
-        """Return whether the words are outside the field's own bounds, independent of what is on screen."""
+        """Return whether ``read`` rejects the words, except for an invalid setting of a variant."""
         try:
             self.read(words)
         except ac.LabError:  # The words name a variant, but one of its settings is invalid.
@@ -62,7 +66,7 @@ class Field:
 
 
 class TruncatedError(ValueError):
-    """An error for a list in a link of which only a part can be shown; ``value`` is that part."""
+    """An error for a list in a link that the page cannot show unchanged; ``value`` is the list to show instead."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -70,7 +74,7 @@ class TruncatedError(ValueError):
 
 
 READ_ERRORS = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
-"""Errors that a field raises if the words of an address do not fit."""
+"""Errors that ``Field.read`` raises for words that are not valid."""
 
 
 def single_word(words: list[str]) -> str:

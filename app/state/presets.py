@@ -1,4 +1,4 @@
-"""The texts that visitors can choose as input, written for this project, and the layer and head of a first visit."""
+"""The preset texts that visitors can choose as input, and the layer and head that a first visit shows."""
 
 from functools import cache
 from pathlib import Path

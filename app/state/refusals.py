@@ -13,12 +13,12 @@ MAX_LENGTH = 30
 
 
 def notice_text(values: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
-    """Return which values of a link do not fit and what is shown instead, as Markdown.
+    """Return the notice, as Markdown: which values of a link were rejected, and what the page shows instead.
 
     Args:
-        values: the values shown, by name.
+        values: the values shown instead, by name.
         fields: the fields that the page knows.
-        refused: the link's words, by name.
+        refused: the rejected words (strings in the link) by name, also of names that the page does not know.
     """
     replacements = [_explain(name, fields[name], values[name], refused[name]) for name in refused if name in fields]
     unknown = [_quote([name]) for name in refused if name not in fields]

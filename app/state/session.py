@@ -27,9 +27,9 @@ LINK_TEXT = 12_000
 """Characters of compressed text that a link can carry: web servers refuse addresses longer than about 16,000."""
 REFERENCE = "softmax"
 OWN_PHOTO = "own"
-"""Value of the photograph that the visitor has uploaded."""
+"""Value of ``SharedOptions.photo`` for a photograph that the visitor has uploaded."""
 PINNED = "row"
-"""Name in links of the pinned token of the Matrices page."""
+"""Name, in links and in the session state, of the pinned token of the Matrices page."""
 AUTOMATIC = -1
 """Value of the pinned token if no token was chosen: the page then picks an informative one."""
 DEFAULT_SPEC = SyntheticSpec()
@@ -50,7 +50,7 @@ def variant_field(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
 
 
 def read_model(words: list[str]) -> str:
-    """Return a built-in model's key, or any name if the profile allows; raise ValueError for other models."""
+    """Return the model that a link names; raise ValueError if the profile of limits does not allow it."""
     name = single_word(words)
     if not models.is_model_allowed(name):
         raise ValueError
@@ -58,17 +58,20 @@ def read_model(words: list[str]) -> str:
 
 
 def write_model(name: str) -> list[str]:
-    """Return the words of a model in an address; none if no model can have this name."""
+    """Return a model's strings in an address; none if the profile of limits does not allow the model."""
     return [name] if models.is_model_allowed(name) else []
 
 
 def is_allowed_model_name(name: object) -> bool:
-    """Return whether a model name is allowed; where any name may be typed, unknown ones lead to an error message."""
+    """Return whether a value is a model name that the session may hold.
+
+    If visitors may type any name of a model, all names are allowed, and the page shows an error for an unknown one.
+    """
     return isinstance(name, str) and (models.is_model_allowed(name) or current().hub_models)
 
 
 def read_text(words: list[str]) -> str:
-    """Return a preset text for ``@name``, or the text that ``write_text`` packed."""
+    """Return the text for its string in a link: a preset for ``@name``, or the text that ``write_text`` packed."""
     word = single_word(words)
     if word.startswith("@"):
         return presets.texts()[word[1:]]
@@ -81,7 +84,7 @@ def read_text(words: list[str]) -> str:
 
 
 def write_text(text: str) -> list[str]:
-    """Return a preset's name or a text packed by zlib and base64; an empty list if it is too long for an address."""
+    """Return a text's strings in a link: ``@name`` of a preset, or the packed text; none if it is too long."""
     for name, preset in presets.texts().items():
         if text == preset:
             return ["@" + name]
@@ -91,12 +94,16 @@ def write_text(text: str) -> list[str]:
 
 
 def _max_bytes() -> int:
-    """Return the most bytes that a link's text may unpack to."""
+    """Return the largest number of bytes to which a link's text may unpack."""
     return 4 * current().text_characters
 
 
 def read_variants(words: list[str]) -> tuple[ac.Attention, ...]:
-    """Return a link's variants in order, each once, with the reference; raise TruncatedError if this changes them."""
+    """Return a link's variants in order, each once, with softmax first if it is missing.
+
+    Raises:
+        TruncatedError: if a variant was added or removed, or if there are too many; it holds the list to show.
+    """
     by_key = {attention.key: attention for attention in map(ac.from_word, words)}
     if REFERENCE not in by_key:
         by_key = {REFERENCE: ac.get(REFERENCE)} | by_key
@@ -112,14 +119,17 @@ def first_variants() -> tuple[ac.Attention, ...]:
 
 
 def default_variants() -> tuple[ac.Attention, ...]:
-    """Return the variants for an address without any: the reference, 2 linear, 4 sparse, 1 low-rank variant."""
+    """Return the variants for an address that has a query but no variants: softmax and 7 others of several families.
+
+    Existing links depend on this list, so it must not change.
+    """
     return tuple(
         ac.get(key) for key in ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
     )
 
 
 def read_run(words: list[str]) -> TrainSpec:
-    """Return the training run of a link; raise ValueError if the profile does not allow it."""
+    """Return the training run of a link; raise ValueError if the profile of limits does not allow it."""
     try:
         return run_from_words(words)
     except ac.LabError as error:
@@ -127,7 +137,7 @@ def read_run(words: list[str]) -> TrainSpec:
 
 
 def is_run_allowed(spec: object) -> bool:
-    """Return whether a value is a training run that the profile allows."""
+    """Return whether a value is a training run that the profile of limits allows."""
     try:
         return isinstance(spec, TrainSpec) and run_from_words(words_of(spec)) == spec
     except ac.LabError:
@@ -272,9 +282,9 @@ class SharedOptions(Options, shared=1):
 
 
 def opening_fields(opening: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields that all pages have, with the opening values of one page.
+    """Return the fields that all pages have, with one page's values for an address without a query.
 
-    Without the default model's weights, an empty address opens with synthetic input.
+    If the default model's weights are not installed, such an address opens with synthetic input.
 
     Args:
         opening: the page's opening values, by field name.
@@ -294,18 +304,18 @@ class LanguageOptions(Options, shared=3):
 
 
 class HashOptions(Options):
-    """The option of pages that show one hash round of a variant that sorts its tokens by several hashes."""
+    """The option of pages that show one hashing round: such a variant hashes all tokens several times."""
 
     hash_round = int_choice(0, 0, 63, N_("Hashing round"), layout={"width": 120})
 
 
 def opens_causal(variant: ac.Variant) -> bool:
-    """Return whether Inside opens a variant with the causal mask on, as for recurrent variants."""
+    """Return whether the page Inside and links to it switch the causal mask on for a variant, as for recurrent ones."""
     return variant.family == "gated"
 
 
 def with_chosen_settings(key: str) -> ac.Attention:
-    """Return a variant with the settings chosen in this visit, or with its defaults if it was not chosen."""
+    """Return the variant ``key`` with the visitor's settings if it is among the chosen ones, else with its defaults."""
     return next((attention for attention in SharedOptions.variants.value if attention.key == key), None) or ac.get(key)
 
 

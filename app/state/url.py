@@ -3,7 +3,8 @@
 A value is stored in ``st.session_state`` under its name. The address holds the values that differ from the defaults, so
 a link shows the same screen to everyone. Values in an address are never trusted: the default replaces a value that
 fails a check, and a notice lists the value. ``Field.read`` makes the checks that need only the value itself.
-``restrict_to`` makes the checks that depend on the input or on other content of the screen.
+``restrict_to`` makes the checks that depend on the input or on other content of the screen. The words of a value are
+its strings in an address. A run is one run of Streamlit's script.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ from app.words.i18n import LANGUAGE
 
 LINK = "link"
 IN_FLIGHT = 32
-"""Most stored addresses that the browser has not shown yet; no visitor makes more changes before it shows one."""
+"""Largest number of stored addresses that the browser has not shown yet. Visitors are never so far ahead of it."""
 
 
 @dataclass
@@ -30,18 +31,19 @@ class Link:
     """The state of the address during one run.
 
     Attributes:
-        query: query of a new link, by name; None if the app itself wrote the address.
+        query: words of a newly opened link, by name; None if the app itself wrote the address.
         written_query: query that the last run wrote into the address.
-        page: Streamlit's hash of the page of the address.
-        pending_queries: queries of earlier runs that the browser may still show, oldest first. A visitor who does not
-            wait makes the next change from an address that is no longer the latest.
+        page: Streamlit's hash of the page that is open.
+        pending_queries: queries that earlier runs wrote and that the browser may still send, oldest first. It does so
+            if the visitor changes a widget before the browser has updated its address.
         valid_values: last allowed value of each name.
-        opening_values: values set from an empty address, by name. Each page opens with its own until the visitor
-            changes them.
-        unchecked: words of values from a link that may still turn out not to fit what is on screen.
-        fields: fields that this run has used.
+        opening_values: values set for an address without a query, by name. Until the visitor changes such a value, each
+            page sets its own.
+        unchecked: words of values from a link that ``restrict_to`` has not checked yet, by name.
+        fields: fields that this run has registered, by name.
         refused: words of rejected values, by name.
-        reported: words that the notice named, by name: rejected values and parameters that the page does not know.
+        reported: words that the notice of this run lists, by name: rejected values, and parameters that the page does
+            not know.
         keep_notice: whether the browser, not the visitor, causes the next run, so that the notice must stay.
         notice_container: element in which the notice is drawn.
         is_first_run: whether this is the session's first run, which leaves the address unchanged. The address already
@@ -69,7 +71,9 @@ class Link:
 
 
 def open_link() -> None:
-    """Compare the address with those of earlier runs: any other address is a new link. Called once at the top of a run.
+    """Find out whether the address is a new link, which is any address that earlier runs have not written.
+
+    Called once at the top of a run.
 
     A page change in the menu clears the address; the state then stays and is written again. A step back or forward in
     the browser requests the state of its address, even if the address is empty.
@@ -108,14 +112,14 @@ def keep_notice_next_run() -> None:
 
 
 def _is_own_address(query: dict[str, list[str]], page: str, last: Link) -> bool:
-    """Return whether the app wrote an address, or a link of the app carries only the language that is already shown."""
+    """Return whether the app wrote an address, or the address carries only the language that is already shown."""
     if query == {LANGUAGE: [st.session_state.get(LANGUAGE)]}:
         return True
     return query == last.written_query or (page == last.page and query in last.pending_queries)
 
 
 def register_fields(fields: Mapping[str, Field]) -> None:
-    """Set these values in the session: from a new link, else the existing ones, else those of an empty address.
+    """Set the fields' values in the session: from a new link, else unchanged, else the values for an empty query.
 
     A page calls this at its top for its own options; the names are the keys of its widgets.
     """
@@ -140,7 +144,7 @@ def register_fields(fields: Mapping[str, Field]) -> None:
 
 
 def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], link: Link) -> None:
-    """Set the values that a new link carries in the session."""
+    """Set the fields' values in the session from a new link; a field that it omits gets its default or opening one."""
     state = st.session_state
     values, refused = read_link(query, fields)
     if not [name for name in query if name not in link.fields or not link.fields[name].presentation_only]:
@@ -159,8 +163,8 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
 def value(name: str) -> Any:  # noqa: ANN401 - the value of any field
     """Return the current value in the session, always an allowed one.
 
-    If a visitor does not wait for a rerun, a widget may return a word that it no longer offers. The previous value then
-    stays.
+    If a visitor does not wait for a rerun, a widget may return a value that it no longer offers. The previous value is
+    then returned.
     """
     return _read_value(name, st.session_state[LINK])
 
@@ -178,7 +182,7 @@ def _read_value(name: str, link: Link) -> Any:  # noqa: ANN401 - the value of an
 
 
 def are_unchanged(names: Iterable[str]) -> bool:
-    """Return whether these values are still those that an empty address opens."""
+    """Return whether these values are still the ones that the app set for an address without a query."""
     link: Link = st.session_state[LINK]
     return all(name in link.opening_values and _read_value(name, link) == link.opening_values[name] for name in names)
 
@@ -196,10 +200,10 @@ def values() -> dict[str, Any]:
 
 
 def restrict_to(**options: Container[Any]) -> None:
-    """Reset values that the screen does not offer to their defaults, and reject those that came from a link.
+    """Reset values that are not among the allowed ones to their defaults; the notice lists those from a link.
 
-    Call it when the allowed values are known: layers of a model, heads and tokens of an input, steps of a story. A
-    default may itself not fit: the code that draws the value then uses the nearest one that does.
+    Call it once the allowed values are known, such as the layers of a model or the tokens of an input. The default may
+    itself not be allowed; the code that draws the value must then use the nearest allowed one.
 
     Args:
         options: allowed values, by the value's name.
@@ -216,10 +220,10 @@ def restrict_to(**options: Container[Any]) -> None:
 
 
 def widget_arguments(name: str, options: Sequence[Any], fallback: object, *, key: str) -> dict[str, Any]:
-    """Return the arguments of a widget that shows a value, or a fallback while no value that fits is chosen.
+    """Return the arguments of a widget that shows a value, or a fallback while the value is not among ``options``.
 
     Args:
-        name: name of the value; its default need not be among the options, unlike that of a widget.
+        name: name of the value, whose default need not be among the options.
         options: values that can be chosen.
         fallback: value shown while none of the options is chosen.
         key: key of the widget.
@@ -259,12 +263,15 @@ def _store_widget_value(name: str, key: str) -> None:
 
 
 def show_notices(container: DeltaGenerator) -> None:
-    """Set the element in which rejected values of a link are reported."""
+    """Set the container in which this run draws the notice about rejected values of a link."""
     st.session_state[LINK].notice_container = container
 
 
 def write_and_report() -> None:
-    """Write the address and report rejected values once a page has read its values; drawing takes longer."""
+    """Write the address, and draw the notice about rejected values.
+
+    Called as soon as the page has read its values, because drawing the page takes longer.
+    """
     link: Link = st.session_state[LINK]
     write_link()
     unknown = {name: words for name, words in (link.query or {}).items() if name not in link.fields}
@@ -274,14 +281,14 @@ def write_and_report() -> None:
 
 
 def finish_run() -> None:
-    """Write the address and report rejected values again at the end of a run, after all checks."""
+    """Write the address and draw the notice again at the end of a run, after all checks."""
     write_and_report()
     link: Link = st.session_state[LINK]
     link.is_first_run, link.unread_query = False, None
 
 
 def write_link() -> None:
-    """Write the state into the address; a fragment calls it after it has changed a value that links carry."""
+    """Write the current query into the address. A fragment calls it after it has changed a value that links carry."""
     link: Link = st.session_state[LINK]
     if link.is_first_run:
         return
@@ -294,7 +301,7 @@ def write_link() -> None:
 
 
 def read_link(query: Mapping[str, list[str]], fields: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return all values of a link, and the names of the values that were rejected."""
+    """Return the value of each field in a link (the default without a valid one), and the names of rejected values."""
     values: dict[str, Any] = {}
     refused = []
     for name, field in fields.items():
@@ -315,7 +322,7 @@ def to_query(
     fields: Mapping[str, Field],
     **changes: Any,  # noqa: ANN401 - any field's value
 ) -> dict[str, list[str]]:
-    """Return the query of an address with these values, some of them changed."""
+    """Return the query of an address with these values, except those replaced by ``changes``."""
     shown = {name: changes.get(name, values[name]) for name in fields}
     return {name: field.write(shown[name]) for name, field in fields.items() if shown[name] != field.default}
 
@@ -323,8 +330,8 @@ def to_query(
 def current_query() -> dict[str, list[str]]:
     """Return the query of the address that opens the current screen.
 
-    On a first visit, too, it names every value that differs from its default, because the values of an empty address
-    may change.
+    It also names the values that the app set for an address without a query, if they differ from the defaults: a later
+    version of the app may set others.
     """
     shown, fields = values(), st.session_state[LINK].fields
     query = to_query(shown, fields)

@@ -62,7 +62,7 @@ def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
 
 
 def describe_counts() -> str:
-    """Return the convention for counting multiply-adds, in three sentences."""
+    """Return text that says which multiply-adds are counted."""
     return _(
         "The count includes the multiply-adds of matrix products, attention kernels and distance computations. It "
         "excludes elementwise functions, inverses and decompositions. With a causal mask, blocks of keys that lie "
@@ -71,7 +71,7 @@ def describe_counts() -> str:
 
 
 def sources(variant: ac.Variant) -> str:
-    """Return the source and further references of a variant as Markdown."""
+    """Return the citations of a variant (its source and further papers) as Markdown."""
     source, further = _citation(variant.source), enumeration(map(_citation, variant.further))
     if further:
         return _("Source: {source}. See also {further}", source=source, further=further)

@@ -46,11 +46,15 @@ class Animation:
 
     @property
     def tick_interval(self) -> float | None:
-        """Seconds after which the animated part reruns; None while the animation is stopped."""
+        """Seconds between reruns of the animated part; None while the animation is stopped."""
         return TICK if self.is_running else None
 
     def advance(self, ticking: bool) -> int:
-        """Advance the option if the clock has ticked, and return the value to draw."""
+        """Advance the option if the timer has caused this rerun, and return the value to draw.
+
+        Args:
+            ticking: whether the animated part was drawn with a timer, that is, with a ``tick_interval``.
+        """
         state, value = st.session_state, min(max(self.option.value, self.first), self.last)
         if self.is_running and ticking and time.monotonic() - state[self._last_frame_key] > TICK / 2:
             value = min(self.last, value + self.stride)
@@ -59,7 +63,7 @@ class Animation:
         return value
 
     def draw_button(self, ticking: bool) -> None:
-        """Draw the button that starts and stops the animation."""
+        """Draw the button that starts the animation or, if ``ticking``, stops it."""
         label, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
         # Label and callback depend on the same argument. If the animation ends just before a press arrives, the press
         # therefore still does what the label said.
@@ -67,7 +71,7 @@ class Animation:
         st.button(label, icon=icon, key=f"{self.key}.play", width="stretch", on_click=on_click)
 
     def rerun_if_changed(self, ticking: bool) -> None:
-        """Rerun the whole page if the clock has to start or stop, which only a run of the whole page can change."""
+        """Rerun the whole page if the animation has started or ended: only such a run can start or stop the timer."""
         if self.is_running != ticking:
             st.rerun()
 

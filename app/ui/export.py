@@ -16,7 +16,7 @@ from app.ui.lazy import lazy_expander
 from app.words.i18n import _
 
 FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
-"""Beginning of a cell that a spreadsheet would evaluate as a formula; it does not evaluate a single character."""
+"""Beginning of a cell that a spreadsheet would evaluate as a formula. A single character is not evaluated."""
 
 
 def _escape_formula(cell: object) -> object:
@@ -35,8 +35,8 @@ def rows_to_csv(rows: Sequence[Any], **units: str) -> bytes:
     """Return rows of an experiment as CSV; rows of several kinds leave each other's columns empty.
 
     Args:
-        rows: frozen dataclasses, any number.
-        units: units to add to the names of columns.
+        rows: data class instances.
+        units: units by the names of their columns, whose headers show them.
     """
     names = list(dict.fromkeys(field.name for kind in dict.fromkeys(map(type, rows)) for field in fields(kind)))
     header = [f"{name} ({units[name]})" if name in units else name for name in names]
@@ -44,7 +44,7 @@ def rows_to_csv(rows: Sequence[Any], **units: str) -> bytes:
 
 
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return arrays by name as a compressed NPZ file; object arrays are refused."""
+    """Return arrays by name as a compressed NPZ file; an array of objects raises ValueError."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
@@ -53,7 +53,13 @@ def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
 def matrix_rows(
     matrices: Mapping[str, np.ndarray], tokens: Sequence[str], key_tokens: Sequence[str] | None = None
 ) -> list[list[object]]:
-    """Return one row per variant, query and key, without masked pairs; ``key_tokens`` are the keys' own labels."""
+    """Return one row per variant, query and key: name, query index and label, key index and label, weight.
+
+    Args:
+        matrices: ``[queries, keys]`` by the variant's name; NaN for masked pairs, which are left out.
+        tokens: labels of the queries.
+        key_tokens: labels of the keys; None if they are those of the queries.
+    """
     keys = tokens if key_tokens is None else key_tokens
     rows: list[list[object]] = []
     for name, values in matrices.items():

@@ -21,8 +21,8 @@ from attention_core.inputs.upload import PROVENANCE
 MAX_TEXT = 500
 """Most characters of the text that a file repeats; the link holds the whole text if it fits."""
 MEMBER = PROVENANCE
-"""Name of the origin's array in an NPZ file, a JSON string. In a CSV file it is the prefix of the origin's columns,
-because a table may have its own head or layer column."""
+"""Name of the array of an NPZ file that holds the origin as a JSON string. In a CSV file, the names of the origin's
+columns begin with it, because a table may have its own head or layer column."""
 
 PAGE = "provenance.page"
 """Session key of the page that is drawn."""
@@ -42,7 +42,7 @@ def shorten(text: str) -> str:
 
 
 def read_origin(title: str, *, whole_input: bool = False) -> Origin:
-    """Return the origin of what is on screen, by the name of each fact, without facts that do not apply.
+    """Return the origin of what is on screen: facts by name, such as the model, without those that do not apply.
 
     Args:
         title: title of what is saved.

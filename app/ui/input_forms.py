@@ -25,7 +25,7 @@ UPLOAD = "upload.file"
 PHOTO = "photo.file"
 """Session key of the uploaded photograph, without its data."""
 GRID_STEP = 8
-"""Pixels between two sides of the grid on its slider, so that a side has a small common factor with the next."""
+"""Difference in pixels between two neighbouring sizes on the slider of the pixel grid's side."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Form:
     """The form for one kind of input.
 
     Attributes:
-        title: label on the switch of input kinds.
+        title: label of the kind in the choice of kinds.
         draw: draws the widgets.
         source: returns the source that the widgets describe; None while it is incomplete.
         name: returns the input's name for the top of a page, as Markdown.
         missing: message of the page while there is no source.
-        make: computes a missing source, such as a model to train, in seconds; None if only the visitor can provide it.
+        make: computes what a missing source needs, for example trains a model; None if only the visitor can provide it.
     """
 
     title: str
@@ -108,7 +108,7 @@ def _upload_source(options: SharedOptions) -> Source | None:
 
 
 def _load_upload(digest: str, name: str) -> bytes:
-    """Return the bytes of an uploaded file."""
+    """Return the bytes of an uploaded file; raise InputError if they were removed to make room."""
     data = cached.uploads().known(digest)
     if data is None:
         text = N_(

@@ -27,7 +27,7 @@ HEADS_ICON = ":material/zoom_in:"
 
 
 class NoInputError(Exception):
-    """Ends the drawing of a page that has no input; the page has already shown why."""
+    """Raised to end the drawing of a page without input, after a message that says why."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
 
 
 def _offer_other_model(current_model: str) -> None:
-    """Draw a button for the model that reads a text with unknown tokens; an encoder, if installed, replaces MiniLM."""
+    """Draw a button that switches to another model, for a text with unknown tokens: the encoder E5 if installed."""
     for model in (e5, smollm2):
         if model.INFO.key != current_model and model.WEIGHTS.are_installed():
             title = model.INFO.title
@@ -91,7 +91,7 @@ def _offer_other_model(current_model: str) -> None:
 
 
 def describe_size(qkv: ac.inputs.QKV, *, shown: int) -> str:
-    """Return the size of the input and how many of its tokens a page hides."""
+    """Return text on the size of the input and its hidden tokens; ``shown`` is the number of tokens shown."""
     heads = _n("{n} head × {d} dims", "{n} heads × {d} dims", n=qkv.heads, d=qkv.q.shape[-1])
     if qkv.crosses:
         return f"{_n('{n} query', '{n} queries', n=qkv.n)} · {_n('{n} key', '{n} keys', n=qkv.m)} · {heads}"
@@ -103,7 +103,7 @@ def describe_size(qkv: ac.inputs.QKV, *, shown: int) -> str:
 
 
 def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
-    """Return the scope of a view that shows the chosen head, or the average, of the whole input.
+    """Return the scope of numbers that come from the chosen head, or the average of all heads, on the whole input.
 
     Args:
         chosen: the input.
@@ -130,7 +130,7 @@ def headline(source: Source, scope: Scope) -> str:
 
 
 def describe_positions(source: Source) -> list[str]:
-    """Return how the chosen positions change queries and keys of the input; empty if they do not."""
+    """Return a phrase on how the chosen position encoding changes queries and keys; an empty list if it does not."""
     if source.positions == ALIBI:
         return [_("with ALiBi")]
     if (source.rope is None) == (source.own_rope is None):
@@ -139,24 +139,24 @@ def describe_positions(source: Source) -> list[str]:
 
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
-    """Return the tokens that the tokenizer did not add; all tokens if it added every one."""
+    """Return the tokens without those that the tokenizer added, such as [CLS]; all tokens if it added every one."""
     return tuple(t for t, special in zip(qkv.names, qkv.special, strict=True) if not special) or qkv.names
 
 
 def require_input(
     *, switch: bool = True, uses_unmasked: bool = False, cross_reason: str = "", kind: str = ""
 ) -> ChosenInput:
-    """Return the chosen input, or show a message on the page and end it.
+    """Return the chosen input, or show a message and raise an error that ends the drawing of the page.
 
     Args:
-        switch: whether the page follows the causal switch. Such a page states, for a causal model with the switch
-            off, how much attention goes to later tokens, which the model never sees.
-        uses_unmasked: whether the page also uses the unmasked form, independent of the switch.
+        switch: whether the page follows the causal switch. If the switch is off for a causal model, such a page also
+            says how much attention goes to later tokens, which the model never sees.
+        uses_unmasked: whether the page also computes attention without the causal mask while the switch is on.
         cross_reason: why the page cannot use keys of another sequence, translated; empty if it can.
         kind: as in ``read_input``.
 
     Raises:
-        NoInputError: after a message. Unlike ``st.stop``, it still lets the app write the address.
+        NoInputError: after the message. Unlike after ``st.stop``, the app can still write the address.
     """
     form = forms()[kind or SharedOptions.input.value]
     try:
@@ -226,7 +226,7 @@ def _check_alibi(*, uses_unmasked: bool, is_causal: bool) -> None:
 
 
 def describe_alibi(exact: Sequence[str], inexact: Sequence[str]) -> str:
-    """Return what ALiBi does to queries and keys, and for which variants it equals the ALiBi bias.
+    """Return text that says what ALiBi does to queries and keys, and for which variants it is exact.
 
     Args:
         exact: names of the variants whose weights depend only on ``q·k / √d``.
@@ -283,7 +283,12 @@ def is_ready() -> bool:
 
 
 def future_share_message(share: float, head: int | None) -> str:
-    """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
+    """Return a sentence that says which share of a causal model's attention goes to later tokens without its mask.
+
+    Args:
+        share: the share, from 0 to 1.
+        head: index of the head; None for the average over heads.
+    """
     return _(
         "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
         "softmax weight {where}. Switch **Causal** on to hide them, as the model does.",

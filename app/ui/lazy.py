@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 OPEN_FORMS = "form.opened"
-"""Session key of the keys of open forms, as ``to_css_name`` returns them."""
+"""Session key of the names of open forms: the keys of their popovers, as ``to_css_name`` returns them."""
 
 
 def lazy_popover(label: str, draw: Callable[[], None], *, intro: str = "", key: str, **arguments: Any) -> None:  # noqa: ANN401

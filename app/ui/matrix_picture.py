@@ -16,6 +16,6 @@ SAMPLE_VIEW = View(source=SAMPLE, head=0, causal=False, special=True)
 
 @cache
 def matrix_picture(key: str, *, dark: bool, causal: bool = False, top: float | None = None) -> str:
-    """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair; ``top`` as in ``picture``."""
+    """Return a variant's matrix as a data URL of a PNG; see ``app.figures.picture.data_url``."""
     comparison = cached.matrix(replace(SAMPLE_VIEW, causal=causal), ac.get(key))
     return data_url(comparison.weights, dark=dark, top=top)

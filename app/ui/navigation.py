@@ -23,9 +23,11 @@ def store_menu_entries(entries: Mapping[str, Any]) -> None:
 
 
 def link_prefix(key: str, *, first_variant: str) -> str:
-    """Return the beginning of a chart's links to a page with the current input; a variant's word completes each link.
+    """Return the beginning of links to a page with the current input; each point of a chart appends its variant.
 
-    ``key`` is the name of the page, and ``first_variant`` is the word of the variant that comes first on that page.
+    Args:
+        key: name of the page.
+        first_variant: variant that comes first on that page, with its settings as in links: ``local~window~8``.
     """
     query = url.to_query(url.values(), Options.shared())
     query.pop(VARIANTS, None)
@@ -46,8 +48,8 @@ def link(
         key: name of the page.
         label: text of the link.
         icon: icon before the text; by default the page's own.
-        fields: words of further values in the address.
-        changes: shared values that differ on the target page.
+        fields: strings of further values in the address, by the value's name.
+        changes: values of shared options that differ on the target page, by name.
     """
     entry, query = st.session_state[ENTRIES][key], _query(key, fields or {}, changes)
     st.page_link(entry, label=label, icon=icon or discover()[key].icon, query_params=query)
@@ -71,7 +73,7 @@ def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, 
 
 @cache
 def _opening_query(key: str) -> dict[str, list[str]]:
-    """Return a page's own opening values as words of an address."""
+    """Return the query for the values with which a page opens if its address has no query."""
     fields = discover()[key].options.fields()
     return {name: field.write(field.opening) for name, field in fields.items() if field.opening is not None}
 

@@ -24,17 +24,17 @@ _KEYS = """
 
 @cache
 def _index_by_key() -> dict[str, int]:
-    """Return the index of each variant in the list; unlisted variants follow in order of their keys."""
+    """Return the index of each variant in ``_KEYS``, by key; unlisted variants follow in order of their keys."""
     keys = _KEYS.split()
     new = sorted({variant.key for variant in ac.all_variants()} - set(keys))
     return {key: i for i, key in enumerate([*keys, *new])}
 
 
 def indices(words: Sequence[str]) -> list[int]:
-    """Return a different index for each word (a variant with its settings).
+    """Return a different colour index for each variant with its settings, given as in links: ``local~window~8``.
 
-    The first word of a variant takes the variant's index in the list. A second word, with other settings, takes the
-    last free index, which does not change when a variant is added to the list.
+    The first occurrence of a variant takes the variant's index in ``_KEYS``. A second one, with other settings, takes
+    the last free index, which does not change when a variant is added to ``_KEYS``.
     """
     result: list[int] = []
     free_indices = count(STYLE_COUNT - 1, -1)
@@ -45,5 +45,5 @@ def indices(words: Sequence[str]) -> list[int]:
 
 
 def index(key: str) -> int:
-    """Return the index of a variant in the series of colours; the last index for a key that is not a variant."""
+    """Return a variant's index for ``theme.style``; the last index for a key that is not a variant."""
     return _index_by_key().get(key, STYLE_COUNT - 1)

@@ -15,7 +15,7 @@ _OUTER_VALUES = "part.around"
 
 
 def mark_full_run() -> None:
-    """Mark the current run as one of the whole page; called at the top of such a run."""
+    """Record that the current run is one of the whole page. Called at the top of such a run."""
     st.session_state[_IS_FULL_RUN] = True
 
 

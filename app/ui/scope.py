@@ -1,4 +1,4 @@
-"""The scope of a view: the heads, tokens and variants that its numbers come from, in words for subtitles and files.
+"""The scope of a view (the heads, tokens and variants that its numbers come from), as text for subtitles and files.
 
 A view is one of the charts or tables that a page can show.
 """
@@ -21,13 +21,13 @@ class Scope:
         heads: number of heads of the input; 0 on a page that uses no input.
         aggregation: how the numbers of several heads are combined: by averaging the matrices, by the median or mean
             over the heads' numbers, or not at all ("each").
-        seeds: number of randomly drawn sequences, whose numbers are combined like those of heads.
+        seeds: number of random sequences that are measured; their numbers are combined like those of heads.
         n: tokens of the input.
         tokens: largest number of tokens measured; more than ``n`` if longer sequences are generated or read.
         shortest: smallest number of tokens, if several lengths are measured.
         queries: number of queries if the keys are those of another sequence; the numbers of tokens are then those of
             keys. 0 for queries and keys of the same tokens.
-        variants: words of the variants measured; None for those that the visitor compares.
+        variants: the variants measured, with their settings as in links; None for those that the visitor compares.
         causal: whether the causal mask is on; None if the visitor's switch decides.
         facts: further facts about the numbers' origin that a file states, by name.
     """
@@ -50,7 +50,7 @@ class Scope:
         return 0 if self.heads == 1 and self.aggregation != "average" else self.head
 
     def describe_heads(self) -> str:
-        """Return the heads as a subtitle names them: ``head 3``, ``median of 12 heads``."""
+        """Return the heads as text for a subtitle: ``head 3``, ``median of 12 heads``."""
         if self._single_head is None:
             text = _all_heads(self.aggregation, self.heads)
             return text if self.seeds == 1 else _("{heads}, {n} seeds", heads=text, n=self.seeds)
@@ -62,7 +62,7 @@ class Scope:
         return _("{head}, median of {n} seeds", head=text, n=self.seeds)
 
     def describe_file_heads(self) -> str:
-        """Return the heads as a file names them: it has a row for each head even if the page shows their median."""
+        """Return the heads as text for a file, which has a row for each head even if the page shows their median."""
         if self._single_head is not None:
             return _("head {head}", head=self._single_head)
         aggregation: Aggregation = "average" if self.aggregation == "average" else "each"
@@ -73,7 +73,7 @@ class Scope:
         return replace(self, head=None, aggregation="each", seeds=1, tokens=self.n, shortest=None, variants=())
 
     def describe_tokens(self) -> str:
-        """Return the tokens: ``300 tokens``, ``256 of 300 tokens``, ``16 to 2,048 tokens``, ``5 queries · 9 keys``."""
+        """Return the tokens as text: ``300 tokens``, ``256 of 300 tokens``, ``5 queries · 9 keys``."""
         if self.queries:
             keys = _n("{n} key", "{n} keys", n=self.tokens)
             if self.shortest is not None and self.shortest < self.tokens:
@@ -87,7 +87,7 @@ class Scope:
 
 
 def _all_heads(aggregation: Aggregation, n: int) -> str:
-    """Return all heads in words, with the way their numbers are combined."""
+    """Return text for n heads whose numbers are combined: ``median of 12 heads``."""
     return {
         "average": _n("average of {n} head", "average of {n} heads", n=n),
         "median": _n("median of {n} head", "median of {n} heads", n=n),

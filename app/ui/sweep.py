@@ -1,7 +1,4 @@
-"""A function that runs a sweep (a measurement at several lengths or settings) and draws its results as they arrive.
-
-It draws a sentence and a line chart.
-"""
+"""A function that runs a sweep (a measurement at several lengths or settings) and draws a sentence and a chart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -29,7 +26,7 @@ def show(
     height: int,
     effort: Callable[[Any], float] = lambda task: 1.0,
 ) -> list[RowT]:
-    """Run an experiment's tasks, and return the rows found.
+    """Run an experiment's tasks, draw a sentence and a line chart of the rows as they arrive, and return all rows.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
@@ -41,7 +38,7 @@ def show(
         key: the run's key, ``"<page>.<name>"``.
         name: name of the saved picture, without extension.
         height: height of the chart in pixels.
-        effort: the work of a task relative to the others, for the remaining time.
+        effort: returns the work of a task relative to the others, to estimate the remaining time.
     """
 
     def draw(rows: list[RowT], drawing_key: str) -> None:

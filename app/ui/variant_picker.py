@@ -1,6 +1,6 @@
 """The widgets with which the visitor chooses attention variants and changes their settings.
 
-The declaration of a setting determines its widget.
+A setting's declaration in ``attention_core`` determines its kind of widget.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ SETTINGS_KEY = "variants.settings"
 
 
 def show(*, keeps_all: bool = False, uses_input: bool = True) -> None:
-    """Draw one chip per chosen variant, the menu of the other variants, and below them the open settings.
+    """Draw one chip (a small button) per chosen variant, the menu of all variants, and below them the open settings.
 
     The choice is ``SharedOptions.variants``, in display order; softmax, the reference, always stays.
 
@@ -62,7 +62,7 @@ def show_menu(label: str) -> None:
 
 
 def show_settings(*, keeps_all: bool = False) -> None:
-    """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips.
+    """Draw the open settings, on a page where buttons on a board's panels open them instead of chips.
 
     Args:
         keeps_all: whether the page also shows variants that cannot be causal while causal is on.
@@ -71,7 +71,7 @@ def show_settings(*, keeps_all: bool = False) -> None:
 
 
 def _refusals(*, keeps_all: bool, uses_input: bool = True) -> dict[ac.Attention, str | None]:
-    """Return why each chosen variant is left out on this screen; None if it is shown."""
+    """Return, by chosen variant, why this screen leaves it out; None if the variant is shown."""
     is_cross = uses_input and not keeps_all and input_panel.has_cross_input()
     return {each: None if keeps_all else _refusal(each, is_cross=is_cross) for each in SharedOptions.variants.value}
 
@@ -118,7 +118,10 @@ def allowed_variants() -> list[ac.Attention]:
 
 
 def show_left_out() -> None:
-    """Draw a message for each chosen variant that cannot be causal, and one for all that need one sequence."""
+    """Draw a message for each chosen variant that is left out because it cannot be causal.
+
+    One more message lists the variants that are left out because queries and keys come from different sequences.
+    """
     is_cross, reasons = input_panel.has_cross_input(), dict[str, list[str]]()
     for attention in SharedOptions.variants.value:
         variant, title = attention.variant, _(attention.title)
@@ -142,9 +145,9 @@ def show_left_out() -> None:
 
 
 def compute_for_each_variant(compute: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
-    """Compute a result for every chosen variant; variants that cannot be computed are left out with a message.
+    """Compute a result for every chosen variant, and draw a message for each variant that cannot be computed.
 
-    Results are separate, so that a changed setting recomputes only its own variant.
+    ``compute`` is called once per variant, so that a changed setting recomputes only its own variant.
     """
     with cached.spinner(_("Computing the variants …")):
         # ``allowed_variants`` leaves out variants that ``compute`` would refuse. ``compute`` itself would refuse them
@@ -230,7 +233,7 @@ def _draw_knob(attention: ac.Attention, setting: Setting, on_change: SettingCall
 
 
 def stops(setting: Setting, value: float, max_value: float) -> list[float]:
-    """Return the sorted values of a setting's slider, including ``value``; other integers do not exceed ``max_value``.
+    """Return the sorted values of a setting's slider, including ``value``; integers above ``max_value`` are left out.
 
     A logarithmic setting has about four values per doubling; any other has the values of its steps.
     """

@@ -71,7 +71,7 @@ class Curve:
         texts: text next to each point, where it crosses nothing; empty for points without one.
         text_position: plotly's name of a fixed place for the texts.
         name_index: index of the point next to which the name is, instead of at the line's end.
-        name_heights: values at which a rising line may have its name, the first with room; at its end without room.
+        name_heights: values of y at which a rising line's name may be: at the first with room, else at the line's end.
         large_index: index of a point with a larger marker.
     """
 
@@ -104,7 +104,7 @@ def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") 
 
 
 def doublings(lines: Iterable[Curve]) -> list[float]:
-    """Return ticks for a logarithmic axis: the doublings of the lines' smallest position, and the largest position."""
+    """Return ticks for a logarithmic axis: the smallest x of the lines, doubled repeatedly, and the largest x."""
     xs = [x for line in lines for x in line.x] or [1.0]
     stops = [min(xs) * 2**i for i in range(math.floor(math.log2(max(xs) / min(xs))) + 1)]
     return [*(x for x in stops if x <= max(xs) / 1.3), max(xs)]
@@ -140,7 +140,7 @@ def curves(
         height: height in pixels.
         right: right end of the horizontal axis; None to fit the values. A double click shows the points beyond it.
         percent: whether the ticks of the vertical axis are percentages.
-        mark: position and label of a thin vertical line that marks the value in question.
+        mark: position and label of a thin vertical line, for example at the current setting.
         shaded: position from which the background is shaded up to the right end, and the label of this part.
         top: upper end of a linear vertical axis; None to fit the values. Arrows mark the places where lines continue
             above it, and a double click shows them.
@@ -200,7 +200,7 @@ def _are_few_whole_numbers(xs: Sequence[float]) -> bool:
 
 
 def _clip(line: Curve, right: float, *, log_x: bool) -> Curve:
-    """Return the part of a line that a horizontal axis with this end shows, without its band."""
+    """Return the part of a line that is visible if the horizontal axis ends at ``right``, without its band."""
     points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x <= right]
     for (x0, y0), (x1, y1) in pairwise(zip(line.x, line.y, strict=True)):
         if (x0 <= right) != (x1 <= right) and y0 is not None and y1 is not None:
@@ -210,7 +210,7 @@ def _clip(line: Curve, right: float, *, log_x: bool) -> Curve:
 
 
 def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -> list[dict[str, Any]]:
-    """Return an arrow above the vertical axis at each place where a line leaves it, after the line's largest value."""
+    """Return an annotation (a line's largest value and an arrow) for each place where a line leaves the chart's top."""
     arrows = []
     for line in lines:
         points = _points(line, log_x=log_x, log_y=False)
@@ -225,7 +225,7 @@ def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
-    """Yield the traces of a line: first its band, then the line."""
+    """Yield plotly's traces of a line: first its band, if it has one, with opacity ``band``, then the line."""
     style_, group = style(line.colour), line.group or line.name
     if line.low is not None and line.high is not None:
         edges = [*line.high, *reversed(line.low)]

@@ -25,7 +25,7 @@ HALF = 18
 NEAR = 0.06
 """Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
 SAME = 4
-"""Largest distance in pixels at which lines end at the same place."""
+"""Largest distance in pixels at which the ends of two lines count as the same place."""
 BUNDLE = 3
 """Number of lines from which on those that end at the same place share one connecting line."""
 NO_BREAK, BREAK = "\xa0", "\v"
@@ -99,7 +99,7 @@ def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: floa
 def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
     """Return a name wrapped into lines; a number stays on the line of the word before it.
 
-    A Chinese name breaks next to marks, else at a space, if this takes no more lines than a break between characters.
+    A Chinese name breaks at a comma or bracket, else at a space, unless breaks between characters give fewer lines.
 
     Args:
         name: the name.
@@ -179,7 +179,9 @@ def place_names(
 
 
 def _bundles(ends: Sequence[End], max_distance: float) -> list[list[int]]:
-    """Return the indices of the ends, together for at least ``BUNDLE`` lines that end at the same place, from below.
+    """Return groups of indices into ``ends``: at least ``BUNDLE`` lines that end at the same place, or a single line.
+
+    The indices of a group are in order of height, from below.
 
     Args:
         ends: ends of the lines.
@@ -199,7 +201,7 @@ def _bundles(ends: Sequence[End], max_distance: float) -> list[list[int]]:
 def _line(
     x0: float, y0: float, x1: float, y1: float, *, name: str, colour: int, log_x: bool, log_y: bool
 ) -> dict[str, Any]:
-    """Return a dotted line between a curve and its name, because a solid line would look like data."""
+    """Return a plotly shape: a dotted line between a curve and its name, because a solid line would look like data."""
     return {
         "name": name,
         "type": "line",
@@ -221,14 +223,14 @@ def _with_marker(end: End, *, after: bool = False) -> str:
 
 
 def label_on_line(end: End, side: str) -> dict[str, Any]:
-    """Return the marker of a line on a point of the line, with the name on one side of it."""
+    """Return an annotation at a point of a line: its marker, with its name on one of ``text_placement.SIDES``."""
     is_left = side == "middle left"
     label = label_at_point(replace(end, name=_with_marker(end, after=is_left)), side)
     return label | {"xshift": SIGN if is_left else -SIGN}
 
 
 def label_at_point(end: End, side: str) -> dict[str, Any]:
-    """Return the name of a line next to a point, on one of ``text_placement.SIDES``."""
+    """Return an annotation with a line's name next to a point, on one of ``text_placement.SIDES``."""
     vertical, horizontal = side.split()
     anchors: dict[str, Any] = {"xanchor": "center"}
     if horizontal != "center":
@@ -240,7 +242,7 @@ def label_at_point(end: End, side: str) -> dict[str, Any]:
 
 
 def _annotate(end: End, y: float, *, above: bool) -> dict[str, Any]:
-    """Return a line's name after its marker, with an arrow if the line ends above the axis."""
+    """Return an annotation to the right of the chart: marker, name, and an arrow if the line ends above the axis."""
     properties = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
     text = _with_marker(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
     return annotation(text, 1, y, name=f"{PREFIX}{end.trace}", **properties)

@@ -1,4 +1,4 @@
-"""The small print below a timing chart: on which machine, how and when the times of each run were measured."""
+"""The stamp: small print below a timing chart that says on which machine, how and when each run was measured."""
 
 import html
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from app.figures.theme import GREY, SERIES, Figure, annotation
 
 
 def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: bool = False) -> Figure:
-    """Write lines of small type below the figure, so that they stay part of it wherever it is copied.
+    """Return the figure with the stamp below it, as part of the figure, so that saved pictures contain it.
 
     Args:
         figure: finished figure.

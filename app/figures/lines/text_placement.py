@@ -53,7 +53,7 @@ class Box:
 def find_side(
     point: tuple[float, float], size: tuple[float, float], paths: Sequence[Path], boxes: Sequence[Box], width: float
 ) -> tuple[str, Box]:
-    """Return the first of ``SIDES`` on which a text is free, and its rectangle; the first side if none is free.
+    """Return the first of ``SIDES`` with room for a text, and the text's rectangle; the first side if none has room.
 
     Args:
         point: the point in pixels.
@@ -75,7 +75,7 @@ def find_side(
 def find_rise(
     path: Path, heights: Sequence[float], size: tuple[float, float], paths: Sequence[Path], boxes: Sequence[Box]
 ) -> tuple[tuple[float, float], str, Box] | None:
-    """Return the first point of a rising line next to which a text is free, its side and rectangle; None without one.
+    """Return the first point of a rising line with room for a text next to it, the text's side and rectangle, or None.
 
     Args:
         path: the line.

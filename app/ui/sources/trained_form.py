@@ -28,16 +28,16 @@ STEPS = (50, 100, 200, 300, 400, 600, 800)
 
 
 def cached_row(spec: TrainSpec) -> LearnRow | None:
-    """Return the last measurement of a trained model, with its weights; None if they are not cached."""
+    """Return the last row of a training run, which holds the trained weights; None if the run is not cached."""
     rows = dispatch.cached_rows("learning", task_of(spec))
     return None if rows is None else rows[-1]
 
 
 def cache_weights(row: LearnRow) -> None:
-    """Cache the weights of a measured model, so that this server does not train it again.
+    """Cache the weights that a training run has reached, so that this server does not train that model again.
 
-    Its learning rate does not depend on the number of planned steps, so a run that has reached a step equals a run that
-    ends there.
+    The learning rate does not depend on the planned number of steps. A run that has reached a step therefore has the
+    same weights as a run that ends there.
     """
     if row.checkpoint is not None and row.row.step:
         task = task_of(replace(row.spec, steps=row.row.step))
@@ -50,7 +50,7 @@ def task_of(spec: TrainSpec) -> TrainTask:
 
 
 def source(options: SharedOptions) -> Source | None:
-    """Return the source; None if its model is not trained yet.
+    """Return the input source for the chosen model and sequence; None if the model is not trained yet.
 
     Raises:
         LabError: if the link describes no model that can be trained.
@@ -126,13 +126,13 @@ def draw_model(*, task: str = "") -> None:
 
 @cache
 def trainable_words(task: str) -> tuple[str, ...]:
-    """Return the words of the variants that can be trained on a task, with their default settings."""
+    """Return the variants that can be trained on a task, as ``Attention.word`` with their default settings."""
     words = [ac.get(each.key).word for each in ac.all_variants()]
     return tuple(word for word in words if not refusal(ModelSpec(task=task, word=word)))
 
 
 def describe(spec: TrainSpec, row: LearnRow | None) -> str:
-    """Return the architecture of a model, and the share of its answers that are correct once it is trained."""
+    """Return text on a model: its task, its architecture and, if it is trained, the share of correct answers."""
     task = TASKS[spec.model.task]
     model = _(
         "Layers: {layers}. Heads: {heads}. Width: {width}. Learning rate: {rate:g}. Seed: {seed}.",
