@@ -19,7 +19,7 @@ class MatrixWidget(AnyWidget):
     """Attention matrices side by side, with a linked crosshair, zoom, exact values, a pinned row and export.
 
     Attributes:
-        message: the matrices, as the board's script reads them.
+        message: the matrices as bytes in the format of ``app.board_messages.packing``, which the board's script reads.
         settings: the texts and options of the board.
         pinned: index of the pinned row; None without one. It changes when the reader pins a row, and can be set.
     """
@@ -45,11 +45,11 @@ def show(
     Point at a cell to read its weight in every matrix. Click to pin a row; ``widget.pinned`` is its index.
 
     Args:
-        shown: a comparison, or a record whose queries and keys the variants get.
-        variants: the variants of a record, each as a word such as ``local~window~4`` or as an ``Attention``. A
-            comparison has its own.
+        shown: a comparison, or a record (queries, keys and values).
+        variants: the variants to compute for a record, each as text such as ``local~window~4`` or as an
+            ``Attention``. Ignored for a comparison, which has its own.
         head: index of the head; None for the mean of the heads' matrices.
-        causal: whether future keys are hidden. A comparison has its own setting.
+        causal: whether future keys are hidden. Ignored for a comparison, which has its own setting.
         scale: one colour scale for all matrices, or one for each.
         transform: how weights map to colours.
         panel_size: the largest side of a matrix, in pixels.

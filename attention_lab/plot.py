@@ -91,8 +91,8 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
         measure: one of ``ERRORS``.
 
     Returns:
-        A line per variant: the median over heads and seeds. The band holds the middle half. A variant without a budget
-        is a horizontal line, and so is uniform attention.
+        A line per variant: the median over heads and seeds, with a band from the lower to the upper quartile. A variant
+        without a budget is a horizontal line, and so is uniform attention.
 
     Raises:
         ValueError: for an unknown measure, or without rows.
@@ -137,7 +137,8 @@ def entropy(rows: Iterable[EntropyRow]) -> Figure:
         rows: the rows of ``sweep("entropy", ...)``.
 
     Returns:
-        A line per variant: the median over heads of the mean entropy in nats. The band holds the middle half.
+        A line per variant: the median over heads of the mean entropy in nats, with a band from the lower to the upper
+        quartile.
 
     Raises:
         ValueError: without rows.

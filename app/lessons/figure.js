@@ -8,18 +8,21 @@ const MIN_HEIGHT = 120;
 /** Pixels that Streamlit's header covers. */
 const HEADER = 64;
 
-/** @param {Element} host a chart or a component; strips of text above a board do not count */
+/**
+ * Return whether a component is a figure. Scripts, controls and the strips of text above a board are none.
+ * @param {Element} host
+ */
 function isFigure(host) {
   return host.getBoundingClientRect().height >= MIN_HEIGHT && !host.shadowRoot?.querySelector(".strips");
 }
 
-/** Show the figure at each new step and each answer: an animation in the style sheet then starts, which is observed here. */
+/** Scroll to the figure at each new step and each answer, which are detected by the start of an animation in style.css. */
 export function showFigures() {
   const observer = new ResizeObserver(show);
 
   function show() {
     const card = document.querySelector(CARD);
-    if (!card || getComputedStyle(card).position !== "fixed") return; // only a card with a fixed position stays in view
+    if (!card || getComputedStyle(card).position !== "fixed") return; // a card that scrolls with the page would leave the window
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;

@@ -141,6 +141,7 @@ export class Sketch {
   }
 
   /**
+   * Return the corners of a line as text for the attribute `points` of an SVG element.
    * @param {number[]} positions
    * @param {number[]} heights
    */
@@ -149,7 +150,7 @@ export class Sketch {
   }
 
   /**
-   * @param {string} kind
+   * @param {string} kind the CSS class
    * @param {number[]} positions
    * @param {number[]} heights
    */

@@ -6,8 +6,8 @@ export interface SketchHeader {
   digest: string;
   x: number[]; // positions of the points, on a logarithmic axis
   high: number; // the upper end of the vertical axis, which starts at 0
-  step: number;
-  digits: number;
+  step: number; // the change of a height per press of an arrow key
+  digits: number; // of heights, after the decimal point
   colour: string; // of the measured curve
   drawn: number[] | null; // heights of the points, null before the visitor has moved one
   measured: [number, number][]; // empty before the answer

@@ -29,7 +29,8 @@ export function arcPath(from, to) {
 }
 
 /**
- * Return the width and opacity of a weight's arc, the same for every row, word and sentence.
+ * Return the width and opacity of a weight's arc, and the shade (0 to 1) of the word that the arc leads to. They depend
+ * only on the weight, so rows, words and sentences can be compared.
  * @param {number} weight
  */
 export function arcStroke(weight) {

@@ -14,7 +14,7 @@ export class Row {
 
   /**
    * @param {SentRow} message
-   * @param {Float64Array} matrices
+   * @param {Float64Array} matrices the variant's attention matrix at each position of the slider, one after another
    * @param {string[]} tokens
    * @param {string[]} labels the tokens, with numbered repeats
    * @param {boolean} isReference whether this is the row of softmax, the reference, where the keyboard chooses the query word
@@ -56,7 +56,7 @@ export class Row {
   }
 
   /**
-   * Update the row for a query word and new texts.
+   * Return the row's name, its setting and the weights of a query word, from which the text about the word is written.
    * @param {number} word
    * @param {SentenceTexts} texts
    * @returns {RowSummary}

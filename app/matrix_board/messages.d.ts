@@ -106,14 +106,14 @@ export interface Geometry {
   pooled: number;
 }
 
-/** A setting that can be changed on its panel. */
+/** A knob: a setting with a slider on its panel. `stops` are the possible values, in order. */
 export interface SentKnob {
   name: string;
   stops: number[];
   value: number;
 }
 
-/** A board with settings on its panels. */
+/** A board whose panels have knobs. */
 export interface Turnable {
   panels: { key: string; title: string; knob: SentKnob | null; frames?: string[] }[];
   root: HTMLElement;
@@ -149,15 +149,15 @@ export type Band = { row: number; col: null } | { row: null; col: number };
 
 /** One panel on the board; `geometry` is that of its last painting. */
 export interface Panel extends SentPanel {
-  codes: Uint16Array;
-  unit: number;
-  shape: string;
-  sharesRows: boolean;
+  codes: Uint16Array; // half floats
+  unit: number; // the power of two that scales the half floats
+  shape: string; // panels of the same shape share crosshair and zoom
+  sharesRows: boolean; // whether its rows are the board's rows, so that it shows the pinned row
   rowLabels: string[] | undefined;
   colLabels: string[] | undefined;
-  value: HTMLElement;
+  value: HTMLElement; // shows the value of the cell under the pointer
   picture: HTMLCanvasElement;
-  marks: HTMLCanvasElement;
+  marks: HTMLCanvasElement; // the crosshair and the pinned row, over the picture
   repeats: boolean; // whether the panel to its left has the same row title, which is then drawn only there
   geometry: Geometry;
 }
@@ -213,7 +213,7 @@ export interface BoardHeader extends Header<"board"> {
   inline_lengths: number[];
   row_labels: string[] | null;
   col_labels: string[] | null;
-  last_turn: number;
+  last_turn: number; // the number of the last change of a knob that the panels show
 }
 
 /** The answer to a dragged knob; its payload is the message of the panel, or empty. */

@@ -10,7 +10,7 @@ import { Knobs } from "../matrix_board/views/knobs.js";
 import { picturesPng } from "./pictures_png.js";
 import { fill } from "../page_script/templates.js";
 
-const LEVELS = 127; // the number of levels of a weight on either side of zero
+const LEVELS = 127; // the level of a map's largest weight; weights are sent as levels from -127 to 127
 const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images

@@ -13,7 +13,7 @@ export interface SentTile extends Header<"part"> {
   tooltip: string; // the tooltip of the title
   settings_label: string; // name of the button that opens the settings; empty for no button
   has_error: boolean;
-  maps: number; // one for each cell, and their mean where there is one more; 0 for none
+  maps: number; // the number of attention maps: one per cell, and possibly their mean as the last one; 0 for none
 }
 
 export interface PicturesHeader extends Header<"pictures"> {
@@ -38,8 +38,8 @@ export interface PicturesSettings {
 
 /** One image with its elements. */
 export interface ShownTile extends SentTile {
-  peaks: Float32Array | null;
-  levels: Int8Array | null; // one row of cells per cell
+  peaks: Float32Array | null; // the largest magnitude of a weight in each map
+  levels: Int8Array | null; // the maps one after another, one level per cell
   error: Uint8Array | null;
   pixels: Uint8Array;
   figure: HTMLElement;

@@ -23,7 +23,7 @@ class Finding:
 
 
 Lines = Sequence[Sequence[Finding]]
-"""Findings in the order of their importance, in lines."""
+"""Findings in the order of their importance; each inner sequence is one line of text above a figure."""
 
 
 def to_lines(found: Lines | Finding | str) -> Lines:
@@ -34,12 +34,12 @@ def to_lines(found: Lines | Finding | str) -> Lines:
 
 
 def text_above(lines: Lines) -> str:
-    """Return the text above the figure, which has the first lines of findings."""
+    """Return the text above the figure as Markdown: the first ``MAX_LINES`` lines of findings."""
     return "  \n".join(filter(None, (paragraph(*(each.text for each in line)) for line in lines[:MAX_LINES])))
 
 
 def text_below(lines: Lines) -> str:
-    """Return the text below the figure, which has the explanations and the remaining findings."""
+    """Return the text below the figure: the explanations of the findings above it, and the remaining findings."""
     explanations = [each.explanation for line in lines[:MAX_LINES] for each in line]
     others = [text for line in lines[MAX_LINES:] for each in line for text in (each.text, each.explanation)]
     return paragraph(*explanations, *others)

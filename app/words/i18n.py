@@ -25,7 +25,7 @@ ENGLISH = "en"
 CONTEXT = "\x04"
 """Character between a context and its message in gettext's catalogues."""
 _SPACE = "\ufdd0"
-"""A Unicode noncharacter: it replaces a template's spaces next to its values until these are filled in."""
+"""A Unicode noncharacter, which replaces the spaces next to a template's values until the values are filled in."""
 _NEXT_TO_VALUE = re.compile(r" (?=(?:\*\*)?\{)|(?:(?<=\})|(?<=\}\*\*)) ")
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
 _WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]"
@@ -158,12 +158,12 @@ def enumeration(items: Iterable[str]) -> str:
 
 
 def clauses(items: Iterable[str]) -> str:
-    """Return a list of phrases that may contain commas as one phrase, without empty ones."""
+    """Return phrases that may contain commas, joined by semicolons, without empty ones."""
     return _join(C_("two phrases of a list", "{first}; {next}"), items)
 
 
 def quote(text: str) -> str:
-    """Return words from a visitor or a token in quotation marks, isolated."""
+    """Return a visitor's words or a token in quotation marks, isolated (see ``app.words.isolation``)."""
     return _("“{words}”", words=text)
 
 
@@ -195,7 +195,7 @@ def _translate(value: object) -> object:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that a visitor typed, isolated and escaped, so that Streamlit's Markdown shows it unchanged."""
+    """Return text isolated (see ``app.words.isolation``) and escaped, so that Markdown shows it unchanged."""
     # Markdown turns web addresses into links. A backslash does not prevent that, but an invisible word joiner does.
     text = ADDRESS.sub("\u2060\\g<0>", isolate(text))
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:&" else c for c in text)

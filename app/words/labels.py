@@ -13,7 +13,7 @@ from attention_core.variant import Paper
 
 
 def label(attention: ac.Attention) -> str:
-    """Return a variant's name with its budget, ``Nyström · landmarks 16``; softmax's with its changed settings."""
+    """Return a variant's name and budget, ``Nyström · landmarks 16``, or softmax's name and changed settings."""
     budget, params = attention.variant.budget, attention.params
     names = params.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
     return " · ".join([_(attention.title), *(f"{setting_name(name)} {getattr(params, name)}" for name in names)])
@@ -40,12 +40,12 @@ def spinner(name: str) -> AbstractContextManager[None]:
 
 
 def reference_name(attention: ac.Attention) -> str:
-    """Return the name of the reference of a variant's errors, in the visitor's language."""
+    """Return the name of the reference against which a variant's errors are measured, in the visitor's language."""
     return _(attention.variant.reference_name)
 
 
 def every_key(*, causal: bool) -> str:
-    """Return the keys to which the baseline gives equal weights."""
+    """Return text that names the keys to which uniform attention, the baseline, gives equal weights."""
     return _("all keys up to the query") if causal else _("all keys")
 
 

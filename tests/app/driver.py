@@ -52,7 +52,7 @@ CONTROLS = (
 
 
 def complete(coroutine):
-    """Return the result of a coroutine, run in a new thread: this one may have an event loop of a browser test."""
+    """Return the result of a coroutine, run in a new thread: this thread may have a browser test's event loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 
@@ -81,12 +81,14 @@ class CheckedPage(AppTest):
 
 
 def _before_its_first_run(page, query):
+    """Return a page that has not run yet, in a new session with this query in its address."""
     at = CheckedPage(MAIN, default_timeout=120)
     at.session_state[OPEN_FORMS] = at.session_state[OPEN_SETTINGS] = All()  # In tests, every form counts as opened.
     return _aim(at, page, query)
 
 
 def _aim(at, page, query):
+    """Set the page and the query that the next run opens, and return ``at``."""
     at._page_hash = calc_hash("" if page == "home" else page)  # Streamlit computes the hash of a page in this way.
     for name, words in dict(query).items():
         at.query_params[name] = words
@@ -94,7 +96,10 @@ def _aim(at, page, query):
 
 
 def visit(page, query=()):
-    """Return a page that a link has opened in a new session; the next run corrects its address."""
+    """Return a page after its first run in a new session that a link has opened.
+
+    The app writes its own address only in the next run.
+    """
     return _before_its_first_run(page, query).run()
 
 
@@ -133,7 +138,7 @@ def go(at, page, query=()):
 
 
 def chosen(*keys):
-    """Return variants with their default settings."""
+    """Return the variants with these keys, with their default settings."""
     return tuple(ac.get(key) for key in keys)
 
 
@@ -166,7 +171,7 @@ def full_text(found):
 
 
 def charts(at):
-    """Return the chart specifications as sent, after checking that plotly accepts each of them."""
+    """Return the figures of all charts on a page as sent to the browser, after checking that plotly accepts them."""
     sent = [figure(each) for each in at.get("bidi_component") if is_chart(each)]
     for spec in sent:
         Figure(spec)  # This raises an error if an attribute is unknown to plotly.
@@ -194,7 +199,7 @@ def numbers(values):
 
 
 def traces(at, place=-1):
-    """Return the named traces of a chart by name, without bands; by default those of the last chart."""
+    """Return the named traces of the chart with index ``place`` by name; bands have no name."""
     return {trace["name"]: trace for trace in charts(at)[place]["data"] if trace.get("name")}
 
 
@@ -219,29 +224,34 @@ def table(at, place=-1):
 
 
 def bands(at, place=-1):
-    """Return the unnamed traces of a chart."""
+    """Return the unnamed traces of a chart, which are the bands around its lines."""
     return [trace for trace in charts(at)[place]["data"] if not trace.get("name")]
 
 
 def message(component):
-    """Return the header and the bytes of the numbers that a board sends to the browser."""
+    """Return the header and the payload of the message that a component of a board sends to the browser."""
     return unpacked(component.proto.bytes)
 
 
 def unpacked(sent):
-    """Return the header and the payload of one message."""
+    """Return the header and the payload of a message in the format of ``app.board_messages.packing``."""
     length = int.from_bytes(sent[:4], "little")
     return json.loads(sent[4 : 4 + length]), sent[4 + length :]
 
 
 def inside(header, payload):
-    """Return the header and bytes of each panel that is embedded in its board's message."""
+    """Return the header and the payload of each panel that is part of its board's message."""
     ends = itertools.accumulate(header["inline_lengths"])
     return [unpacked(payload[end - length : end]) for length, end in zip(header["inline_lengths"], ends, strict=True)]
 
 
 def joined(sent, parts):
-    """Return a board's header with the headers of its panels added, and the bytes of all numbers."""
+    """Return a board's header with the headers of its panels added, and the payloads of all panels joined.
+
+    Args:
+        sent: the board's message.
+        parts: the separate messages of large panels, by any key.
+    """
     header, payload = unpacked(sent)
     sent = [*map(unpacked, parts.values()), *inside(header, payload)]
     known = {panel["digest"]: (panel, payload) for panel, payload in sent}
@@ -285,13 +295,13 @@ def links(at):
 
 
 def drawn(at):
-    """Yield the controls of a page."""
+    """Yield the widgets of a page that are among ``CONTROLS``, and its button groups."""
     for name in ("button_group", *CONTROLS):
         yield from at.get(name)
 
 
 def moved(control):
-    """Set a control to another value and return it; None if it has only one value."""
+    """Set a widget to another value and return it; None if it has only one value."""
     if control.type == "button_group":
         other = next((option for option in control.options if option not in control.formatted_values), None)
         if not control._is_single_select:

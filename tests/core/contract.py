@@ -1,7 +1,7 @@
-"""The contract of every variant, as functions that raise AssertionError; tests run them over the whole registry.
+"""The contract of every attention variant, as functions ``check_...`` that raise AssertionError.
 
-Each function takes a variant with settings, as ``attention_core.get`` returns it, so that tests can also pass a wrong
-variant.
+Tests call them for every registered variant, and for wrong variants to test the checks themselves. A function takes an
+``Attention`` (a variant with settings), or a ``Variant`` if it tries several settings itself.
 """
 
 import ast
@@ -25,6 +25,7 @@ from attention_core.variant import SOFTMAX, Attention, Params, Setting, Value, V
 
 LENGTHS = (1, 2, 7, 33, 128)
 HEAD, VALUE = 8, 5
+"""Size of queries and keys, and of values."""
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 HALF_TOLERANCE = 2.0
 """Largest error of a row in half precision, in steps of the type's rounding (its eps)."""
@@ -32,11 +33,14 @@ HALVES = (torch.float16, torch.bfloat16)
 DEVIATIONS = (1, 4, 8)
 """Standard deviations of queries and keys at which half precision must be correct; trained heads reach 4."""
 DECODED = 70
-"""Number of tokens for the decoders: more than a chunk of the causal algorithms."""
+"""Number of tokens for decoders, which is more than one chunk of the algorithms that compute causal chunks."""
 LARGE = 20_000
-"""Standard deviation of queries and keys that gives the largest logits of an upload: see ``limits``."""
+"""Standard deviation of queries and keys that gives the largest logits that an uploaded file may have (``limits``)."""
 REREAD = 1e-7
-"""Largest relative error in float64 with another memory layout; keys expanded along d make landmarks singular."""
+"""Largest relative error in float64 with another memory layout.
+
+It is larger than the rounding error, because keys expanded along d make the matrix of landmarks singular.
+"""
 COUNTED = (509, 1024)
 COUNTED_IN_TURN = (189, 256)
 """Lengths at which work is counted; shorter for variants that process one token after the other, which is slow."""
@@ -52,7 +56,10 @@ PEAK_TOLERANCE = 0.15
 
 
 def settings_of(variant: Variant, *, numbers: bool = True) -> Iterator[Params]:
-    """Yield the defaults, then each setting changed separately: every choice, switched, or at its bounds (up to 64)."""
+    """Yield the default settings, then each setting changed separately: every choice, switched, or at its bounds.
+
+    Bounds are at most 64. Without ``numbers``, settings that are numbers stay at their defaults.
+    """
     yield variant.params()
     for s in variant.params.settings():
         if s.kind == "choice":
@@ -80,7 +87,7 @@ def values_of(setting: Setting, most: int) -> st.SearchStrategy[Value]:
 def any_settings(variant: Variant, most: int = 64, *, text: bool = False) -> st.SearchStrategy[Params]:
     """Return a strategy that draws all settings of a variant together; numbers are at most ``most``.
 
-    With ``text``, no variant distinguishes the rows and columns of an image.
+    With ``text``, the setting ``columns``, with which a variant treats tokens as an image, keeps its default.
     """
     drawn = [s for s in variant.params.settings() if not (text and s.name == "columns" and s.low == 0)]
     values = {setting.name: values_of(setting, most) for setting in drawn}
@@ -88,6 +95,7 @@ def any_settings(variant: Variant, most: int = 64, *, text: bool = False) -> st.
 
 
 def causal_forms(a: Attention) -> tuple[bool, ...]:
+    """Return the values of ``causal`` that a variant supports."""
     return (False,) if a.variant.causal_reason else (False, True)
 
 
@@ -100,7 +108,7 @@ def inputs(
 
 
 def error(found: Tensor, wanted: Tensor) -> float:
-    """Return the relative error in the Frobenius norm; it is not a number if an entry is not finite."""
+    """Return the relative error in the Frobenius norm; NaN if an entry is not finite."""
     found, wanted = found.double(), wanted.double()
     return ((found - wanted).norm() / wanted.norm().clamp(min=1e-30)).item()
 
@@ -161,7 +169,10 @@ def check_half_precision(variant: Variant) -> None:
 
 
 def check_future_hidden(a: Attention) -> None:
-    """Check that changes from token t on change no output before t, or that ``causal`` is refused with its reason."""
+    """Check that changes from token t on change no output before t.
+
+    For a variant that cannot be causal, check that ``causal`` raises an error with the variant's reason.
+    """
     if a.variant.causal_reason is not None:
         q, k, v = inputs(4)
         with pytest.raises(NotCausalError, match=re.escape(a.variant.causal_reason)):
@@ -171,12 +182,12 @@ def check_future_hidden(a: Attention) -> None:
         return
     for n in (2, 7, 33, 128):
         x = inputs(n)
-        usual = faces(a, x, causal=True)
+        usual = results(a, x, causal=True)
         for t in {1, n // 2, n - 1}:
             changed = [y.clone() for y in x]
             for sign, y in zip((-30.0, 100.0, 1000.0), changed, strict=True):
                 y[..., t:, :] *= sign
-            for before, after in zip(usual, faces(a, changed, causal=True), strict=True):
+            for before, after in zip(usual, results(a, changed, causal=True), strict=True):
                 moved = (after - before)[..., :t, :].abs().max()
                 assert moved <= 1e-12, f"n={n}: changing token {t} moves an earlier row by {moved:.1e}"
         assert torch.equal(usual[1].triu(1), torch.zeros(2, 3, n, n, dtype=x[0].dtype))
@@ -200,7 +211,7 @@ def check_prefixes(a: Attention) -> None:
 
 
 def check_flags(a: Attention) -> None:
-    """Check that ``rows_sum_to_one`` and ``signed`` are true if and only if the matrices have the property."""
+    """Check that rows sum to one with ``rows_sum_to_one``, and that no weight is negative without ``signed``."""
     sums, lowest = [], []
     for n in LENGTHS:
         for causal in causal_forms(a):
@@ -263,7 +274,7 @@ def check_pure(a: Attention) -> None:
 
 
 def check_axes(a: Attention) -> None:
-    """Check that an example, or a head of an uncoupled variant, gives the same result separately as in a batch."""
+    """Check that each example gives the same result alone as in a batch, and each head unless heads are coupled."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
@@ -274,7 +285,10 @@ def check_axes(a: Attention) -> None:
 
 
 def layouts(x: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Yield views of ``x``, ``[B, H, n, d]``, in every memory layout of a view; expanded views have other numbers."""
+    """Yield the name of a memory layout and ``x``, ``[B, H, n, d]``, in it, for all kinds of layouts of a view.
+
+    A view that is expanded along an axis repeats its first entry, so its numbers differ from those of ``x``.
+    """
     for axis in range(x.ndim):
         if axis != x.ndim - 1:  # The last axis is always innermost.
             yield f"axis {axis} innermost", x.movedim(axis, -1).contiguous().movedim(-1, axis)
@@ -284,26 +298,28 @@ def layouts(x: Tensor) -> Iterator[tuple[str, Tensor]]:
     yield "a slice with an offset", padded[:, 1:-1, 3:-1, 1:-2]
 
 
-def faces(a: Attention, x: list[Tensor], *, causal: bool) -> tuple[Tensor, Tensor]:
+def results(a: Attention, x: list[Tensor], *, causal: bool) -> tuple[Tensor, Tensor]:
+    """Return the output of ``attend`` and the matrix of ``weights`` for ``x``, the queries, keys and values."""
     return a.attend(*x, causal=causal), a.weights(*x[:2], causal=causal)
 
 
 def check_layouts(variant: Variant) -> None:
     """Check that the memory layout of q, k and v has no effect: any axis strided, expanded or sliced, in one or all.
 
-    Equal keys give equal logits, and a pattern found from the data then depends on rounding. These cases are left out.
+    Keys expanded along the tokens are left out for variants with a pattern that depends on the data: equal keys have
+    equal logits, so that rounding decides the pattern.
     """
     for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
         for causal in causal_forms(a):
             plain = inputs(33)
-            usual = faces(a, plain, causal=causal)
+            usual = results(a, plain, causal=causal)
             for views in zip(*map(layouts, plain), strict=True):
                 name = views[0][0]
                 for where in ((0,), (1,), (2,), (0, 1, 2)):
                     if variant.pattern is not None and name == "axis 2 expanded" and 1 in where:
                         continue
                     x = [views[i][1] if i in where else plain[i] for i in range(3)]
-                    packed = usual if "expanded" not in name else faces(a, [y.contiguous() for y in x], causal=causal)
+                    packed = usual if "expanded" not in name else results(a, [y.contiguous() for y in x], causal=causal)
                     case = f"{a.word} causal={causal}: {name} in {' and '.join('qkv'[i] for i in where)}"
                     assert error(a.attend(*x, causal=causal), packed[0]) <= REREAD, case
                     if where != (2,):
@@ -353,7 +369,10 @@ _LOOSE = {"allow_unused": True, "materialize_grads": True}
 
 
 def check_patterns(a: Attention) -> None:
-    """Check that weights lie in ``mask`` or ``pattern``, the union of ``primitives``, and that no mask is wider."""
+    """Check that weights outside ``mask`` and ``pattern`` are zero, and that these are the union of ``primitives``.
+
+    A mask must not allow a pair on which no head ever has weight.
+    """
     for n in LENGTHS:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)
@@ -418,7 +437,7 @@ def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor
 
 
 def check_shift(a: Attention) -> None:
-    """Check in float32 that large vectors added to all keys have no effect if the formula ignores such vectors.
+    """Check in float32 that a large vector added to all keys has no effect if the variant ignores such a vector.
 
     Adding a vector to all keys adds a constant to all logits of a row, which softmax ignores. A test in float64 with a
     moderate vector shows whether a formula ignores it. Keys and vectors are multiples of 1/64, so that sums are exact
@@ -444,6 +463,7 @@ def check_shift(a: Attention) -> None:
 
 
 def counted(a: Attention, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Counts:
+    """Return the multiply-adds and the memory of a call of ``attend``."""
     with torch.no_grad():
         return count(lambda: a.attend(q, k, v, causal=causal))
 
@@ -454,6 +474,7 @@ def changed_numbers(a: Attention) -> bool:
 
 
 def counted_lengths(a: Attention) -> tuple[int, int]:
+    """Return the two numbers of tokens at which a variant's work is counted."""
     in_turn = a.key in IN_TURN or getattr(a.params, "mode", "") == "recurrent"
     return COUNTED_IN_TURN if in_turn else COUNTED
 
@@ -484,9 +505,9 @@ def check_cost(a: Attention) -> None:
 
 
 def check_causal_cost(a: Attention) -> None:
-    """Check that a causal form with quadratic cost costs half: blocks of keys after all queries are skipped.
+    """Check that the causal form of a variant with quadratic cost has half the cost, because it skips future keys.
 
-    If a product is computed and then hidden, both the count and the formula would include it.
+    ``check_cost`` would not notice a product that is computed and then masked: its count and ``cost`` include it.
     """
     if a.variant.causal_reason is not None or a.key in PADDED:
         return
@@ -497,9 +518,9 @@ def check_causal_cost(a: Attention) -> None:
 
 
 def check_memory(a: Attention) -> None:
-    """Check that ``attend`` holds fewer than n² elements, per tensor and in total, in two layouts.
+    """Check that ``attend`` holds fewer than n² elements, per tensor and in total, in two memory layouts.
 
-    With other settings than the defaults, ``check_cost`` checks this, except at lengths that are too short for it.
+    Changed settings are checked here only if ``check_cost`` does not check them at its longer length.
     """
     n = max(counted_lengths(a))
     if a.params.changed() and n == max(COUNTED):
@@ -510,6 +531,7 @@ def check_memory(a: Attention) -> None:
 
 
 def assert_no_square(found: Counts, n: int, case: str) -> None:
+    """Fail if a tensor has about n² elements, or all tensors together do."""
     assert found.largest_elements < n * n // 2, f"{case}: a tensor of {found.largest_elements} elements"
     assert found.peak_elements < n * n, f"{case}: {found.peak_elements} elements held"
 
@@ -589,7 +611,7 @@ def _degree(node: ast.expr, symbol: str) -> float:
 
 
 def check_settings(variant: Variant) -> None:
-    """Check that every setting has one line of help and valid bounds, and that settings survive a link."""
+    """Check that each setting has one line of help and valid bounds, and that settings can be read back from text."""
     for s in variant.params.settings():
         assert s.help.endswith("."), f"{s.name}: {s.help!r} is no sentence"
         assert "\n" not in s.help
@@ -616,7 +638,7 @@ def check_reference_named(variant: Variant) -> None:
 
 
 def check_documented(variant: Variant) -> None:
-    """Check that the texts for a reader are complete: sentences, a formula with balanced braces, a link."""
+    """Check that a variant's texts are complete: sentences, a formula with balanced braces, sources with links."""
     for text in (variant.summary, variant.causal_reason or ".", variant.note or "."):
         assert text.endswith("."), text
     assert variant.title

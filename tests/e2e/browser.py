@@ -16,10 +16,10 @@ BOARD = ".board:not(.thumbnails)"
 STILL = """() => {
     const { testScriptState, testConnectionState } = document.querySelector("[data-testid=stApp]")?.dataset ?? {};
     const now = performance.now();
-    const owed = now - (window.asked ?? -Infinity) < 5000; // what was asked for is answered before it starts
+    const owed = now - (window.asked ?? -Infinity) < 5000; // no answer to the last request yet: a run may still start
     const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
     const unpainted = (host) => host.offsetWidth && host.shadowRoot?.querySelector(".board:not([data-paints])");
-    // A browser's first visit ends before the scripts have come that draw what it shows.
+    // On a first visit, the run may end before the browser has loaded the scripts that draw the elements.
     const coming = document.querySelector("[data-testid=stSkeleton]") || hosts.some(unpainted);
     const running = testScriptState !== "notRunning" || testConnectionState !== "CONNECTED";
     if (running || owed || coming) window.since = undefined;
@@ -61,7 +61,7 @@ def open_input(page):
 
 
 def query(page):
-    """Return the query of the page's current address."""
+    """Return the query of the page's current address, without the question mark."""
     return re.sub(r"^[^?]*\??", "", page.url)
 
 
@@ -71,7 +71,7 @@ def words(page):
 
 
 def press(page, name):
-    """Press a button in the main area and wait for the effect; the header has a Stop button too."""
+    """Press the button with this name in the main area; Streamlit's header may have a button of the same name."""
     page.get_by_test_id("stMain").get_by_role("button", name=name).click()
 
 
@@ -82,7 +82,7 @@ def switch(page, name):
 
 
 def board(page, key=None):
-    """Return the locator of a board that is drawn."""
+    """Return the locator of a board that has been painted: the board with this key, or any matrix board."""
     return page.locator(f"{BOARD}[data-paints]" if key is None else f'[data-board="{key}"][data-paints]')
 
 
@@ -97,30 +97,30 @@ def cell(found):
 
 
 def on(plot, across, down):
-    """Return the point of a drawing at the given shares of its width and height."""
+    """Return the point, in pixels of the window, at the fractions ``across`` and ``down`` of an element's size."""
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
 
 def point_at(plot, across, down):
-    """Move the pointer to a place of a drawing and wait until the board has responded."""
+    """Move the pointer to the point that ``on`` returns, and wait until the page has been painted again."""
     plot.page.mouse.move(*on(plot, across, down))
     plot.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def drawn(canvas):
-    """Return the content of a canvas in a form that can be compared."""
+    """Return the content of a canvas as a data URL, which tests compare."""
     return canvas.evaluate("(canvas) => canvas.toDataURL()")
 
 
 def picture(found):
-    """Return a screenshot of an element."""
+    """Return a screenshot of the element that the locator ``found`` finds, as an RGB image."""
     return Image.open(io.BytesIO(found.screenshot())).convert("RGB")
 
 
 def pictures(found, parts):
-    """Return pictures of the parts that a selector finds in an element.
+    """Return a picture of each part that the selector ``parts`` finds in an element.
 
     They are cut from one screenshot, because a screenshot of each part takes half a second.
     """
@@ -137,7 +137,7 @@ def pictures(found, parts):
 
 
 def counts(image):
-    """Return all colours of an image, each after its number of pixels."""
+    """Return all colours of an image, as pairs of the number of pixels and the colour."""
     return image.getcolors(image.width * image.height)  # There are at most as many colours as pixels.
 
 
@@ -166,7 +166,7 @@ def legend(page):
 
 
 def saved(page, button):
-    """Return the path of the file that a button, or an element used as one, downloads."""
+    """Return the path of the file that a button downloads; ``button`` is its name or a locator."""
     found = page.get_by_role("button", name=button) if isinstance(button, str) else button
     with page.expect_download() as waiting:
         found.click()

@@ -30,9 +30,9 @@ QUIET = [
 
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
-"""Names of browsers, the best first: unlike the others, it opens no window for each page."""
+"""Commands of browsers, the preferred one first: unlike the others, it opens no windows."""
 STILL = {"reduced_motion": "reduce"}
-"""Decorative animations would use CPU time all the time."""
+"""Options of a browser context without decorative animations, which would use CPU time all the time."""
 WIDE = {"viewport": {"width": 1400, "height": 1000}, **STILL}
 PHONE = {
     "viewport": {"width": 390, "height": 844},
@@ -140,7 +140,7 @@ def newly_opened(window):
 
 @pytest.fixture(scope="session")
 def other_context(chromium):
-    """Return the context of another browser, which keeps nothing between tests except cached scripts."""
+    """Return a second browser context, which keeps nothing between tests except cached scripts."""
     context = listening(chromium.new_context(**WIDE))
     context.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
     return context
@@ -148,7 +148,7 @@ def other_context(chromium):
 
 @pytest.fixture
 def other_page(other_context):
-    """Yield a page of another browser, which shares no storage with ``page``."""
+    """Yield a page of another browser context, which shares no storage with ``page``."""
     other_context.clear_cookies()
     yield from watched(tab(other_context))
 
@@ -171,7 +171,10 @@ def tab(context):
 
 
 def listening(context):
-    """Return the context. Its pages now record in ``window.asked`` since when an answer is missing, for ``settle``."""
+    """Return the context, whose pages now record unanswered requests for ``settle``.
+
+    ``window.asked`` is the time at which a page sent the last request, or undefined once the server has answered.
+    """
     context.set_default_timeout(60_000)
     context.add_init_script(
         """const send = WebSocket.prototype.send;

@@ -163,6 +163,8 @@ def test_tokens_of_one_character_share_a_label(window):
     script = bundling.script(ROOT / "app" / "matrix_board" / "drawing" / "panel.js")
     labels = ["书", "书₂", "书 (2)", "书₂ (2)", "书₃", "好₂", "a", "a₃", "₂", "", "钥", "钥₂", "钥₃"]
     page = window.new_page()
-    found = page.evaluate(f"(labels) => {{ {script}; return labels.map((_, i) => lastPiece(labels, i)); }}", labels)
+    found = page.evaluate(
+        f"(labels) => {{ {script}; return labels.map((_, i) => lastTokenOfCharacter(labels, i)); }}", labels
+    )
     page.close()
     assert found == [1, -1, 4, -1, -1, 5, 6, 7, 8, 9, 12, -1, -1]

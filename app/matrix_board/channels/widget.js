@@ -5,7 +5,7 @@ import { make } from "../drawing/elements.js";
 import { Board } from "../views/board.js";
 import { unpack, unpackPanels } from "./unpack.js";
 
-/* global CSS_OF_BOARD -- attention_lab/notebook.py defines it above this script */
+/* global CSS_OF_BOARD -- attention_lab/app_modules.py defines it above this script */
 
 /**
  * @typedef {object} Model the widget's state, which is shared with Python

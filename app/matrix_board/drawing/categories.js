@@ -12,18 +12,18 @@ const LEGEND_SIZE = 13; // the font size of a legend
  */
 
 /**
- * Return the index in the list of the category that a half float encodes, -1 for no category.
+ * Return the index (from 0, in the list of categories) of the category that a half float encodes; -1 for no category.
  * @param {number} code
- * @param {number} unit
+ * @param {number} unit the power of two that scales the panel's half floats
  */
 const categoryIndex = (code, unit) => Math.round(HALF[code] * unit) - 1;
 
 /**
  * Return the colour of each half-float code of a panel with categories.
  * @param {Category[]} categories
- * @param {number} unit
+ * @param {number} unit the power of two that scales the panel's half floats
  * @param {Mode} mode
- * @param {number} frame the frame of the animation, 0 without one; later categories have the colour of 0
+ * @param {number} frame the frame of the animation, 0 without one; categories that only later frames show have the colour of 0
  */
 export function categoryTable(categories, unit, mode, frame) {
   const table = new Uint32Array(65536);
@@ -51,8 +51,8 @@ export function categoryName(code, unit, { categories, texts, frame }) {
 /**
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Appearance} appearance
- * @param {string | null} masked
- * @param {string[]} [omitted] the groups that panels explain; the legend names their categories without a colour next to 0
+ * @param {string | null} masked the name of masked cells; null if there are no such cells
+ * @param {string[]} [omitted] the groups that panels explain; the legend lists only those of their categories that have the colour of 0
  * @returns {Item[]}
  */
 export function legendItems({ categories, texts, palette, theme }, masked, omitted = []) {
@@ -69,7 +69,7 @@ export function legendItems({ categories, texts, palette, theme }, masked, omitt
 }
 
 /**
- * Return the heading of a group, the names of its first and last colour, and its colours.
+ * Return the names of the first and the last category of a group, and the colours of all its categories.
  * @param {Appearance} appearance
  * @param {string} group
  */

@@ -172,7 +172,7 @@ export function rampColours(scale, palette) {
 /**
  * Return the colour of each half-float code of a panel; masked cells are transparent over a hatch pattern.
  * @param {Scale} scale
- * @param {number} unit
+ * @param {number} unit the power of two that scales the panel's half floats
  * @param {Palette} palette
  */
 export function colourTable(scale, unit, palette) {

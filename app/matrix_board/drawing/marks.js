@@ -76,8 +76,8 @@ const isInside = (/** @type {number} */ position, /** @type {Axis} */ { start, l
  * @param {Geometry} geometry
  * @param {number} row
  * @param {Theme} theme
- * @param {string} ground
- * @param {string} ink
+ * @param {string} ground the background colour
+ * @param {string} ink the text colour
  */
 function drawRowChip(pen, { plot, rows }, row, theme, ground, ink) {
   const y = middleOf(rows, row);

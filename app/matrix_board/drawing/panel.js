@@ -103,29 +103,29 @@ export function cellRect({ rows, cols }, row, col, down = 1, across = 1) {
 export const labelOf = (pen, { labels }, index, width, size, weight) =>
   labels ? truncate(pen, labels[index] ?? "", width, size, weight) : String(index);
 
-const PIECE = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su; // a character, the number of its token, and the number of a repeat
+const LABEL = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su; // a character, the number of its token if it has several, and the number of a repeat
 
 /** @param {string} label */
 function parseLabel(label) {
-  const [, character = label, digits = ""] = PIECE.exec(label) ?? [];
+  const [, character = label, digits = ""] = LABEL.exec(label) ?? [];
   return { character, number: digits ? [...digits].reduce((sum, digit) => 10 * sum + "₀₁₂₃₄₅₆₇₈₉".indexOf(digit), 0) : 1 };
 }
 
 /**
- * Return the last index of the tokens that share a label with a token, as they are pieces of one character (书, 书₂),
- * and -1 if the token is not the first of them.
+ * Return the index of the last token of the character that begins in a token, because a tokenizer may split a character
+ * into several tokens (labels 书, 书₂). Return -1 for a token that is not the first of its character.
  * @param {string[]} labels
  * @param {number} index
  */
-export function lastPiece(labels, index) {
-  const piece = parseLabel(labels[index] ?? "");
-  const isPiece = (/** @type {number} */ otherIndex, /** @type {number} */ number) => {
+export function lastTokenOfCharacter(labels, index) {
+  const own = parseLabel(labels[index] ?? "");
+  const isPart = (/** @type {number} */ otherIndex, /** @type {number} */ number) => {
     const other = parseLabel(labels[otherIndex] ?? "");
-    return other.character === piece.character && other.number === number;
+    return other.character === own.character && other.number === number;
   };
-  if (piece.number > 1 && isPiece(index - piece.number + 1, 1) && isPiece(index - 1, piece.number - 1)) return -1;
+  if (own.number > 1 && isPart(index - own.number + 1, 1) && isPart(index - 1, own.number - 1)) return -1;
   let last = index;
-  while (piece.number === 1 && isPiece(last + 1, last - index + 2)) last++;
+  while (own.number === 1 && isPart(last + 1, last - index + 2)) last++;
   return last;
 }
 
@@ -176,16 +176,16 @@ export function drawPanel(pen, panel, geometry, appearance) {
   pen.text(`${panel.col_title ?? texts.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
   if (!panel.repeats) drawRowTitle(pen, panel.row_title ?? texts.rows, plot.x - rows.room - 15, plot.y, theme.muted);
   for (const i of ticks(rows)) {
-    const last = rows.labels ? lastPiece(rows.labels, i) : i;
+    const last = rows.labels ? lastTokenOfCharacter(rows.labels, i) : i;
     if (last < i) continue;
-    const y = middleOf(rows, i); // at the first piece, because the pinned row's label covers exactly one row
+    const y = middleOf(rows, i); // at the character's first token, because the pinned row's label covers exactly one row
     if (last > i) pen.line(plot.x - 3, y, plot.x - 3, middleOf(rows, last), theme.muted);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(labelOf(pen, rows, i, rows.room, rows.size), plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.size });
   }
   const turned = cols.labels && !cols.flat;
   for (const j of ticks(cols)) {
-    const last = cols.labels ? lastPiece(cols.labels, j) : j;
+    const last = cols.labels ? lastTokenOfCharacter(cols.labels, j) : j;
     if (last < j) continue;
     const x = middleOf(cols, j);
     if (last > j) pen.line(x, plot.y - 3, middleOf(cols, last), plot.y - 3, theme.muted);

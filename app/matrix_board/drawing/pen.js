@@ -138,10 +138,10 @@ export function toCanvas(picture) {
 
 /**
  * Return each pixel's first cell, and the cell after its last. Pixels share no cells, so every peak is drawn once.
- * @param {number} cells
- * @param {number} start
- * @param {number} share
- * @param {number} pixels
+ * @param {number} cells the number of cells of a row or a column
+ * @param {number} start the first visible position, as a fraction of the row or column
+ * @param {number} share the visible fraction
+ * @param {number} pixels the number of pixels
  */
 export function cellSpans(cells, start, share, pixels) {
   const step = (cells * share) / pixels;
@@ -158,7 +158,7 @@ export function cellSpans(cells, start, share, pixels) {
 /**
  * Return the picture of a matrix; if several cells share a pixel, the one with the largest magnitude is drawn.
  * @param {Panel} panel
- * @param {Uint32Array} table
+ * @param {Uint32Array} table the colour of each half-float code
  * @param {View} view
  * @param {number} width
  * @param {number} height

@@ -45,7 +45,7 @@ export class Board {
   /** @type {{ count: number, index: number } | null | undefined} */
   token; // the token pointed at in a text
   /** @type {number | undefined} */
-  frame;
+  frame; // the request to paint before the browser's next frame
   /** @type {number | undefined} */
   reportTimer;
   /** @type {number | null} */
@@ -334,9 +334,9 @@ export class Board {
   }
 
   /**
-   * Draw the colours of the categories that a panel explains itself.
-   * @param {HTMLElement} line
-   * @param {string} group
+   * Write the categories that a panel explains itself, with their colours.
+   * @param {HTMLElement} line the element for them
+   * @param {string} group the heading of the categories; empty for none
    */
   paintKey(line, group) {
     line.replaceChildren();

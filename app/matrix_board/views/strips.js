@@ -35,7 +35,7 @@ export class Strips {
   /** @type {Send} */
   send;
   /** @type {number | undefined} */
-  frame;
+  frame; // the request to paint before the browser's next frame
   /** @type {number[]} */
   widths = [];
   /** @type {string | null} */
@@ -46,7 +46,7 @@ export class Strips {
     /** @type {number | null} */
     this.word = null; // the word under the pointer or the keyboard
     this.builtLayout = "";
-    this.paintedStamp = "";
+    this.paintedVersion = "";
     this.heading = make("div", { class: "heading" });
     this.list = make("div", { class: "list" });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
@@ -61,7 +61,7 @@ export class Strips {
     this.root.addEventListener("keydown", (event) => this.handleKey(event), { signal });
     this.root.addEventListener("blur", () => this.setWord(null), { signal });
     const onPainted = (/** @type {Event} */ event) => {
-      if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.stamp !== this.paintedStamp) this.schedule();
+      if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.version !== this.paintedVersion) this.schedule();
     };
     addEventListener(PAINTED, onPainted, { signal });
     this.resizeObserver = new ResizeObserver(() => this.schedule());
@@ -74,7 +74,7 @@ export class Strips {
   }
 
   /** An identifier that changes with the board's numbers, colours or pin, but not with pointer moves. */
-  get stamp() {
+  get version() {
     return `${this.board?.paints} ${this.board?.pinned} ${[...(this.board?.knobs.outdatedPanels ?? [])]}`;
   }
 
@@ -137,7 +137,7 @@ export class Strips {
     const layout = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.unfolded, columns, texts]);
     if (layout !== this.builtLayout) this.build(panels, shown, allShown, columns);
     this.builtLayout = layout;
-    this.paintedStamp = this.stamp;
+    this.paintedVersion = this.version;
     this.heading.textContent = pinned === null ? texts.none : fill(texts.heading, { word: (this.queries ?? this.tokens)[pinned] });
     panels.forEach((panel, i) => {
       const strip = /** @type {HTMLElement} */ (this.list.children[i]);

@@ -8,9 +8,9 @@ import { fromHex, packColour, PALETTES } from "../drawing/color.js";
 import { clamp, listenTo, make, preparePen, runKeyAction, readTheme } from "../drawing/elements.js";
 import { contextOf } from "../drawing/pen.js";
 
-const EDGE = { left: 26, top: 18 };
+const EDGE = { left: 26, top: 18 }; // pixels for the numbers of layers and heads
 const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254
-const PREVIEW = 120;
+const PREVIEW = 120; // CSS pixels per side of the enlarged thumbnail in the tooltip
 const ARRIVAL_TIME = 500; // milliseconds after which the elements above usually have their final height
 const NOTE_HEIGHT = 18; // pixels under a thumbnail for its note
 const THUMBNAIL_GAP = 8; // pixels between thumbnails that are shown in order
@@ -35,7 +35,7 @@ export class Thumbnails {
   /** @type {Theme} */
   theme;
   /** @type {number | undefined} */
-  frame;
+  frame; // the request to paint before the browser's next frame
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {

@@ -55,7 +55,7 @@ export function watchChart(chart) {
 }
 
 /**
- * Return the group of lines that are highlighted together.
+ * Return the group of a line; lines of the same group are highlighted together.
  * @param {Trace} trace
  */
 function groupOf({ legendgroup }) {

@@ -4,7 +4,7 @@
 
 /** Replace ``history.pushState``. */
 export function keepHistory() {
-  let hasActed = false; // since the last entry
+  let hasActed = false; // whether the visitor has acted since the last entry
   const noteAction = () => (hasActed = true);
   for (const act of ["pointerdown", "keydown", "click", "change"]) addEventListener(act, noteAction, { capture: true });
   addEventListener("popstate", () => (hasActed = false), { capture: true });
