@@ -294,7 +294,7 @@ def informative_query(view: View, attention: ac.Attention) -> int | None:
 _informative_queries: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
 MODEL_RECORD_PARTS = 18
-"""Parts for the records that models compute (in up to seconds): enough for the preset texts and some more."""
+"""Parts of the cache for records that models compute in up to seconds: room for the preset texts and some more."""
 _model_records: ByteLRUCache[Any] = cache(1, MODEL_RECORD_PARTS)
 _reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)
 _miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)

@@ -149,7 +149,7 @@ def visitor() -> Hashable:
 
 
 ROWS_CACHE_PARTS = 8
-"""Share of the cache for rows of results, in parts: about twice what the runs of a class need.
+"""Share of the cache for rows of results, in parts: about twice what the runs of a school class need.
 
 A byte of rows takes ten to hundreds of times as long to compute as a byte of a matrix. If the cache were slightly too
 small, a visitor who repeats a run in the same order would find none of its rows."""

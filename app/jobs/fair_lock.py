@@ -22,7 +22,9 @@ MAX_ACCOUNTS = 1000
 
 
 class FairSemaphore:
-    """A semaphore that serves the thread with the earliest due time, and equal due times in order of request.
+    """A semaphore that admits the waiting thread with the earliest due time; equal due times in order of request.
+
+    Each admitted thread holds one of ``capacity`` places.
 
     With ``threading.Semaphore``, a thread that has just released its place can take it again before the waiting threads
     wake up. One visitor's long run of many tasks would then keep all others out until its end.

@@ -11,11 +11,13 @@ import time
 from app.server import malloc
 
 FULL_COLLECTION_THRESHOLD = 100
-"""Young collections before a full one (``gc.set_threshold``). Python's 10 is a full collection every fifty runs: with a
-hundred sessions, a tenth of a second under the interpreter lock to free the few sessions that have ended."""
+"""Number of collections of generation 1 before a full one (``gc.set_threshold``).
+
+With Python's default of 10, a full collection would come every fifty runs of a page. With a hundred sessions, it would
+block the interpreter for a tenth of a second, to free the few sessions that have ended."""
 TRIM_INTERVAL = 3.0
-"""Seconds after which free memory is returned to the system even without a full collection: the collector does not
-count the holes that freed arrays leave."""
+"""Seconds after which free memory is returned to the system even without a full collection. Freed arrays leave unused
+memory in the heap, but do not cause collections."""
 
 _last_trim = -TRIM_INTERVAL
 _frozen_names: set[str] = set()

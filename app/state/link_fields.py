@@ -78,7 +78,7 @@ READ_ERRORS = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, Ov
 
 
 def single_word(words: list[str]) -> str:
-    """Return the only word in a list; raise ValueError unless there is exactly one."""
+    """Return the only string in ``words``; raise ValueError unless there is exactly one."""
     [word] = words
     return word
 

@@ -32,7 +32,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 
 
 def rows_to_csv(rows: Sequence[Any], **units: str) -> bytes:
-    """Return rows of an experiment as CSV; rows of several kinds leave each other's columns empty.
+    """Return rows of an experiment as CSV; a row is empty in the columns that only rows of other classes have.
 
     Args:
         rows: data class instances.
