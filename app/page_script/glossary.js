@@ -1,4 +1,5 @@
-// Marks each glossary term at its first occurrence on a page, and shows its definition on hover, focus or touch.
+// Marks each glossary term at its first occurrence on a page, and shows its definition on hover, focus or touch. Also shows
+// the names of links that consist of an icon or a number, as soon as the pointer is on them.
 //
 // Streamlit keeps changing its text nodes. The original text node therefore stays in place and keeps the words before the
 // term. An element with the term and a node with the words after the term follow it. Both are removed when Streamlit
@@ -9,6 +10,7 @@ import { APP, SENTENCES } from "./selectors.js";
 const EXCLUDED = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
 const QUOTATION = /“[^”]*”/g; // quotation marks around what visitors typed
 const TERM = "glossary-term";
+const NAMED_LINK = 'a[href^="#?"]'; // if it has a title, it consists of an icon or a number
 const SPECIAL_CHARACTERS = /[.*+?^${}()|[\]\\]/g;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const SPACED = `(?!${UNSPACED.source})[\\p{L}\\p{N}_-]`;
@@ -88,6 +90,7 @@ function watchTerms() {
 
   function markTerms() {
     frame = undefined;
+    for (const link of document.querySelectorAll(`${NAMED_LINK}[title]`)) nameLink(/** @type {HTMLElement} */ (link));
     const markedMeanings = new Set([...marked].map(({ term }) => meanings.get((term.textContent ?? "").toLowerCase())));
     for (const sentence of document.querySelectorAll(SENTENCES)) {
       if (sentence.closest(EXCLUDED)) continue;
@@ -110,6 +113,8 @@ function watchTerms() {
       term.textContent = textAfter.data.slice(0, form.length);
       textAfter.data = textAfter.data.slice(form.length);
       textAfter.before(term);
+      // If a later term of this text was marked first, the words before that term are now in another node.
+      for (const each of marked) if (each.node === node) Object.assign(each, { node: textAfter, text: textAfter.data });
       marked.add({ node, text: node.data, term, textAfter });
       return markNode(textAfter, markedMeanings); // mark the terms in the rest of the text
     }
@@ -123,7 +128,9 @@ function watchTerms() {
   /** @param {Event} event */
   const showMeaning = ({ target }) => {
     const term = target instanceof Element && /** @type {HTMLElement | null} */ (target.closest(`.${TERM}`));
+    const link = target instanceof Element && /** @type {HTMLElement | null} */ (target.closest(`${NAMED_LINK}[aria-label]`));
     if (term) bubble.show(term, meanings.get((term.textContent ?? "").toLowerCase()) ?? "");
+    else if (link) bubble.show(link, link.ariaLabel ?? "");
     else if (!(target instanceof Element && target.closest("[role=tooltip]"))) bubble.hide();
   };
   addEventListener("pointerover", showMeaning);
@@ -134,7 +141,16 @@ function watchTerms() {
   markTerms();
 }
 
-/** Create the tooltip that all terms share. */
+/**
+ * Make a link's tooltip its name for screen readers. A browser shows tooltips late, and screen readers may not read them.
+ * @param {HTMLElement} link
+ */
+function nameLink(link) {
+  link.ariaLabel = link.title;
+  link.removeAttribute("title");
+}
+
+/** Create the tooltip that all terms and links share. */
 function makeBubble() {
   const bubble = Object.assign(document.createElement("div"), { id: "glossary-meaning", hidden: true });
   bubble.setAttribute("role", "tooltip");
@@ -158,7 +174,7 @@ function makeBubble() {
     shownTerm = term;
     bubble.textContent = meaning;
     bubble.hidden = false;
-    term.setAttribute("aria-describedby", bubble.id);
+    if (term.ariaLabel !== meaning) term.setAttribute("aria-describedby", bubble.id);
     const { left, top, bottom } = term.getBoundingClientRect();
     const { width, height } = bubble.getBoundingClientRect();
     bubble.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;

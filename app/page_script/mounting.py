@@ -11,7 +11,7 @@ import streamlit as st
 from app.page import Page
 from app.page_script.bundling import script
 from app.state import url
-from app.state.session import LanguageOptions
+from app.state.session import LanguageOptions, opening_fields
 from app.ui import navigation
 from app.ui.chart import NARROW
 from app.ui.lazy import OPEN_FORMS
@@ -45,6 +45,7 @@ def mount(page: Page[Any], *, is_presenting: bool) -> None:
             "input": _("Input"),
             "menu": _("Menu"),
             "language": language,
+            "opening": url.query_string(url.opening_query(opening_fields(page.opening()) | page.options.fields())),
         },
         on_form_change=_open_form,
         on_language_change=_set_language,

@@ -5,9 +5,10 @@
 /**
  * The current section and page of the menu, and two names of the button that opens the sidebar: `menu` while the menu is in
  * the sidebar, else `input`. `names` of the language holds all languages by code, and `query` keeps the language in links.
+ * `opening` is the query of the screen at an empty address, on a first visit to this address; otherwise empty.
  * @typedef {{
  *   section: string, page: string, usesInput: boolean, isPresenting: boolean, input: string, menu: string,
- *   language: Language
+ *   language: Language, opening: string
  * }} PageData
  */
 

@@ -109,11 +109,7 @@ def picture_board(
         "cell": cell,
         "last_turn": last_turn(key),
     }
-    settings = {
-        "pinned": pinned,
-        "texts": {**_texts(errors=any(tile.error is not None for tile in tiles)), "rank": rank, "legend": legend},
-        "file_name": file_name,
-    }
+    settings = {"pinned": pinned, "texts": {**_texts(), "rank": rank, "legend": legend}, "file_name": file_name}
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
     mount(encode(header), key=key, events=events, settings=settings, panels=messages, receiver=_PICTURES)
     send_dragged_panel(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
@@ -141,15 +137,11 @@ def _bytes(values: np.ndarray) -> bytes:
     return (255 * values.clip(0, 1)).round().astype(np.uint8).tobytes()
 
 
-def _texts(*, errors: bool) -> dict[str, str]:
+def _texts() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "hint": _("Point at a pixel to see its attention, or at a small error image to enlarge it.")
-        if errors
-        else _("Point at a pixel to see its attention."),
-        "touch_hint": _("Tap a pixel to see its attention, or a small error image to enlarge it.")
-        if errors
-        else _("Tap a pixel to see its attention."),
+        "hint": _("Point at a pixel to see its attention."),
+        "touch_hint": _("Tap a pixel to see its attention."),
         "at": _(
             "Attention of the pixel in row {row}, column {column}. Orange: positive weights, blue: negative weights. "
             "Each picture has its own scale. Click to keep the pixel selected."

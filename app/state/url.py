@@ -187,6 +187,18 @@ def are_unchanged(names: Iterable[str]) -> bool:
     return all(name in link.opening_values and _read_value(name, link) == link.opening_values[name] for name in names)
 
 
+def opening_query(fields: Mapping[str, Field]) -> dict[str, list[str]]:
+    """Return the query of the screen of an empty address, in the first run of a session that began there; else empty.
+
+    Args:
+        fields: the fields of the page.
+    """
+    link: Link = st.session_state[LINK]
+    if not link.is_first_run or link.query:
+        return {}
+    return {name: field.write(field.opening) for name, field in fields.items() if field.opening is not None}
+
+
 def is_new_link() -> bool:
     """Return whether this run shows a newly opened link rather than a changed widget."""
     link: Link = st.session_state[LINK]

@@ -1,10 +1,11 @@
-"""The cards of the Claims page, one per claim, with its article, verdict, finding and a small figure.
+"""The cards of the Claims page, one per claim, with its verdict, article, finding and a small figure.
 
 Each card is drawn as soon as its result arrives.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
 import streamlit as st
@@ -20,7 +21,8 @@ from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from pages.claims import claim as panel
 from pages.claims import colours, longer_input, options, words
-from pages.claims.options import VERDICTS_BY_NAME, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
+from pages.claims.options import ClaimsOptions, is_requested, open_claim, request_all
+from pages.claims.words import VERDICTS_BY_NAME
 
 CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
@@ -96,10 +98,10 @@ class Board:
         outcome, place, article = self.outcomes.get(claim.key), self.cards[claim.key], words.article(claim.source)
         if outcome is None:
             if (task := self.on_request.get(claim.key)) is not None:
-                place.markdown(f"{article}\n\n{words.on_request_reason(task)}")
+                place.markdown(f"{words.on_request_reason(task)}\n\n{article}")
             else:
                 with place.container():
-                    st.markdown(article)
+                    st.markdown(f"&nbsp;\n\n{article}")
                     st.html(f'<div class="chart-room" style="height: {CARD_HEIGHT}px"></div>')
             return
         if outcome.untestable_reason is None:
@@ -117,7 +119,7 @@ class Board:
     def draw_failure(self, task: ClaimTask, reason: str) -> None:
         """Show on a claim's card why the claim could not be checked."""
         if task.key in self.cards:
-            self.cards[task.key].markdown(f"{words.article(claims.claim(task.key).source)}\n\n{reason}")
+            self.cards[task.key].markdown(f"{reason}\n\n{words.article(claims.claim(task.key).source)}")
 
     def draw_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Draw the outcomes that have not been drawn yet."""
@@ -146,14 +148,9 @@ def show(chosen: ChosenInput) -> None:
     known = {task: found for task in checks if (found := dispatch.cached_rows("claims", task)) is not None}
     on_request = {task.key: task for task in checks if task not in known and not is_requested(task)}
     tasks = sorted((task for task in checks if task.key not in on_request), key=lambda task: task.key not in FIRST_KEYS)
-    summary = st.container(key="claims-summary")
-    summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
-    # The filter is above the strip of all verdicts, because it is also the key of the strip's icons.
-    with st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="controls.claims"
-    ):
-        ClaimsOptions.verdict.draw()
-        draw_heads(chosen.qkv.heads)
+    with st.container(horizontal=True, vertical_alignment="center", key="controls.claims"):
+        summary = st.container(key="claims-summary")
+        summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
         if on_request:
             st.button(
                 words.request_label(len(on_request)),
@@ -185,7 +182,7 @@ def show(chosen: ChosenInput) -> None:
             draw,
             key="claims.all",
             refuse=board.draw_failure,
-            describe=words.summary,
+            describe=partial(words.summary, chosen=verdict_filter),
             container=summary,
             height=BAR_HEIGHT,
         )
@@ -213,14 +210,13 @@ def show_trained(chosen: ChosenInput) -> None:
 
 
 def card(outcome: Outcome) -> str:
-    """Return the content of a claim's card, as Markdown with HTML: source, verdict, small figure and finding."""
+    """Return the content of a claim's card, as Markdown with HTML: verdict, source, small figure and finding."""
     chart = picture(outcome)
     parts = (
-        words.article(outcome.claim.source),
         words.verdict_line(outcome, brief=True),
-        words.conditions(outcome),
+        words.article(outcome.claim.source),
         f'<span class="claim">{chart}</span>' if chart else "",
-        words.finding(outcome, brief=True),
+        "  \n".join(filter(None, (words.finding(outcome, brief=True), words.conditions(outcome)))),
     )
     return "\n\n".join(filter(None, parts))
 

@@ -3,32 +3,11 @@
 from collections.abc import Sequence
 
 from app.state import link_fields
-from app.state.controls import Options, choice, link_only_option, pills
-from app.words.i18n import C_, N_, _
+from app.state.controls import Options, choice, link_only_option
+from app.words.i18n import C_, N_
 from attention_core import claims
-from attention_core.claims import Claim, ClaimTask, Verdict
-from pages.claims.words import UNCHECKED_ICON, VERDICT_ICONS
-
-SHORT_NAMES = {
-    Verdict.HOLDS: N_("holds"),
-    Verdict.PARTLY: N_("holds partly"),
-    Verdict.FAILS: N_("does not hold"),
-    Verdict.UNTESTABLE: N_("not testable"),
-}
-"""Names of the verdicts in the filter, short enough for one line."""
-VERDICTS_BY_NAME = {
-    "holds": Verdict.HOLDS,
-    "partly": Verdict.PARTLY,
-    "fails": Verdict.FAILS,
-    "untestable": Verdict.UNTESTABLE,
-}
-"""Verdicts by their name in links."""
-
-
-def _verdicts() -> dict[str, str]:
-    named = {word: (*VERDICT_ICONS[each], _(SHORT_NAMES[each])) for word, each in VERDICTS_BY_NAME.items()}
-    named["unchecked"] = (*UNCHECKED_ICON, _("not checked"))
-    return {"all": _("All")} | {word: f":{colour}[{icon}] {name}" for word, (icon, colour, name) in named.items()}
+from attention_core.claims import Claim, ClaimTask
+from pages.claims.words import VERDICTS_BY_NAME
 
 
 class ClaimsOptions(Options):
@@ -52,7 +31,9 @@ class ClaimsOptions(Options):
         link="claim_heads",
         layout={"label_visibility": "collapsed"},
     )
-    verdict = pills(_verdicts, N_("Verdict"), layout={"label_visibility": "collapsed", "width": "content"})
+    verdict = link_only_option(
+        lambda: link_fields.one_of("all", ["all", *VERDICTS_BY_NAME, "unchecked"]), N_("Verdict")
+    )
 
 
 def is_requested(task: ClaimTask) -> bool:
@@ -74,9 +55,3 @@ def open_claim(key: str) -> None:
 def opened_claim(claim_list: Sequence[Claim]) -> str:
     """Return the key of the opened claim if it is one of these; otherwise an empty key."""
     return key if (key := ClaimsOptions.claim.value) in {claim.key for claim in claim_list} else ""
-
-
-def draw_heads(heads: int) -> None:
-    """Draw the choice between all heads and the selected head, if there are several heads."""
-    if heads > 1:
-        ClaimsOptions.heads.draw()

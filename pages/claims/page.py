@@ -1,12 +1,15 @@
 """The Claims page: checks on the current input whether statements from articles about attention hold."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from app.page import Page
+from app.state.session import SharedOptions
 from app.ui import input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
+from attention_core import LabError
 from pages.claims import board
 from pages.claims.options import ClaimsOptions
 
@@ -22,8 +25,12 @@ def top() -> ChosenInput:
 
 
 def header() -> None:
-    """Draw the choice between claims about the input and claims about trained models."""
+    """Draw the choice between claims about the input and about trained models, and the choice of heads."""
     ClaimsOptions.view.draw(width="content")
+    with suppress(LabError):  # ``top`` shows this error.
+        chosen = input_panel.read_input(SharedOptions.current())
+        if chosen and chosen.qkv.heads > 1 and ClaimsOptions.view.value == "board":
+            ClaimsOptions.heads.draw(width="content")
 
 
 def heading() -> str:

@@ -31,6 +31,13 @@ NEED_PHRASES = {
     "<": N_("required: less than {bound}"),
 }
 """Phrases for what a claim needs to hold, by the comparison of a number with its threshold."""
+VERDICTS_BY_NAME = {
+    "holds": Verdict.HOLDS,
+    "partly": Verdict.PARTLY,
+    "fails": Verdict.FAILS,
+    "untestable": Verdict.UNTESTABLE,
+}
+"""Verdicts by their name in links."""
 UNCHECKED_ICON: tuple[str, Colour] = (":material/remove:", "gray")
 """Icon and colour of claims that are not checked yet."""
 SUBJECTS = {
@@ -54,11 +61,19 @@ def badge(verdict: Verdict) -> str:
 
 
 def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown."""
+    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown.
+
+    With ``brief``, a claim that holds partly has the number of conditions that are met instead of a margin.
+    """
     parts = [badge(outcome.verdict)]
     if outcome.claim.theorem:
         parts.append(f":gray-badge[{_('a theorem')}]")
-    if (not brief or outcome.verdict is not Verdict.PARTLY) and (text := margin_text(outcome, brief=brief)):
+    if brief and outcome.verdict is Verdict.PARTLY:
+        met = [each for each, _margin in outcome.claim.conditions(outcome.numbers)]
+        text = _("{met} of {n} conditions met", met=sum(met), n=len(met))
+    else:
+        text = margin_text(outcome, brief=brief)
+    if text:
         parts.append(f":small[{escape_markdown(text)}]")
     return " ".join(parts)
 
@@ -140,9 +155,18 @@ def link(claim: Claim, text: str) -> str:
 
 
 def tile(claim: Claim, verdict: Verdict | None) -> str:
-    """Return a claim's number with the icon of its verdict, as a link; None for a claim that was not checked."""
+    """Return a claim's number with the icon of its verdict, as a link; None for a claim that was not checked.
+
+    The link's tooltip, which screen readers read as its name, is the claim's number, short name and verdict.
+    """
     icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
-    return link(claim, f":{colour}-badge[{icon} {claim.number}]")
+    name = _(
+        "{number}: {claim} ({verdict})",
+        number=claim.number,
+        claim=_(claim.short),
+        verdict=_(verdict.value) if verdict else _("not checked"),
+    )
+    return f'[:{colour}-badge[{icon} {claim.number}]](#?claim={claim.key} "{escape_markdown(name)}")'
 
 
 def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
@@ -168,8 +192,8 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the authors, year and title of an article as a small link in Markdown."""
-    return f":small[[{source.authors}, {source.year}: {escape_markdown(paper_title(source))}]({source.url})]"
+    """Return the authors and year of an article as a small link in Markdown, whose tooltip is the title."""
+    return f':small[[{source.authors}, {source.year}]({source.url} "{escape_markdown(paper_title(source))}")]'
 
 
 def figure_description(claim: Claim) -> str:
@@ -236,16 +260,37 @@ def theorem_note(claim: Claim) -> str:
     return _("**A theorem.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
-    """Return how many claims are tested, with their verdicts, and how many are not and why."""
+def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
+    """Return how many claims hold, and a link for each verdict that shows the claims with this verdict.
+
+    Args:
+        outcomes: the outcomes of the checked claims.
+        chosen: name of the verdict whose claims are shown, or "all"; its link is bold.
+    """
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
-    untestable, unchecked = count[Verdict.UNTESTABLE], total - len(outcomes)
-    reasons = [
-        _n("{n} is not testable on this input.", "{n} are not testable on this input.", n=untestable),
-        _n("{n} is not checked yet.", "{n} are not checked yet.", n=unchecked),
-    ]
-    missing = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
-    return paragraph(_verdicts(outcomes, total), *missing)
+    names = {
+        "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),
+        "partly": _n("{n} holds partly", "{n} hold partly", n=count[Verdict.PARTLY]),
+        "fails": _n("{n} does not hold", "{n} do not hold", n=count[Verdict.FAILS]),
+        "untestable": _("{n} not testable", n=count[Verdict.UNTESTABLE]),
+        "unchecked": _("{n} not checked", n=total - len(outcomes)),
+    }
+    counts = {word: count[verdict] for word, verdict in VERDICTS_BY_NAME.items()} | {"unchecked": total - len(outcomes)}
+    icons = {word: VERDICT_ICONS[verdict] for word, verdict in VERDICTS_BY_NAME.items()} | {"unchecked": UNCHECKED_ICON}
+    links = {"all": f"[:gray-badge[{_('All')}]](#?verdict=all)"} | {
+        word: f"[:{colour}-badge[{icon} {names[word]}]](#?verdict={word})"
+        for word, (icon, colour) in icons.items()
+        if counts[word] or word == chosen
+    }
+    return paragraph(
+        _held(count[Verdict.HOLDS], total) if outcomes else "",
+        " ".join(f"**{text}**" if word == chosen else text for word, text in links.items()),
+    )
+
+
+def _held(count: int, total: int) -> str:
+    """Return how many of all claims hold, in bold."""
+    return _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=count, total=total)
 
 
 def trained_summary(tested: Sequence[Outcome], total: int) -> str:
@@ -255,33 +300,29 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
         tested: the outcomes of the claims whose training runs are recorded.
         total: number of claims about trained models.
     """
+    count = Counter(outcome.verdict for outcome in tested)
+    failed = sorted((each.claim for each in tested if each.verdict is Verdict.FAILS), key=lambda claim: claim.number)
+    partly = count[Verdict.PARTLY]
+    verdicts = paragraph(
+        _held(count[Verdict.HOLDS], total),
+        _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
+        _n(
+            "**{n} does not hold:** number {which}.",
+            "**{n} do not hold:** numbers {which}.",
+            n=len(failed),
+            which=enumeration(link(each, str(each.number)) for each in failed),
+        )
+        if failed
+        else "",
+    )
     missing = _n(
         "{n} is not tested, because its training runs are not recorded.",
         "{n} are not tested, because their training runs are not recorded.",
         n=total - len(tested),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
-    return paragraph(_verdicts(tested, total), missing if len(tested) < total else "", where)
-
-
-def _verdicts(outcomes: Sequence[Outcome], total: int) -> str:
-    """Return how many of all claims have each verdict, and which do not hold."""
-    count = Counter(outcome.verdict for outcome in outcomes)
-    failed = sorted((each.claim for each in outcomes if each.verdict is Verdict.FAILS), key=lambda claim: claim.number)
-    holds, partly, fails = (count[verdict] for verdict in Verdict if verdict is not Verdict.UNTESTABLE)
-    if not holds + partly + fails:
-        return _("No claim is tested yet.")
     return paragraph(
-        _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=holds, total=total),
-        _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
-        _n(
-            "**{n} does not hold:** number {which}.",
-            "**{n} do not hold:** numbers {which}.",
-            n=fails,
-            which=enumeration(link(each, str(each.number)) for each in failed),
-        )
-        if fails
-        else "",
+        verdicts if tested else _("No claim is tested yet."), missing if len(tested) < total else "", where
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
 
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
@@ -31,13 +32,13 @@ class RepeatedVariant:
     has_hub: bool = False
 
 
-def headline(stack_reach: StackReach) -> str:
-    """Return what the stack and each variant connect, and why; empty without a stack and without patterns."""
+def findings(stack_reach: StackReach) -> Lines:
+    """Return what the stack and each variant connect, and why; empty texts without a stack and without patterns."""
     masks, reach = stack_reach.masks, stack_reach.reach
     if masks.key_labels is not None:
-        return fewest_pairs({_(a.title): p.pairs / p.possible for a, p in masks.sparse.items()})
+        return [[Finding(fewest_pairs({_(a.title): p.pairs / p.possible for a, p in masks.sparse.items()}))]]
     if len(masks.labels) == 1:
-        return _("A single token attends only to itself. Use at least two tokens.")
+        return [[Finding(_("A single token attends only to itself. Use at least two tokens."))]]
     others = {_(a.title): p for a, p in masks.sparse.items() if [a] != stack_reach.stack}
     repeated = {
         name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), has_hub=_has_hub(p))
@@ -46,7 +47,7 @@ def headline(stack_reach: StackReach) -> str:
     }
     steps = {name: p.step for name, p in others.items() if p.diameter is None}
     if reach is None:
-        return paragraph(single_variants(repeated), never_connected(steps))
+        return [[Finding(single_variants(repeated), never_connected(steps))]]
     layers = list(zip((_(a.title) for a in stack_reach.stack), stack_reach.patterns, strict=True))
     names, cost = " → ".join(name for name, _pattern in layers), 0.0
     if reach.complete is not None:
@@ -55,12 +56,9 @@ def headline(stack_reach: StackReach) -> str:
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
     hub = hub_sentence([name for name in equally_deep if repeated[name].has_hub])
     costs = {name: repeated[name].cost for name in equally_deep}
-    lines = (
-        *connected_pairs(names, reach, stack_reach.depth, cost, costs),
-        # The captions of the panels also show which variants never connect all pairs.
-        paragraph(reason, hub) or never_connected(steps),
-    )
-    return "  \n".join(filter(None, lines))
+    text = connected_pairs(names, reach, stack_reach.depth, cost, costs)
+    # The captions of the panels also show which variants never connect all pairs.
+    return [[Finding(text, paragraph(reason, hub) or never_connected(steps))]]
 
 
 def _has_hub(pattern: Pattern) -> bool:
@@ -82,10 +80,8 @@ def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach,
     return sorted(cheap, key=lambda name: repeated[name].cost)[: MAX_NAMED - 1]
 
 
-def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> tuple[str, str]:
-    """Return the sentence about the pairs that a stack connects at a depth, and a second text about the stack's cost.
-
-    The second text is empty if the stack never connects all pairs.
+def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
+    """Return which pairs a stack connects at a depth, and how many pairs the layers that connect all pairs allow.
 
     Args:
         stack: name of the stack.
@@ -95,7 +91,7 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
         others: the same share for each variant that connects all pairs with as many layers, by its name.
     """
     if reach.complete is None or depth < reach.complete:
-        return (
+        return paragraph(
             _n(
                 "**After {n} layer, the stack {stack} connects {share} of the pairs of tokens.**",
                 "**After {n} layers, the stack {stack} connects {share} of the pairs of tokens.**",
@@ -103,38 +99,30 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
                 stack=stack,
                 share=percent(reach.shares[depth]),
             ),
-            paragraph(
-                _("All pairs are connected after {n} layers.", n=reach.complete), allowed_pairs(reach.complete, cost)
-            )
-            if reach.complete is not None
-            else "",
+            ""
+            if reach.complete is None
+            else _(
+                "All pairs are connected after {n} layers, with {cost:.0%} of softmax's pairs.",
+                n=reach.complete,
+                cost=cost,
+            ),
         )
     if others:
-        costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
-        names = enumeration(_("{name} ({share:.0%})", name=name, share=share) for name, share in costs)
+        (first, least), *costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
+        parts = [
+            _("{name} with {share:.0%} of softmax's pairs", name=first, share=least),
+            *(_("{name} with {share:.0%}", name=name, share=share) for name, share in costs),
+        ]
         return (
-            _("**With two layers, {names} connect all pairs of tokens.**", names=names)
+            _("**Two layers connect all pairs of tokens: {parts}.**", parts=enumeration(parts))
             if reach.complete == 2
-            else _("**With {n} layers, {names} connect all pairs of tokens.**", n=reach.complete, names=names),
-            _("Percentages: pairs allowed, added over the layers (one softmax layer: 100%)."),
+            else _("**{n} layers connect all pairs of tokens: {parts}.**", n=reach.complete, parts=enumeration(parts))
         )
-    return (
-        _n(
-            "**The stack {stack} connects all pairs of tokens after {n} layer.**",
-            "**The stack {stack} connects all pairs of tokens after {n} layers.**",
-            n=reach.complete,
-            stack=stack,
-        ),
-        allowed_pairs(reach.complete, cost),
-    )
-
-
-def allowed_pairs(layers: int, cost: float) -> str:
-    """Return the sum of the pairs allowed in the layers of a stack, as a share of all pairs, which softmax allows."""
     return _n(
-        "Pairs allowed in this layer: {cost:.0%} (one softmax layer: 100%).",
-        "Pairs allowed, added over the layers: {cost:.0%} (one softmax layer: 100%).",
-        n=layers,
+        "**The stack {stack} connects all pairs of tokens after {n} layer, with {cost:.0%} of softmax's pairs.**",
+        "**The stack {stack} connects all pairs of tokens after {n} layers, with {cost:.0%} of softmax's pairs.**",
+        n=reach.complete,
+        stack=stack,
         cost=cost,
     )
 

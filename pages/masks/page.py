@@ -11,22 +11,26 @@ from app.state.session import REFERENCE
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
+from app.words.finding import text_above, text_below
 from app.words.i18n import N_
 from pages.masks import board, hashed_order, numbers, patterns, reach, stack
-from pages.masks.headline import headline
+from pages.masks.headline import findings
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_menus
 from pages.masks.reach import StackReach
 
 
 def top() -> StackReach:
-    """Draw the headline, the open settings, the patterns and the reach of the stack on one board."""
+    """Draw the findings, the open settings, and the board with the patterns and the reach of the stack."""
     stack_reach = reach.compute_reach(patterns.compute_masks(input_panel.require_input()))
-    st.container(key="masks.headline").markdown(headline(stack_reach))
+    lines = findings(stack_reach)
+    st.container(key="masks.headline").markdown(text_above(lines))
     variant_picker.show_settings()
     if stack_reach.masks.key_labels is None and (stack.is_open() or stack_reach.reach is None):
         stack.show_editor()
     board.show(stack_reach)
+    if text := text_below(lines):
+        st.container(key="masks.reasons").markdown(text)
     MasksOptions.below.draw()
     return stack_reach
 

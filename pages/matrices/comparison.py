@@ -89,10 +89,9 @@ class Comparison:
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
     @property
-    def left_out(self) -> dict[str, float]:
-        """Share of the weight of each matrix on the tokens that are not drawn, by the variants' names."""
-        shares = {_(a.title): compared.left_out for a, compared in self.matrices.items()}
-        return {name: share for name, share in shares.items() if math.isfinite(share)}
+    def left_out(self) -> list[float]:
+        """Share of the weight of each matrix on the tokens that are not drawn, where it is finite."""
+        return [each.left_out for each in self.matrices.values() if math.isfinite(each.left_out)]
 
     @property
     def ceiling(self) -> float:
@@ -186,7 +185,7 @@ def show_board(comparison: Comparison) -> None:
             sign_note(comparison.matrices, difference=difference),
             scope_note(
                 "" if comparison.chosen.qkv.crosses else hidden,
-                {} if difference else comparison.left_out,
+                () if difference else comparison.left_out,
                 all_heads=comparison.view.head is None,
             ),
         ),

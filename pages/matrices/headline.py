@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.state.session import REFERENCE
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import MatrixComparison
@@ -39,13 +40,13 @@ class VariantError:
     baseline: float
 
 
-def headline(
+def findings(
     matrices: Mapping[Attention, MatrixComparison],
     *,
     causal: bool = False,
     hides_special: bool = False,
     difference: bool = False,
-) -> str:
+) -> Lines:
     """Return how far the variants on screen are from their references (mostly softmax), and why.
 
     Args:
@@ -59,36 +60,25 @@ def headline(
         if attention.word != REFERENCE:
             error = VariantError(name=label(attention), error=compared.output_error, baseline=compared.uniform_error)
             groups.setdefault(reference_name(attention), []).append(error)
+    if not any(groups.values()):
+        return [[Finding(_("Add a variant to compare it with softmax on the same queries, keys and values."))]]
     closest, farthest = _extremes(groups[_(REFERENCE)])
-    best = closest[0] if len(closest) == 1 and closest != farthest else ""
     causes = {
-        name: error_cause(attention, matrices, _("It") if name == best else f"**{_(attention.title)}**", hides_special)
+        name: error_cause(attention, matrices, hides_special)
         for attention in matrices
         if (name := label(attention)) in (*closest, *farthest)
     }
-    cause = causes.pop(best, "")
-    described = [
-        (name, compared)
-        for a, compared in matrices.items()
-        if a.key == LINEAR and best and causes.get(name := label(a))
-    ]
-    causes |= {
-        name: paragraph(causes[name], near_equal_weights(compared, causal=causal)) for name, compared in described
+    described = {
+        name: near_equal_weights(compared, causal=causal)
+        for attention, compared in matrices.items()
+        if attention.key == LINEAR and causes.get(name := label(attention)) and len(closest) == 1 and [name] != closest
     }
     results = (
-        ranking(
-            reference,
-            errors,
-            causal=causal,
-            cause=cause if reference == _(REFERENCE) else "",
-            described=dict(described),
-        )
-        for reference, errors in groups.items()
-        if errors
+        ranking(reference, errors, causal=causal, described=described) for reference, errors in groups.items() if errors
     )
+    reasons = paragraph(*(text for name, cause in causes.items() for text in (cause, described.get(name, ""))))
     negative = (negative_weights(*each, difference=difference) for each in matrices.items())
-    text = paragraph(*results, *causes.values(), *negative)
-    return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+    return [*([each] for each in results), [Finding("", paragraph(reasons, *negative))]]
 
 
 def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
@@ -100,16 +90,16 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
 
 
 def error_cause(
-    attention: Attention, matrices: Mapping[Attention, MatrixComparison], subject: str, hides_special: bool = False
+    attention: Attention, matrices: Mapping[Attention, MatrixComparison], hides_special: bool = False
 ) -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
     Args:
         attention: the variant.
         matrices: the numbers of all variants on screen.
-        subject: the variant's name or a pronoun.
         hides_special: whether the matrices leave out special tokens.
     """
+    subject = f"**{_(attention.title)}**"
     if attention.key == LINEAR:
         return flatness(matrices, subject)
     return lost_weight(attention, matrices[attention], subject, hides_special)
@@ -145,7 +135,7 @@ def flatness(matrices: Mapping[Attention, MatrixComparison], subject: str) -> st
     keys = {attention.key: compared.passport.perplexity for attention, compared in matrices.items()}
     if not keys.get(LINEAR, math.nan) > MIN_FLATNESS_RATIO * keys.get(REFERENCE, math.nan):
         return ""
-    return _("{subject} has no exponential, so it weights keys more evenly.", subject=subject)
+    return _("{subject} has no exponential, so it weights keys more evenly than softmax.", subject=subject)
 
 
 def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
@@ -157,13 +147,8 @@ def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
 
 
 def ranking(
-    reference: str,
-    errors: Sequence[VariantError],
-    *,
-    causal: bool = False,
-    cause: str = "",
-    described: Collection[str] = (),
-) -> str:
+    reference: str, errors: Sequence[VariantError], *, causal: bool = False, described: Collection[str] = ()
+) -> Finding:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
 
     Variants whose error is not finite are not ranked but named.
@@ -172,26 +157,21 @@ def ranking(
         reference: the reference's name.
         errors: at least one, all compared with this reference.
         causal: whether future keys are hidden, so that the baseline averages the values up to each query.
-        cause: why the variant that comes closest has an error.
         described: variants whose error, and that of equal weights, another sentence says.
     """
     ranked = sorted((each for each in errors if math.isfinite(each.error)), key=lambda each: each.name)
-    invalid = sorted(each.name for each in errors if not math.isfinite(each.error))
-    baseline = errors[0].baseline
-    if ranked and not math.isfinite(baseline):
-        return paragraph(
-            _("The output of {against} contains values that are not finite.", against=reference), not_finite(invalid)
-        )
-    text = _rank(reference, ranked, causal=causal, cause=cause, described=described) if ranked else ""
-    if reference != _(REFERENCE):
-        text = paragraph(
-            text,
-            _(
-                "These variants are compared with {against} instead of softmax, so they are ranked separately.",
-                against=reference,
-            ),
-        )
-    return paragraph(text, not_finite(invalid))
+    invalid = not_finite(sorted(each.name for each in errors if not math.isfinite(each.error)))
+    if ranked and not math.isfinite(errors[0].baseline):
+        text = _("The output of {against} contains values that are not finite.", against=reference)
+        return Finding(paragraph(text, invalid))
+    result = _rank(reference, ranked, causal=causal, described=described) if ranked else Finding("")
+    separate = _(
+        "These variants are compared with {against} instead of softmax, so they are ranked separately.",
+        against=reference,
+    )
+    return Finding(
+        paragraph(result.text, invalid), paragraph(result.explanation, "" if reference == _(REFERENCE) else separate)
+    )
 
 
 def not_finite(names: Sequence[str]) -> str:
@@ -204,10 +184,8 @@ def not_finite(names: Sequence[str]) -> str:
     )
 
 
-def _rank(
-    reference: str, errors: Sequence[VariantError], *, causal: bool, cause: str, described: Collection[str]
-) -> str:
-    """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
+def _rank(reference: str, errors: Sequence[VariantError], *, causal: bool, described: Collection[str]) -> Finding:
+    """Return the ranking of variants with finite errors, and the finite error of equal weights as its explanation."""
     (smallest, largest), baseline = _extremes(errors), errors[0].baseline
     fields: dict[str, Any] = {
         "against": reference,
@@ -218,7 +196,7 @@ def _rank(
     }
     margin = in_percent(baseline) - in_percent(fields["most"])
     if smallest == largest:
-        return paragraph(
+        return Finding(
             _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
             if len(errors) > 1
             else _(
@@ -226,14 +204,15 @@ def _rank(
             ),
             _baseline(margin, **fields),
         )
-    others = not set(largest) <= set(described)
+    closest, farthest = _closest(smallest, **fields), _farthest(largest, **fields)
     if in_percent(fields["error"]) >= in_percent(baseline):
         sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
-        return paragraph(sentence, _closest(smallest, **fields), cause, _farthest(largest, **fields) if others else "")
-    closest = paragraph(_closest(smallest, **fields), cause)
-    if others and margin > MAX_CLOSE_POINTS:
-        return paragraph(closest, _farthest(largest, **fields), _baseline(margin, **fields))
-    return paragraph(closest, _near_baseline(largest, margin, **fields) if others else "")
+        return Finding(paragraph(sentence, closest), farthest)
+    if set(largest) <= set(described):
+        return Finding(paragraph(closest, farthest))
+    near = margin <= MAX_CLOSE_POINTS
+    compared = _near_baseline(largest, margin, **fields) if near else _baseline(margin, **fields)
+    return Finding(paragraph(closest, farthest), compared)
 
 
 def _closest(names: Sequence[str], **fields: object) -> str:
@@ -295,7 +274,7 @@ def _baseline(margin: float, **fields: object) -> str:
     if margin == 0:
         return _("Equal weights on {keys} would also have an output error of {zero:.0%}.", **fields)
     if margin <= MAX_CLOSE_POINTS:
-        return _("This output error is hardly smaller than that of equal weights on {keys} ({zero:.0%}).", **fields)
+        return _("The output error is hardly smaller than that of equal weights on {keys} ({zero:.0%}).", **fields)
     return _("Equal weights on {keys} would have an output error of {zero:.0%}.", **fields)
 
 

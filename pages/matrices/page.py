@@ -4,28 +4,30 @@ import streamlit as st
 
 from app.page import Page
 from app.ui import input_panel, variant_picker
+from app.words.finding import text_above, text_below
 from app.words.i18n import N_
 from pages.matrices import downloads, formula, heads, numbers, pinned_row
 from pages.matrices.comparison import Comparison, compare, show_board
-from pages.matrices.headline import headline
+from pages.matrices.headline import findings
 from pages.matrices.measures import MEASURES
 from pages.matrices.options import MatricesOptions, show_display
 
 
 def top() -> Comparison:
-    """Draw the headline, the open settings, the board and the pinned query, and return the computed matrices."""
+    """Draw the findings, the open settings, the board and the pinned query, and return the computed matrices."""
     comparison = compare(input_panel.require_input())
-    st.container(key="matrices.headline").markdown(
-        headline(
-            comparison.matrices,
-            causal=comparison.view.causal,
-            hides_special=bool(comparison.hidden),
-            difference=comparison.difference,
-        )
+    lines = findings(
+        comparison.matrices,
+        causal=comparison.view.causal,
+        hides_special=bool(comparison.hidden),
+        difference=comparison.difference,
     )
+    st.container(key="matrices.headline").markdown(text_above(lines))
     variant_picker.show_settings()
     show_board(comparison)
     pinned_row.show(comparison)
+    if text := text_below(lines):
+        st.container(key="matrices.reasons").markdown(text)
     MatricesOptions.below.draw()
     return comparison
 

@@ -1,7 +1,7 @@
 """Sentences of the Matrices page other than the headline: about one variant, a panel, a pinned row, and the heads."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, end_sentence, enumeration, paragraph, quote
@@ -13,9 +13,6 @@ from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
 from attention_core.variant import Attention
 from pages.matrices.headline import NYSTROM, in_percent
-
-MAX_LISTED = 4
-"""Most variants whose weight on the tokens that are not drawn is listed."""
 
 
 def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:
@@ -142,21 +139,19 @@ def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: boo
     return ""
 
 
-def scope_note(hidden: str, shares: Mapping[str, float], *, all_heads: bool) -> str:
+def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> str:
     """Return which heads the numbers include, and which tokens the matrices on the board leave out.
 
     Args:
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
-        shares: the share of the weight of each matrix on these tokens, by the variants' names; empty to omit them.
+        shares: the share of the weight of each matrix on these tokens; empty to omit them.
         all_heads: whether the matrices are averages over all heads.
     """
-    share_texts = [_("{share:.0%} ({name})", share=share, name=name) for name, share in shares.items()]
-    if len(share_texts) > MAX_LISTED:
-        low, high = (choose(shares, key=shares.__getitem__) for choose in (min, max))
-        share_texts = [_("{low:.0%} to {high:.0%}", low=shares[low], high=shares[high])]
+    low, high = (f"{choose(shares, default=0):.0%}" for choose in (min, max))
+    share = low if low == high else _("{low} to {high}", low=low, high=high)
     left_out = (
-        _("Not drawn: {tokens}, with {shares} of the weight.", tokens=hidden, shares=enumeration(share_texts))
-        if share_texts
+        _("Not drawn: {tokens}, with {share} of the weight.", tokens=hidden, share=share)
+        if shares
         else _("Not drawn: {tokens}.", tokens=hidden)
     )
     return paragraph(

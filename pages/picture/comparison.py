@@ -1,4 +1,4 @@
-"""The Picture page for a noisy photograph, which each variant denoises: its tiles, its headline and its views."""
+"""The Picture page for a noisy photograph, which each variant denoises: its tiles, its findings and its views."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -11,6 +11,7 @@ from app.jobs import cached
 from app.picture_board import Tile
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import export
+from app.words.finding import Lines
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import square_form
@@ -35,7 +36,7 @@ def subject(images: Images) -> Subject:
         Tile(
             key="noisy",
             title=_("Noisy"),
-            number=_decibel(noisy.psnr),
+            number=_("PSNR {value:.1f} dB", value=noisy.psnr),
             details=_details(noisy),
             image=noisy.image,
             error=noisy.error if noisy.error.any() else None,
@@ -47,9 +48,8 @@ def subject(images: Images) -> Subject:
         tiles=tiles,
         draw=partial(_tile_values, images.source, noisy.psnr),
         rank=_("Rank {rank} of {count} by PSNR"),
-        headline=_headline(images),
-        legend=words.legend(),
-        units=words.cost_unit(),
+        findings=_findings(images),
+        units=words.units(),
         remarks=[text for text in _remarks(images) if text],
         views={
             "explain": partial(_explain, images),
@@ -60,7 +60,7 @@ def subject(images: Images) -> Subject:
     )
 
 
-def _headline(images: Images) -> str:
+def _findings(images: Images) -> Lines:
     """Return which images are better than the noisy image, and why."""
     mean_like = [each for each, image in images.variants.items() if words.is_almost_mean(image)]
     largest = {each: cached.attention_maps(images.source, each).largest for each in (*mean_like, ac.get(REFERENCE))}
@@ -69,7 +69,7 @@ def _headline(images: Images) -> str:
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
     causes = [cause for each in mean_like if name(each) in weights and (cause := _cause(each, qkv))]
-    return words.headline(
+    return words.findings(
         titles, images.noisy.psnr, _softmax_image(images).psnr, weights, largest[ac.get(REFERENCE)], costs, causes
     )
 

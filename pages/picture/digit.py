@@ -49,7 +49,7 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
         tiles=[Tile(key="original", title=_("Digit {digit}", digit=digit), image=pixels)],
         draw=partial(_tile_values, source, head),
         rank=_("Rank {rank} of {count} by output error"),
-        headline=words.error_ranking(
+        findings=words.error_ranking(
             {name(each): error for each, error in ranked.items()}, next(iter(compared.values())).uniform_error
         ),
         legend=words.digit_legend(),

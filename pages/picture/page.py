@@ -11,6 +11,7 @@ from app.state.session import SharedOptions
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
+from app.words.finding import text_above
 from app.words.i18n import N_, _, escape_markdown, sentence
 from attention_core.inputs import ImageSource, TrainedSource
 from pages.picture import comparison, digit, options, panel, photo
@@ -36,7 +37,7 @@ def top() -> Subject:
             assert isinstance(source, ImageSource)
             subject = comparison.subject(photo.compute_images(source))
     with placeholder:
-        st.markdown(subject.headline)
+        st.markdown(text_above(subject.findings))
         panel.offer_digits()
     show(subject)
     explain(subject)

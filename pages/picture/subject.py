@@ -15,6 +15,7 @@ from app.jobs import cached, dispatch
 from app.picture_board import Tile, picture_board
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
+from app.words.finding import Lines, text_below
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import cell_side
 from attention_core.experiments.denoising import image_columns, square_form
@@ -39,9 +40,9 @@ class Subject:
         draw: returns the attributes of a variant's tile by their names in ``Tile``. It stays in the session while the
             page is open, so it contains settings instead of images.
         rank: sentence about the rank of an image, in which the browser fills in ``{rank}`` and ``{count}``.
-        headline: the finding.
-        legend: what the ranks, colours and small images on the board are.
-        units: how the numbers on the board are computed.
+        findings: the findings about the images.
+        units: what the ranks and numbers on the board are, and how they are computed.
+        legend: what the colours on the board are; may be empty.
         remarks: sentences about some of the images.
         views: functions that draw the views below the board, by the views' names.
     """
@@ -51,9 +52,9 @@ class Subject:
     tiles: Sequence[Tile]
     draw: TileValues
     rank: str
-    headline: str
-    legend: str
+    findings: Lines
     units: str
+    legend: str = ""
     remarks: Sequence[str] = ()
     views: Mapping[str, Callable[[], None]]
 
@@ -125,7 +126,9 @@ def show(subject: Subject) -> None:
 
 
 def explain(subject: Subject) -> None:
-    """Write which images are square forms, and the remarks."""
+    """Write the explanations of the findings, which images are square forms, and the remarks."""
+    if text := text_below(subject.findings):
+        st.markdown(text)
     chosen = SharedOptions.variants.value
     if squares := [name(each) for each in subject.variants if each not in chosen]:
         st.caption(words.added_squares(squares))

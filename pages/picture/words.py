@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.formatting import number, percent
@@ -15,7 +16,7 @@ NEAR_SOFTMAX = 1.5
 """Difference in dB up to which an image counts as nearly as good as softmax's."""
 
 
-def headline(
+def findings(
     images: Mapping[str, DenoisedImage],
     noisy: float,
     softmax: float,
@@ -23,7 +24,7 @@ def headline(
     sharpest: float,
     costs: Mapping[str, float],
     causes: Sequence[str] = (),
-) -> str:
+) -> Lines:
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
     Args:
@@ -35,70 +36,69 @@ def headline(
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
         causes: why the weights of such variants hardly differ, as clauses.
     """
-    grey = [name for name, each in images.items() if is_almost_mean(each) and name not in weights]
-    return paragraph(
-        _best_variants(images, noisy, softmax, costs),
-        _mean_images(weights, sharpest, causes) if weights else "",
-        _n(
-            "**{names} returns an almost uniform image, close to the mean of all pixels.**",
-            "**{names} return almost uniform images, close to the mean of all pixels.**",
-            n=len(grey),
-            names=enumeration(grey),
-        )
-        if grey
-        else "",
+    grey = [name for name, each in images.items() if is_almost_mean(each)]
+    almost_mean = _n(
+        "**{names} returns an almost uniform image, close to the mean of all pixels.**",
+        "**{names} return almost uniform images, close to the mean of all pixels.**",
+        n=len(grey),
+        names=enumeration(grey),
     )
+    reason = even_weights(weights, sharpest, causes) if weights else ""
+    return [_best_variants(images, noisy, softmax, costs), [Finding(almost_mean, reason)] if grey else []]
 
 
-def _mean_images(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
-    """Return which variants return almost the mean because of their weights, and why if this is known of each."""
+def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
+    """Return which variants return almost the mean because of their weights, and why if this is known of each.
+
+    Args:
+        weights: the largest weight, in equal shares, of each of these variants, by its name; at least one.
+        sharpest: the largest weight of softmax, in equal shares.
+        causes: why the weights of these variants hardly differ, as clauses.
+    """
     fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
     if len(causes) == len(weights):
-        return _n(
-            "**{names} returns an almost uniform image**, because even a query's largest weight is typically at most "
-            "{largest} times as large as if all weights were equal (softmax: {softmax} times): {causes}.",
-            "**{names} return almost uniform images**, because even a query's largest weight is typically at most "
-            "{largest} times as large as if all weights were equal (softmax: {softmax} times): {causes}.",
-            n=len(weights),
+        return _(
+            "With **{names}**, even a query's largest weight is typically at most {largest} times as large as if all "
+            "weights were equal (softmax: {softmax} times), because {causes}.",
             causes=enumeration(causes),
             **fields,
         )
-    return _n(
-        "**{names} returns an almost uniform image:** even a query's largest weight is typically at most {largest} "
-        "times as large as if all weights were equal (softmax: {softmax} times).",
-        "**{names} return almost uniform images:** even a query's largest weight is typically at most {largest} times "
-        "as large as if all weights were equal (softmax: {softmax} times).",
-        n=len(weights),
+    return _(
+        "With **{names}**, even a query's largest weight is typically at most {largest} times as large as if all "
+        "weights were equal (softmax: {softmax} times).",
         **fields,
     )
 
 
 def _best_variants(
     images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float]
-) -> str:
+) -> list[Finding]:
     """Return whether softmax removes noise, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
-        return _("**The image has no noise, so no variant can improve it.**")
+        return [Finding(_("**The image has no noise, so no variant can improve it.**"))]
     fields = {"noisy": noisy, "softmax": softmax}
     better = sorted((name for name in costs if images[name].psnr > noisy), key=lambda name: -images[name].psnr)
     if softmax <= noisy and not better:
-        return _(
+        text = _(
             "**No variant improves the image:** no PSNR is higher than the {noisy:.1f} dB of the noisy image.", **fields
         )
-    return paragraph(
+        return [Finding(text)]
+    first = (
         _("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields)
         if softmax > noisy
         else _(
             "**Softmax does not improve the image:** its PSNR is {softmax:.1f} dB, compared with {noisy:.1f} dB for "
             "the noisy image.",
             **fields,
-        ),
-        _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs)
-        if better
-        else _("**Only softmax brings the noisy image closer to the original (higher PSNR).**")
-        if costs
-        else "",
+        )
     )
+    if better:
+        return [
+            Finding(first),
+            _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs),
+        ]
+    only = _("**Only softmax brings the noisy image closer to the original (higher PSNR).**") if costs else ""
+    return [Finding(paragraph(first, only))]
 
 
 def _close_variants(
@@ -107,7 +107,7 @@ def _close_variants(
     noisy: float,
     softmax: float,
     costs: Mapping[str, float],
-) -> str:
+) -> Finding:
     """Return which variants come close to softmax, and which cheaper one comes halfway.
 
     Args:
@@ -120,19 +120,20 @@ def _close_variants(
     first, *_others = better
     fields = {"name": first, "psnr": better[first], "cost": percent(costs[first]), "limit": NEAR_SOFTMAX}
     if round(better[first], 1) >= round(softmax, 1):
-        return _("**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**", **fields)
+        return Finding(_("**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**", **fields))
     near = [name for name, psnr in better.items() if round(round(softmax, 1) - round(psnr, 1), 1) <= NEAR_SOFTMAX]
     if not near:
-        return _(
+        text = _(
             "**No other variant comes within {limit} dB of softmax.** {name} is next with {psnr:.1f} dB at {cost} of "
             "softmax's cost.",
             **fields,
         )
+        return Finding(text)
     low, high = (choose(costs[each] for each in near) for choose in (min, max))
     halfway = [name for name in better if better[name] - noisy >= (softmax - noisy) / 2 and costs[name] < low]
     cheapest = min(halfway, key=costs.__getitem__, default=None)
     ends = (percent(low), percent(high))
-    return paragraph(
+    return Finding(
         _n(
             "**{names} comes within {limit} dB of softmax at {costs} of its cost.**",
             "**{names} come within {limit} dB of softmax at {costs} of its cost.**",
@@ -209,9 +210,13 @@ def is_even(largest: float) -> bool:
     return largest < MAX_EVEN_WEIGHT
 
 
-def legend() -> str:
-    """Return what the ranks, the arrows and the small images on the board are."""
-    return _("Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than the noisy image.")
+def units() -> str:
+    """Return what the ranks, the arrows, the costs and the small images on the board are."""
+    return paragraph(
+        _("Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than the noisy image."),
+        _("Small images: error of each pixel. Point at one to enlarge it."),
+        cost_unit(),
+    )
 
 
 def cost_unit() -> str:
@@ -318,7 +323,7 @@ def metrics() -> str:
     )
 
 
-def error_ranking(errors: Mapping[str, float], equal: float) -> str:
+def error_ranking(errors: Mapping[str, float], equal: float) -> Lines:
     """Return which variant is closest to softmax on a digit, and which is farthest.
 
     Args:
@@ -326,28 +331,28 @@ def error_ranking(errors: Mapping[str, float], equal: float) -> str:
         equal: the output error of equal weights for all pixels.
     """
     if not errors:
-        return _("**Only softmax is shown.** Add a variant to see where its attention differs from softmax's.")
+        text = _("**Only softmax is shown.** Add a variant to see where its attention differs from softmax's.")
+        return [[Finding(text)]]
     first, last = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
     values = {"first": first, "least": percent(errors[first]), "last": last, "most": percent(errors[last])}
-    return paragraph(
+    text = (
         _("**{first} is closest to softmax** ({least} output error), and {last} is farthest ({most}).", **values)
         if len(errors) > 1
-        else _("**{first} differs from softmax by {least}** of softmax's output (output error).", **values),
-        _("Equal weights on all pixels would have an output error of {equal}.", equal=percent(equal)),
+        else _("**{first} differs from softmax by {least}** of softmax's output (output error).", **values)
     )
+    baseline = _("Equal weights on all pixels would have an output error of {equal}.", equal=percent(equal))
+    return [[Finding(text, baseline)]]
 
 
 def digit_legend() -> str:
-    """Return what the ranks and the colours of a digit's maps are."""
-    return _(
-        "Ranked by output error. Orange: the attention that each pixel receives, averaged over all queries. Blue: "
-        "negative attention. Each map has its own scale."
-    )
+    """Return what the colours of a digit's maps are."""
+    return _("Orange: attention that each pixel receives, averaged over all queries. Blue: negative attention.")
 
 
 def digit_units(*, averaged: bool) -> str:
     """Return how the numbers of a digit are computed; ``averaged`` if several heads are shown together."""
     return paragraph(
+        _("Ranked by output error. Each map has its own scale."),
         cost_unit(),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )

@@ -1,6 +1,8 @@
 // Opens links in Markdown and in components within the visitor's session, like links of the menu. Without this module, the
 // browser would start a new session, in which an uploaded file is lost.
 
+import { server } from "../server.js";
+
 /** Handle clicks on links. */
 export function followLinks() {
   addEventListener("click", follow);
@@ -19,11 +21,13 @@ function follow(event) {
 }
 
 /**
- * Return the current address with other values.
+ * Return the current address with other values. An empty address stands for the screen of a first visit, which an address
+ * with any values does not, so the result names the values of this screen.
  * @param {string} values as in a query
  */
 function withChanges(values) {
   const url = new URL(location.href);
+  if (!location.search) url.search = server.data.opening;
   const changes = new URLSearchParams(values);
   for (const name of changes.keys()) url.searchParams.delete(name);
   for (const [name, value] of changes) url.searchParams.append(name, value);

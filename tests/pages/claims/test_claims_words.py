@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import pytest
 
 from app.ui.input_panel import ChosenInput
+from app.words.i18n import escape_markdown
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
 from attention_core.claims.checks.linear import cosine_closest
@@ -58,34 +59,54 @@ def claim_links(*numbers):
     return [f'[{n}](#?claim={(known := EVERY[n - 1]).key} "{n}: {known.short}")' for n in numbers]
 
 
+def filters(*texts, chosen="all"):
+    """Return the links that choose a verdict, by their texts; the first shows all claims."""
+    icons = {
+        "holds": ":green-badge[:material/check_circle:",
+        "partly": ":orange-badge[:material/contrast:",
+        "fails": ":red-badge[:material/cancel:",
+        "untestable": ":blue-badge[:material/help:",
+        "unchecked": ":gray-badge[:material/remove:",
+    }
+    links = {"all": "[:gray-badge[All]](#?verdict=all)"}
+    links |= {word: f"[{icons[word]} {text}]](#?verdict={word})" for word, text in texts}
+    return " ".join(f"**{link}**" if word == chosen else link for word, link in links.items())
+
+
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    ("verdicts", "held", "texts"),
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} claims hold.** 2 hold partly. **{ALL - 5} do not hold:** numbers "
-            f"{', '.join(claim_links(*range(6, ALL)))} and {claim_links(ALL)[0]}.",
+            f"**3 of {ALL} claims hold.** ",
+            [("holds", "3 hold"), ("partly", "2 hold partly"), ("fails", f"{ALL - 5} do not hold")],
         ),
         (
-            [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 4} of {ALL} claims hold.** 1 holds partly. 3 are not testable on this input.",
+            [HOLDS] + [PARTLY] + [FAILS] + [UNTESTABLE] * (ALL - 4),
+            f"**1 of {ALL} claims holds.** ",
+            [
+                ("holds", "1 holds"),
+                ("partly", "1 holds partly"),
+                ("fails", "1 does not hold"),
+                ("untestable", f"{ALL - 4} not testable"),
+                ("unchecked", "1 not checked"),
+            ],
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of {ALL} claims hold.** **{ALL - 1} do not hold:** numbers "
-            f"{', '.join(claim_links(*range(1, ALL - 1)))} and {claim_links(ALL - 1)[0]}. 1 is not checked yet.",
+            f"**0 of {ALL} claims hold.** ",
+            [("fails", f"{ALL - 1} do not hold"), ("unchecked", "1 not checked")],
         ),
-        ([HOLDS], f"**1 of {ALL} claims holds.** {ALL - 1} are not checked yet."),
-        ([], f"No claim is tested yet. {ALL} are not checked yet."),
-        (
-            [HOLDS, FAILS, UNTESTABLE],
-            f"**1 of {ALL} claims holds.** **1 does not hold:** number {claim_links(2)[0]}. 1 is not testable on this "
-            f"input. {ALL - 3} are not checked yet.",
-        ),
+        ([], "", [("unchecked", f"{ALL} not checked")]),
     ],
 )
-def test_the_summary_counts_the_verdicts(verdicts, expected):
-    assert words.summary(outcomes(*verdicts)) == expected
+def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, held, texts):
+    assert words.summary(outcomes(*verdicts), "all") == held + filters(*texts)
+
+
+def test_the_chosen_verdict_is_bold_and_shown_without_claims():
+    text = words.summary(outcomes(*[HOLDS] * ALL), "fails")
+    assert text.endswith(filters(("holds", f"{ALL} hold"), ("fails", "0 do not hold"), chosen="fails"))
 
 
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
@@ -98,7 +119,8 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         ":gray-badge[:material/remove: 5]",
     ]
     for each, verdict, badge in zip(EVERY, verdicts, badges, strict=False):
-        assert words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{each.number}: {each.short}")'
+        name = f"{each.number}: {each.short} ({verdict.value if verdict else 'not checked'})"
+        assert words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{escape_markdown(name)}")'
 
 
 def test_every_claim_has_a_short_name_of_its_own():
@@ -330,14 +352,14 @@ def test_a_badge_has_the_icon_and_the_colour_of_its_verdict():
 def test_a_card_names_a_theorem_and_shows_the_figure():
     card = board.card(FOUND)
     article = words.article(FOUND.claim.source)
-    assert card.startswith(f'{article}\n\n{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
+    assert card.startswith(f'{words.verdict_line(FOUND, brief=True)}\n\n{article}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (
         board.card(UNJUDGED)
-        == f"{article}\n\n:blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
+        == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{article}\n\n{words.finding(UNJUDGED)}"
     )
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
@@ -470,7 +492,7 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 def test_a_claim_has_a_headline_and_a_source():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r":small[[Su, 2020: On \[x\]](https://example.org/a_b)]"
+    assert words.article(odd.source) == r':small[[Su, 2020](https://example.org/a_b "On \[x\]")]'
     assert (
         words.figure_description(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
     )

@@ -74,10 +74,10 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs of tokens after 2 layers.**" in spoken(at)
+    assert "connects all pairs of tokens after 2 layers, with " in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "All pairs are connected after 9 layers. Pairs allowed, added over the layers: " in spoken(at)
+    assert "All pairs are connected after 9 layers, with " in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -176,7 +176,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%})"
+    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} in total)"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
         "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),
@@ -233,9 +233,7 @@ def test_chart_and_sentence_show_the_same_reach():
     scores = 12 * int((layers <= 1).sum()) / 576
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
-    assert f"after 12 layers. Pairs allowed, added over the layers: {scores:.0%} (one softmax layer: 100%)." in spoken(
-        at
-    )
+    assert f"after 12 layers, with {scores:.0%} of softmax's pairs." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -307,7 +305,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    assert "**With two layers, BigBird (39%) and Local → Atrous (41%) connect all pairs of tokens.**  \n" in text
+    parts = "BigBird with 39% of softmax's pairs and Local → Atrous with 41%"
+    assert f"**Two layers connect all pairs of tokens: {parts}.**" in text
     assert "**Local** fills the gaps between them. **BigBird** links all tokens through global tokens." in text
 
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from app.words.finding import text_above, text_below
+from app.words.i18n import paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
 from pages.picture import words
 
@@ -16,10 +18,11 @@ def image(psnr, from_mean=0.2):
     )
 
 
-def headline(found, noisy, softmax, even=(), causes=()):
-    """Return the headline if softmax is the reference and every other variant costs a tenth of it or more."""
-    costs = {name: 0.1 + 0.02 * i for i, name in enumerate(name for name in found if name != "Softmax")}
-    return words.headline(found, noisy, softmax, dict(even), 84.25, costs, causes)
+def headline(found, noisy, softmax, even=(), causes=(), costs=None):
+    """Return the findings with their explanations; by default, each variant but softmax costs a tenth of it or more."""
+    costs = costs or {name: 0.1 + 0.02 * i for i, name in enumerate(name for name in found if name != "Softmax")}
+    lines = words.findings(found, noisy, softmax, dict(even), 84.25, costs, causes)
+    return paragraph(text_above(lines).replace("  \n", " "), text_below(lines))
 
 
 SOFTMAX = "**Softmax removes noise (PSNR 20.0 → 25.2 dB).**"
@@ -27,18 +30,20 @@ SOFTMAX = "**Softmax removes noise (PSNR 20.0 → 25.2 dB).**"
 
 def test_the_variants_are_named_with_their_costs_and_causes():
     found = {"Softmax": image(25.21), "Local": image(24.1), "Performer": image(12.0), "Linear": image(10.8, 0.01)}
+    both = found | {"Performer": image(12.0, 0.01)}
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
+    even = "even a query's largest weight is typically at most"
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
-        f"{first} **Linear returns an almost uniform image**, because even a query's largest weight is typically "
-        "at most 1.1 times as large as if all weights were equal (softmax: 84 times): Linear has no exponential."
+        f"{first} **Linear returns an almost uniform image, close to the mean of all pixels.** With **Linear**, {even} "
+        "1.1 times as large as if all weights were equal (softmax: 84 times), because Linear has no exponential."
     )
-    assert headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
-        f"{first} **Linear and Performer return almost uniform images**, because even a query's largest weight is "
-        "typically at most 2.9 times as large as if all weights were equal (softmax: 84 times): Linear has no "
-        "exponential and Performer mostly uses 1 of 64 random features."
+    assert headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
+        f"{first} **Performer and Linear return almost uniform images, close to the mean of all pixels.** With **Linear "
+        f"and Performer**, {even} 2.9 times as large as if all weights were equal (softmax: 84 times), because Linear "
+        "has no exponential and Performer mostly uses 1 of 64 random features."
     )
-    one_unknown = headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
+    one_unknown = headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
     assert "because" not in one_unknown
 
 
@@ -97,7 +102,7 @@ def test_the_best_other_variant_is_compared_with_softmax(psnr, softmax, expected
 def test_variants_close_to_softmax_are_named_with_their_costs_and_the_cheapest_halfway(step, costs, psnr, cost, end):
     found = {"Softmax": image(25.2), "B": image(23.7), "A": image(24.1), "C": image(psnr), "D": image(20.1)}
     shares = {"B": 0.1, "A": 0.1 + step, "C": cost, "D": 0.001}
-    assert words.headline(found, 20.0, 25.2, {}, 84.25, shares) == (
+    assert headline(found, 20.0, 25.2, costs=shares) == (
         f"{SOFTMAX} **A and B come within 1.5 dB of softmax at {costs} of its cost.**{end}"
     )
 
@@ -117,7 +122,7 @@ def test_variants_close_to_softmax_are_named_with_their_costs_and_the_cheapest_h
 def test_the_cheapest_variant_is_compared_with_the_best_and_the_worst_of_about_the_same_cost(cost, others, end):
     found = {"Softmax": image(25.2), "A": image(24.1), "C": image(22.8), **{k: image(v) for k, v in others.items()}}
     costs = {"A": 0.1, "C": cost} | dict.fromkeys(others, 1.15 * cost)
-    assert words.headline(found, 20.0, 25.2, {}, 84.25, costs).endswith(f" of its cost.** {end}")
+    assert headline(found, 20.0, 25.2, costs=costs).endswith(f" of its cost.** {end}")
 
 
 @pytest.mark.parametrize(
@@ -159,20 +164,21 @@ def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves)
     [
         (
             {"Linear": 1.05},
-            "**Linear returns an almost uniform image:** even a query's largest weight is typically at most 1.1 times "
-            "as large as if all weights were equal (softmax: 84 times).",
+            "With **Linear**, even a query's largest weight is typically at most 1.1 times as large as if all weights "
+            "were equal (softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "**Linear and Performer return almost uniform images:** even a query's largest weight is typically at most "
-            "2.9 times as large as if all weights were equal (softmax: 84 times).",
+            "With **Linear and Performer**, even a query's largest weight is typically at most 2.9 times as large as "
+            "if all weights were equal (softmax: 84 times).",
         ),
     ],
 )
 def test_the_reason_why_variants_return_the_mean_is_given(even, why):
     found = {name: image(10.8, 0.01) for name in even}
     text = headline(found, 20.0, 10.8, even)
-    assert text == f"**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image. {why}"
+    assert text.startswith("**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image.")
+    assert text.endswith(f" {why}")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +232,8 @@ def test_added_images_are_counted():
     ],
 )
 def test_the_variants_closest_to_softmax_and_farthest_from_it_on_a_digit(errors, text):
-    assert words.error_ranking(errors, 3.25) == text
+    lines = words.error_ranking(errors, 3.25)
+    assert paragraph(text_above(lines), text_below(lines)) == text
 
 
 @pytest.mark.parametrize("averaged", [False, True])

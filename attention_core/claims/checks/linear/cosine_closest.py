@@ -25,7 +25,7 @@ KERNELS = {
 estimate the exponential, such as Performer's, are closer only with many more features."""
 CHANCE = round(100 / len(KERNELS))
 """Per cent of the heads in which each kernel would be the closest if the closest kernel were drawn at random."""
-MATRIX, OUTPUT = "error of the attention matrix", "error of the output"
+MATRIX, OUTPUT = "attention matrix", "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by a simpler function of query and key (kernel). "
     "Among the simple kernels, 1 + cos(q, k) comes closest to softmax.",
-    short="of the simple kernels that replace softmax's exponential, 1 + cos(q, k) comes closest to softmax",
+    short="the kernel 1 + cos(q, k) is closer to softmax than other simple kernels",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
