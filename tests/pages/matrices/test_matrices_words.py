@@ -15,8 +15,8 @@ from attention_core.analysis.matrix.informative_query import KeyWeight
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
+from pages.matrices import headline as headlines
 from pages.matrices.headline import MASKED_SOFTMAX, VariantError, findings, flatness, lost_weight, negative_weights
-from pages.matrices.headline import ranking as ranked_errors
 from pages.matrices.words import (
     caption,
     details,
@@ -36,7 +36,7 @@ SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, 
 
 def ranking(*args, **options):
     """Return the ranking with its explanation."""
-    finding = ranked_errors(*args, **options)
+    finding = headlines.ranking(*args, **options)
     return paragraph(finding.text, finding.explanation)
 
 
@@ -185,14 +185,14 @@ def compared_with_softmax(attention):
 
 def test_only_variants_with_the_same_reference_are_ranked():
     chosen = [ac.get(key) for key in ("softmax", "reformer", "linear", "local")]
-    words = headline({a: compared_with_softmax(a) for a in chosen})
-    one, other = words.split("**Reformer", 1)
-    assert "shared-QK softmax" not in one
-    assert "softmax" in one
-    assert other.endswith(
+    [[one], [other], _reasons] = findings({a: compared_with_softmax(a) for a in chosen})
+    assert "softmax" in one.text
+    assert "shared-QK softmax" not in one.text + one.explanation
+    assert other.text.startswith("**Reformer")
+    assert "Linear" not in other.text + other.explanation
+    assert other.explanation.endswith(
         "These variants are compared with shared-QK softmax instead of softmax, so they are ranked separately."
     )
-    assert "Linear" not in other
     assert headline({chosen[0]: compared_with_softmax(chosen[0])}).startswith("Add a variant")
 
 
@@ -324,17 +324,14 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         for a, numbers in compared.items()
     }
     window = "masks 26% of softmax's weight."
-    closest, farthest = (
-        "**Local · window 16 is closest to softmax (output error: 49%).** **Linear is farthest from softmax (output error: ",
-        "%).**",
-    )
+    closest = "**Local · window 16 is closest to softmax (output error: 49%).** **Linear is farthest from softmax"
     expected = {
-        0.82: f"{closest}82{farthest} **Linear** {flat} Its error is close to that of equal weights (84%). "
+        0.82: f"{closest} (output error: 82%).** **Linear** {flat} Its error is close to that of equal weights (84%). "
         f"**Local** {window}",
-        0.6: f"{closest}60{farthest} **Linear** {flat} Its error is 60% (with equal weights on all keys: 84%). "
-        f"**Local** {window}",
-        0.4: "**Linear is closest to softmax (output error: 40%).** **Local · window 16 is farthest from softmax (output "
-        "error: 49%).** Equal weights on all keys would have an output error of 84%. "
+        0.6: f"{closest} (output error: 60%).** **Linear** {flat} Its error is 60% (with equal weights on all keys: "
+        f"84%). **Local** {window}",
+        0.4: "**Linear is closest to softmax (output error: 40%).** **Local · window 16 is farthest from softmax "
+        "(output error: 49%).** Equal weights on all keys would have an output error of 84%. "
         f"**Linear** {flat} **Local** {window}",
         0.99: "**No variant is better than equal weights on all keys (84% output error).** "
         "**Local · window 16 is closest to softmax (output error: 95%).** **Linear is farthest from softmax (output "

@@ -39,9 +39,9 @@ def test_the_variants_are_named_with_their_costs_and_causes():
         "1.1 times as large as if all weights were equal (softmax: 84 times), because Linear has no exponential."
     )
     assert headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
-        f"{first} **Performer and Linear return almost uniform images, close to the mean of all pixels.** With **Linear "
-        f"and Performer**, {even} 2.9 times as large as if all weights were equal (softmax: 84 times), because Linear "
-        "has no exponential and Performer mostly uses 1 of 64 random features."
+        f"{first} **Performer and Linear return almost uniform images, close to the mean of all pixels.** With "
+        f"**Linear and Performer**, {even} 2.9 times as large as if all weights were equal (softmax: 84 times), because "
+        "Linear has no exponential and Performer mostly uses 1 of 64 random features."
     )
     one_unknown = headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
     assert "because" not in one_unknown
