@@ -136,7 +136,7 @@ def test_hidden_special_tokens_are_not_counted():
 
     note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["texts"]["note"]
     assert re.fullmatch(
-        r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% \(Softmax\) of the weight\.", note
+        r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.", note
     )
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")

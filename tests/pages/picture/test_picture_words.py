@@ -40,8 +40,8 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     )
     assert headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
         f"{first} **Performer and Linear return almost uniform images, close to the mean of all pixels.** With "
-        f"**Linear and Performer**, {even} 2.9 times as large as if all weights were equal (softmax: 84 times), because "
-        "Linear has no exponential and Performer mostly uses 1 of 64 random features."
+        f"**Linear and Performer**, {even} 2.9 times as large as if all weights were equal (softmax: 84 times), "
+        "because Linear has no exponential and Performer mostly uses 1 of 64 random features."
     )
     one_unknown = headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
     assert "because" not in one_unknown
