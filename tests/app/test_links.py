@@ -1,6 +1,7 @@
 """Tests of the link to every page: it contains and restores all options, and rejects values that are not valid."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -324,8 +325,14 @@ def used_options(monkeypatch):
 
 
 def set_elsewhere():
-    """Return the options that a page sets in code instead of by a widget."""
-    return {
+    """Return the options that a page sets in code, or by a link to the same page, instead of by a widget."""
+    strings = [
+        node.value
+        for _path, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return {name for text in strings for name in re.findall(r"#\?(\w+)=", text)} | {
         node.func.value.attr
         for _path, tree in sources()
         for node in ast.walk(tree)

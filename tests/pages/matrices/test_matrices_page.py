@@ -135,9 +135,7 @@ def test_hidden_special_tokens_are_not_counted():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["texts"]["note"]
-    assert re.fullmatch(
-        r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.", note
-    )
+    assert re.fullmatch(r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.", note)
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
