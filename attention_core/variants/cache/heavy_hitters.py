@@ -60,7 +60,7 @@ class CacheState(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: HeavyHittersParams) -> CacheState:
-    """Return an empty cache, for one token's ``[..., d]`` and ``[..., d_v]``."""
+    """Return an empty cache; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     keys, values = (at_least_float32(x).new_zeros(*q.shape[:-1], p.recent + p.heavy, x.shape[-1]) for x in (q, v))
     received = torch.full_like(keys[..., 0], -1.0, dtype=torch.float64)
     return CacheState(keys, values, received, torch.full_like(received, -1, dtype=torch.int64), 0, p.heavy)
@@ -98,7 +98,10 @@ def slot_weights(q: Tensor, keys: Tensor, positions: Tensor) -> Tensor:
 
 
 def slot_to_evict(received: Tensor, positions: Tensor, slot: int, heavy: int) -> Tensor:
-    """Return the slot of the token to evict when the token in slot ``slot`` leaves the window, ``int64 [..., 1]``."""
+    """Return the slot of the token to evict when the token in slot ``slot`` leaves the window, ``int64 [..., 1]``.
+
+    ``received`` and ``positions`` are as in ``CacheState``, and ``heavy`` is the number of heavy hitters.
+    """
     received, positions = (torch.cat((x[..., :heavy], x[..., slot : slot + 1]), -1) for x in (received, positions))
     is_least = received == received.amin(-1, keepdim=True)
     evicted = positions.masked_fill(~is_least, -2).argmax(-1, keepdim=True)
@@ -106,7 +109,7 @@ def slot_to_evict(received: Tensor, positions: Tensor, slot: int, heavy: int) ->
 
 
 def _copy_slot(x: Tensor, slot: int, target: Tensor) -> Tensor:
-    """Copy the entry of slot ``slot`` to the slots ``target``, ``[..., c, e]`` or ``[..., c]``."""
+    """Return x, ``[..., c, e]`` or ``[..., c]``, with its entry at ``slot`` copied to the slots ``target [..., 1]``."""
     if x.ndim == target.ndim:
         return x.scatter(-1, target, x[..., slot : slot + 1])
     index = target.unsqueeze(-1).expand(*target.shape, x.shape[-1])
@@ -148,7 +151,7 @@ def cached_positions(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs with the last tokens and with heavy hitters, ``bool [..., n, n]``."""
+    """Return the masks of pairs with the last tokens and with heavy hitters, by name, ``bool [..., n, n]``."""
     n = q.shape[-2]
     positions = cached_positions(q.detach(), k.detach(), p)
     if not causal:
@@ -200,7 +203,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bo
 
 
 def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over tokens and slots, twice if not causal, and memory for copies of the cache."""
+    """Return the cost: products of tokens with cache slots, twice if not causal; memory for copies of the cache."""
     size = p.recent + p.heavy
     if size >= n:
         return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal), peak_elements=n * (d + 1))

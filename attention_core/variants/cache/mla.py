@@ -64,12 +64,12 @@ def _gram(rows: Tensor) -> Tensor:
 
 
 def _split_heads(rows: Tensor, like: Tensor) -> Tensor:
-    """Undo ``join_heads``, ``[..., H, n, d]``."""
+    """Undo ``join_heads``: return the rows in the shape of ``like``, ``[..., H, n, d]``."""
     return rows.unflatten(-1, (like.shape[-3], -1)).transpose(-3, -2)
 
 
 class _LeadingProjection(torch.autograd.Function):
-    """The projection onto the leading eigenvectors of a symmetric matrix; its gradient does not depend on the basis."""
+    """The projection onto the leading eigenvectors of a symmetric matrix; their choice does not affect the gradient."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's context object
@@ -118,7 +118,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
-    """Return the cost: softmax's products, and a Gram matrix and a projection each for all heads' keys and values.
+    """Return the cost: softmax's, plus a Gram matrix and a projection for the keys and for the values of all heads.
 
     The eigenvectors of the Gram matrix are not counted.
     """

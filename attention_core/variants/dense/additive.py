@@ -91,9 +91,9 @@ def _logits_from_exponentials(q: Tensor, exponentials: Tensor, w: Tensor) -> Ten
 
 
 def numbers_per_pair(d: int) -> int:
-    """Return the argument ``per_pair`` for which a block has 256 numbers per key, four times as many as by default.
+    """Return ``per_pair`` of ``blockwise_attention``: the numbers that a pair of query and key counts as.
 
-    Smaller blocks spend most of their time on calls.
+    A pair needs d numbers but counts as d / 4, so blocks are four times larger: small ones spend their time on calls.
     """
     return max(1, d // 4)
 

@@ -30,7 +30,7 @@ def weights(q: Tensor, k: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: AlibiParams) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     i = torch.arange(rows.start, rows.stop, device=q.device)[:, None]
     distance = (i - torch.arange(rows.key_count, device=q.device)).abs().to(q)
     return rows.softmax(scores(q, k) - p.slope * distance)
@@ -42,7 +42,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AlibiParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs in blocks, and memory for the output, a block and its distances."""
+    """Return the cost: products with k and v, by blocks of queries; memory for output, a block and its distances."""
     return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
 
 

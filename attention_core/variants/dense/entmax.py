@@ -52,7 +52,7 @@ def threshold(logits: Tensor, alpha: float) -> Tensor:
 
 
 def _find_tau(x: Tensor, exponent: float) -> Tensor:
-    """Find the τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's method from below.
+    """Find the τ at which ``[x - τ]₊^exponent`` sums to one, ``[..., 1]``, by Newton's method from below.
 
     The largest entry of each row of ``x`` must be 0, so that τ lies between -1 and 0.
     """
@@ -97,7 +97,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: EntmaxParams) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     return entmax(rows.fill_future(scores(q, k), -math.inf), p.alpha)
 
 
@@ -107,7 +107,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: EntmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products over the pairs in blocks, memory for the output and six arrays of block size."""
+    """Return the cost: products with k and v, by blocks of queries; memory for the output and 6 blocks of weights."""
     return Cost(
         multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + 6 * largest_block(n, keys=keys),

@@ -68,7 +68,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products, over all pairs or for dot with a d x d state (and in chunks if causal)."""
+    """Return the cost: products with k and v; for dot, with a d x d state instead (if causal, also within chunks)."""
     m = keys or n
     if p.similarity == "gaussian":
         return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))

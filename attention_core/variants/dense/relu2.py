@@ -62,7 +62,7 @@ COUNT_EXPONENTS = {"length": -0.5, "squared": -1.0}
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: Relu2Params) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     # A divisor of relu²(x) can be applied to the queries as its square root, because relu²(a x) = a² relu²(x). This
     # scales n queries instead of n² scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
@@ -78,7 +78,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: Relu2Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products over the pairs in blocks, and memory for the output and two copies of a block."""
+    """Return the cost: products with k and v, by blocks of queries; memory for the output and 2 blocks of weights."""
     return Cost(
         multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),

@@ -59,7 +59,7 @@ def _attend_block(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
-    """Return the cost: two products over the pairs in blocks, memory for the output and four arrays of block size."""
+    """Return the cost: products with k and v, by blocks of queries; memory for the output and 4 blocks of weights."""
     return Cost(
         multiply_adds=heads * 2 * d * n_pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
     )

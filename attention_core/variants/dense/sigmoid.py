@@ -43,7 +43,7 @@ def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: SigmoidParams) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     shift = math.log(p.base_length) if p.shift == "fixed" else rows.key_counts(q.device).log().to(q)
     shifted = (q * q.shape[-1] ** -0.5) @ k.mT - shift
     return rows.fill_future(shifted, -math.inf).sigmoid()
@@ -55,7 +55,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SigmoidParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: SigmoidParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products over the pairs in blocks, and memory for the output and two copies of a block."""
+    """Return the cost: products with k and v, by blocks of queries; memory for the output and 2 blocks of weights."""
     return Cost(
         multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),

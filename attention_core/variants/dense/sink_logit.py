@@ -49,7 +49,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost of two products over the pairs of query and key."""
+    """Return the cost: products of all queries with k, and of all weights with v."""
     return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (2 * d + 2))
 
 

@@ -41,7 +41,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost of two products over the pairs of query and key."""
+    """Return the cost: products of all queries with k, and of all weights with v."""
     return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
 
 

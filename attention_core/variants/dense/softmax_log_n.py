@@ -45,7 +45,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: boo
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products over the pairs, and memory for the output and, if causal, the scaled queries."""
+    """Return the cost: products with k and v; memory for the output and, if causal, the scaled queries."""
     return Cost(
         multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * ((2 if causal else 1) * d + 1)
     )

@@ -36,7 +36,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     return softpick(rows.fill_future(scores(q, k), 0.0))
 
 
@@ -46,7 +46,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products over the pairs in blocks, memory for the output and four arrays of block size."""
+    """Return the cost: products with k and v, by blocks of queries; memory for the output and 4 blocks of weights."""
     return Cost(
         multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + 4 * largest_block(n, keys=keys),

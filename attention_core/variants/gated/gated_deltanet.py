@@ -19,7 +19,10 @@ class GatedDeltaNetParams(GateParams, DeltaParams):
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> RuleInputs:
-    """Return the inputs of DeltaNet's recurrence, with one gate per token for the whole state."""
+    """Return the inputs of DeltaNet's recurrence, with one gate per token for the whole state.
+
+    ``first`` is the number of earlier tokens.
+    """
     return delta_inputs(q, k, p, first, log_gates(k, p, first=first))
 
 

@@ -18,7 +18,10 @@ class GlaParams(GateParams):
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: GlaParams, first: int) -> RuleInputs:
-    """Return the recurrence's inputs: queries divided by √d, and gates; gates from keys differ between channels."""
+    """Return the inputs of the recurrence for tokens that follow ``first`` earlier ones: queries over √d, and gates.
+
+    Gates that are computed from keys differ between channels.
+    """
     log_alpha = log_gates(k, p, first=first, per_channel=True)
     return RuleInputs(q * q.shape[-1] ** -0.5, k, torch.ones_like(log_alpha[..., :1]), log_alpha)
 

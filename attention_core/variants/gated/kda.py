@@ -21,7 +21,10 @@ class KdaParams(GateParams, DeltaParams):
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: KdaParams, first: int) -> RuleInputs:
-    """Return the inputs of DeltaNet's recurrence, with the gates of gated linear attention, one for each channel."""
+    """Return the inputs of DeltaNet's recurrence, with the gates of gated linear attention, one for each channel.
+
+    ``first`` is the number of earlier tokens.
+    """
     return delta_inputs(q, k, p, first, log_gates(k, p, first=first, per_channel=True))
 
 

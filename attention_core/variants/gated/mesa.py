@@ -75,13 +75,16 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) 
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> RuleInputs:
-    """Return the recurrence's inputs: unit queries and keys, and gates unless every gate is 1."""
+    """Return the inputs of the recurrence: unit queries and keys, and gates unless every gate is 1.
+
+    ``first`` is the number of earlier tokens.
+    """
     log_alpha = log_gates(k, p, first=first) if has_decay(p) else None
     return RuleInputs(unit_vectors(q), unit_vectors(k), torch.ones_like(k[..., :1]), log_alpha)
 
 
 def has_decay(p: MesaParams) -> bool:
-    """Return whether gates reduce the weight of earlier errors."""
+    """Return whether some gate may be below 1, so that errors on earlier tokens count less."""
     return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
 
@@ -176,7 +179,7 @@ def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
 
 
 def init_state(q: Tensor, v: Tensor, p: MesaParams) -> State:
-    """Return the states before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the states before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     q, v = at_least_float32(q), at_least_float32(v)
     return State(fast_weights.zero_state(q, q), fast_weights.zero_state(q, v))
 
@@ -189,7 +192,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[
 
 
 def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: products within a chunk, into and out of the states; not the factorisations, d³ / 3 each."""
+    """Return the cost: products within chunks and with the states; the factorisations, d³ / 3 each, are not counted."""
     size = chunk_size(p, causal=causal)
     c, chunk_pairs = min(keys or n, size), n // size * size**2 + (n % size) ** 2
     adds_per_pair = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d

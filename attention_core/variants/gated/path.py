@@ -40,7 +40,7 @@ class PathParams(Params):
 
 
 def rule_directions(k: Tensor, rule: str) -> Tensor:
-    """Return the unit directions ``W``, ``[..., n, d]``, that a rule makes of unit keys."""
+    """Return the unit directions ``W``, ``[..., n, d]``, for unit keys; ``rule`` is the setting ``along``."""
     if rule == ROTATED:
         half = k.shape[-1] // 2
         return torch.cat([-k[..., half:], k[..., :half]], -1)
@@ -54,7 +54,10 @@ def trained_directions(k: Tensor, p: PathParams, *, first: int = 0) -> Tensor:
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: PathParams, first: int) -> RuleInputs:
-    """Return the recurrence's inputs: unit queries and keys, write strength 1, erase strength β along W, no gate."""
+    """Return the inputs of the recurrence: unit queries and keys, write strength 1, erase strength β along W, no gate.
+
+    ``first`` is the number of earlier tokens.
+    """
     k = unit_vectors(k)
     ones = torch.ones_like(k[..., :1])
     beta = update_strengths(p.strength, k, p, first=first)

@@ -30,7 +30,10 @@ class ScalarDecayParams(GateParams):
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> RuleInputs:
-    """Return the recurrence's inputs: queries divided by √d, and one gate per token for the whole state."""
+    """Return the inputs of the recurrence: queries divided by √d, and one gate per token for the whole state.
+
+    ``first`` is the number of earlier tokens.
+    """
     log_alpha = log_gates(k, p, first=first)
     write_strength = one_minus_gates(log_alpha, p, first=first) if p.write == "rest" else torch.ones_like(log_alpha)
     return RuleInputs(q * q.shape[-1] ** -0.5, k, write_strength, log_alpha)

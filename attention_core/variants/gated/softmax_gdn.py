@@ -62,9 +62,10 @@ def running_means(x: Tensor, earlier_mean: Tensor | float = 0.0, first: int = 0)
 
 
 def rule_inputs(q: Tensor, centred_k: Tensor, cap: float, first: int = 0) -> RuleInputs:
-    """Return the recurrence's inputs for queries and centred keys, ``[..., n, d]``.
+    """Return the inputs of the recurrence for queries and centred keys, ``[..., n, d]``, after ``first`` other tokens.
 
-    Token t has the gate 1 - 1/t and the strength 1/t, or less if its key is so long that the cap would be exceeded.
+    Token t has the gate 1 - 1/t and the strength 1/t. For a long centred key c, the strength is lower, so that strength
+    times ``‖c‖²`` does not exceed ``cap``.
     """
     scale = q.shape[-1] ** -0.25
     t = token_numbers(centred_k, first)
@@ -151,7 +152,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
 
 
 def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> State:
-    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     q, v = at_least_float32(q), at_least_float32(v)
     return State(fast_weights.zero_state(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
 
@@ -164,7 +165,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> 
 
 
 def next_inputs(state: State, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> RuleInputs:
-    """Return the recurrence's inputs for the next token, ``[..., 1, *]``; the mean of the keys includes its own key."""
+    """Return the inputs of the recurrence for the next token, ``[..., 1, *]``; its key is part of the mean key."""
     query, key = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2)
     return rule_inputs(query, key - running_means(key, state.key_mean, state.token_count), p.cap, state.token_count)
 

@@ -82,14 +82,20 @@ def block_size(n: int) -> int:
 
 
 def read_state(state: Tensor, q: Tensor, order: int, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of a block of queries from the sums over all keys."""
+    """Return the outputs of a block of queries from the sums over all keys, and the unchanged sums.
+
+    ``buffer`` holds the features of a block and is used again for each block; None allocates new memory.
+    """
     return centred_outputs(*_moments(state, q, order, buffer)), state
 
 
 def attend_chunk(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, buffer: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the outputs of a causal block and the next state; within the block, logits are cheaper than features."""
+    """Return the outputs of a causal block, and the sums including its keys.
+
+    Within the block, logits are cheaper than features. ``buffer`` is as in ``read_state``.
+    """
     x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
     ones, first, *second = _moments(state, q, order, buffer)
     moments = [ones + values.cumsum(-2), first + x @ values]
@@ -98,7 +104,7 @@ def attend_chunk(
 
 
 def _moments(state: Tensor, q: Tensor, order: int, buffer: Tensor | None = None) -> list[Tensor]:
-    """Return the sums over keys of 1, x and, at order 2, x²/2, times values and ones, ``[..., n or 1, d_v + 1]``."""
+    """Return the sums over keys of 1, x and, at order 2, x²/2, each times ``[v, 1]``, ``[..., n or 1, d_v + 1]``."""
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
     ones, *rest = zip(monomials(q, order, buffer).split(sizes, -2), state.split(sizes, -2), strict=True)
@@ -133,7 +139,7 @@ class State(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
-    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     return State(empty_sums(q, v, p.order), at_least_float32(q).new_zeros(q.shape))
 
 

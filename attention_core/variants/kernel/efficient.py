@@ -33,7 +33,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
 
 
 def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) -> Features:
-    """Return the two softmaxes, ``[..., n, d]`` each; the causal form divides the queries by the running sum of keys.
+    """Return the softmaxes of q and of k, ``[..., n, d]`` each; if causal, q is divided by the running sum of keys.
 
     A causal form can continue from the state of earlier tokens; the last column of that state is their sum of keys.
     """
@@ -82,8 +82,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state.
 
-    If no feature's running maximum increases by more than ``SPREAD`` in the chunk, the maxima at the last token are the
-    reference of all its tokens.
+    Each feature's running maximum is subtracted from the keys before the exponential. If no maximum increases by more
+    than ``SPREAD`` in the chunk, the maxima at the last token are used for all tokens of the chunk.
     """
     previous, values, k_float = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
     assert previous is not None

@@ -40,7 +40,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 
 
 def init_state(q: Tensor, v: Tensor, p: Params) -> State:
-    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     return empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
 
 

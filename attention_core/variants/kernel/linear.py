@@ -49,7 +49,10 @@ def phi(x: Tensor, p: LinearParams) -> LogFeatures:
 
 
 def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, previous: Tensor | None = None) -> Features:
-    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``; for ``exp``, references continue from ``previous``."""
+    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``.
+
+    For the feature map ``exp``, ``previous`` is the reference (see ``Features``) of the token before the first.
+    """
     return feature_pair(partial(phi, p=p), q, k, causal=causal, previous=previous)
 
 
@@ -68,12 +71,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) ->
 
 
 def chunk_size(p: LinearParams) -> int:
-    """Return the number of tokens per chunk: more for ``exp``, whose references take a fixed time per chunk."""
+    """Return the number of tokens per chunk: more for ``exp``, whose running maxima take a fixed time per chunk."""
     return 2 * CHUNK if p.feature_map == "exp" else CHUNK
 
 
 def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
-    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=p.feature_map == "exp")
 
 

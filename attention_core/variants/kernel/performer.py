@@ -180,7 +180,7 @@ class DecoderState(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> DecoderState:
-    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     W = directions(q, p)
     return DecoderState(empty_state(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
 

@@ -163,7 +163,7 @@ def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionPara
 
 
 def forward_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return a chunk's sums over its own and earlier tokens, with the logarithms of row factors as a last column."""
+    """Return the sums of ``chunk_sums``, with ``row_log``, if any, as the last column, and the next state."""
     (sums, row_log, _), state = chunk_sums(state, q, k, v, p)
     return sums if row_log is None else torch.cat([sums, row_log], -1), state
 
@@ -171,7 +171,10 @@ def forward_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionPar
 def reverse_chunk(
     state: State, q: Tensor, k: Tensor, v: Tensor, earlier: Tensor, p: RetentionParams
 ) -> tuple[Tensor, State]:
-    """Return the outputs of a chunk, last token first: the sums of ``forward_chunk`` plus those over later tokens."""
+    """Return the outputs of a chunk of the reversed text: its sums over later tokens are added to ``earlier``.
+
+    ``earlier`` is the result of ``forward_chunk`` for the same tokens.
+    """
     (sums, row_log, f), state = chunk_sums(state, q, k, v, p)
     later = sums - (f.q * f.k).sum(-1, keepdim=True) * with_ones(at_least_float32(v))
     if row_log is not None:
@@ -197,7 +200,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
 
 
 def has_even_decay(p: RetentionParams, *, causal: bool) -> bool:
-    """Return whether chunks with the same decay for all features are used; the peaks of ``exp`` differ by feature."""
+    """Return whether ``decayed_attention`` is used; it is not for ``exp``, whose references differ between features."""
     return p.feature_map != "exp" and not (causal and p.mode == "recurrent")
 
 
@@ -207,7 +210,7 @@ def chunk_size(p: RetentionParams, *, causal: bool) -> int:
 
 
 def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
-    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=True)
 
 
@@ -219,7 +222,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
-    """Return the cost of the products into the state, out of it and within a chunk; twice unless causal."""
+    """Return the cost: products that update and read the state, and those within a chunk; twice unless causal."""
     if has_even_decay(p, causal=causal):
         return Cost(*decayed_cost(n, d, d, causal=causal))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1

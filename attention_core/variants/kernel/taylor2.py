@@ -29,12 +29,18 @@ class Taylor2Params(Params):
 
 
 def read_state(state: Tensor, q: Tensor, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of a block of queries from the sums over all keys."""
+    """Return the outputs of a block of queries from the sums over all keys, and the unchanged sums.
+
+    ``buffer`` holds the features of a block and is used again for each block; None allocates new memory.
+    """
     return apply_normaliser((state.mT @ monomials(q, buffer=buffer)).mT), state
 
 
 def attend_chunk(state: Tensor, q: Tensor, k: Tensor, v: Tensor, buffer: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of a causal block and the next state; within it, the polynomial is cheaper than features."""
+    """Return the outputs of a causal block, and the sums including its keys.
+
+    Within the block, the polynomial of the logits is cheaper than features. ``buffer`` is as in ``read_state``.
+    """
     earlier_sums = (state.mT @ monomials(q, buffer=buffer)).mT
     x = scores(at_least_float32(q), at_least_float32(k))
     out = apply_normaliser((1 + x + x.square() / 2).tril() @ with_ones(at_least_float32(v)) + earlier_sums)
@@ -75,7 +81,7 @@ def block_size(n: int, p: Taylor2Params, *, causal: bool) -> int:
 
 
 def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
-    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the sums before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     return empty_sums(q, v)
 
 

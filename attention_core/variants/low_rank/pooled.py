@@ -108,7 +108,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two n x n/s x d products; if causal, two over pairs in pools and with earlier pools."""
+    """Return the cost: two n x n/s x d products; if causal, products with earlier pools and within the own pool."""
     m, later_queries = -(-(keys or n) // p.stride), max(0, n - p.stride)
     # With the pooling "conv", tokens are multiplied by a window. This copies the tokens of all pools of one size
     # together.

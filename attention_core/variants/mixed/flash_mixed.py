@@ -37,7 +37,7 @@ class FlashMixedParams(Params):
 
 
 def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
-    """Check which keys lie in a chunk before their query's chunk, ``bool [n, n]``."""
+    """Return which keys lie in a chunk before their query's chunk, ``bool [n, n]``."""
     chunk = torch.arange(n, device=device) // p.chunk
     return chunk[:, None] > chunk
 
@@ -101,7 +101,7 @@ def tokens_per_step(p: FlashMixedParams) -> int:
 
 
 def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
-    """Return the cost of two products over the pairs in the chunks, and two of the linear term."""
+    """Return the cost: products with k and v within the chunks, and the two products of the linear term."""
     size, step = min(p.chunk, n), min(tokens_per_step(p), n)
     chunks, rest = -(-n // size), n % step
     # Pairs of the causal linear term within one step of ``step`` tokens. They exist only if the step is longer than a

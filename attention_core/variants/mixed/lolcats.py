@@ -42,7 +42,7 @@ def exponentials(logits: Tensor, in_window: Tensor) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
-    """Compute exponentials near, products of features far, each row divided by its sum, ``[..., n, n]``."""
+    """Compute exponentials in the window and products of features beyond it, over row sums, ``[..., n, n]``."""
     n = q.shape[-2]
     in_window = distances(n, q.device).abs() < p.window
     beyond = ~in_window
@@ -107,7 +107,7 @@ class State(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
-    """Return the state before any token, given one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     (*lead, d), columns, like = q.shape, v.shape[-1] + 1, at_least_float32(v)
     return State(
         like.new_zeros(*lead, p.window, d),
@@ -133,7 +133,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
 
 
 def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs in the windows, and the features' sums, twice if not causal."""
+    """Return the cost: products with k and v in the windows, and products of features, these twice if not causal."""
     adds, window_elements, feature_elements = 0, 0, 0
     if p.window:
         before, after = p.window - 1, 0 if causal else p.window - 1

@@ -36,7 +36,7 @@ class AtrousParams(Params):
 
 
 def rule_masks(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs a multiple of the stride apart, ``bool [n, n]``."""
+    """Return the mask of pairs a multiple of the stride apart, by the rule's name, ``bool [n, n]``."""
     if p.columns:
         return {"stride": same_class(*positions(n, device), p.stride, p.columns)}
     return {"stride": distances(n, device) % p.stride == 0}
@@ -46,7 +46,7 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the tokens a multiple of r away, ``[..., n, n]``; a text is an image with one row."""
+    """Compute softmax over the tokens a multiple of r away, in an image along both axes, ``[..., n, n]``."""
     rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
     allowed = (rows % p.stride == 0) & (columns % p.stride == 0)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
@@ -61,7 +61,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs in the classes, and memory for the output and one piece."""
+    """Return the cost: products with k and v within each class modulo r; memory for the output and one step."""
     if p.columns:
         return Cost(*class_cost(n, d, p.stride, p.columns, causal=causal))
     rows = class_elements(n, p.stride)

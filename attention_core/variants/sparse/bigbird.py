@@ -62,7 +62,7 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
 
 
 def rule_masks(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
+    """Return the mask of each rule of the pattern by the rule's name, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     is_global = torch.arange(n, device=device) < p.global_tokens  # [n]
     random_index = torch.zeros_like(distance, dtype=torch.bool)
@@ -97,7 +97,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
 
 def random_key_pieces(random_index: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[ScatteredPiece]:
-    """Yield the random keys of the tokens that are not global, without keys in the window and global keys."""
+    """Yield one step after another of attention to the random keys, for the queries that are not global.
+
+    Keys in the window, global keys and keys drawn twice are excluded, since each pair must count once.
+
+    Args:
+        random_index: the result of ``random_keys``.
+        p: the settings.
+        heads: number of all heads, batches included.
+        d: head size.
+    """
     n = len(random_index)
     step = step_size(queries_per_piece(n, d, p, heads=heads), random_index.device, numbers=n)
     for start in range(p.global_tokens, n if p.random_keys else 0, step):
@@ -110,12 +119,12 @@ def random_key_pieces(random_index: Tensor, p: BigBirdParams, *, heads: int, d: 
 
 
 def queries_per_piece(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
-    """Return how many queries share one step, so that a step needs little memory compared with all outputs."""
+    """Return the number of queries in one step, so that a step needs little memory compared with all outputs."""
     return min(n, max(1, heads * tokens_per_piece(n) * d // (d + 4 * p.random_keys)))
 
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs of all pieces, and memory for the output, draws and one piece."""
+    """Return the cost: products with k and v over the pairs of all steps; memory for output, draws and one step."""
     anchors = min(p.global_tokens, n)
     window_pairs, rows, mask = window_size(n - anchors, p.window, causal=causal)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + window_pairs

@@ -77,7 +77,7 @@ def selection(p: BlocksParams) -> Selection:
 
 
 def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs within a block, and the pairs of a query with its chosen blocks, ``bool [..., n, n]``."""
+    """Return the masks of pairs within a block and of queries with chosen blocks, by name, ``bool [..., n, n]``."""
     return selection(p).primitives(q, k, causal=causal)
 
 

@@ -39,7 +39,7 @@ class LocalParams(Params):
 
 
 def rule_masks(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs in the window, ``bool [n, n]``."""
+    """Return the mask of pairs in the window, by the rule's name, ``bool [n, n]``."""
     if p.columns:
         return {"window": is_in_square(*positions(n, device), p.window, p.columns, causal=causal)}
     return {"window": is_in_window(distances(n, device), p.window, causal=causal)}
@@ -49,7 +49,7 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the tokens at most w away, ``[..., n, n]``; a text is an image with one row."""
+    """Compute softmax over the tokens at most w away, in an image along both axes, ``[..., n, n]``."""
     rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
     allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
@@ -63,7 +63,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs in blocks, and memory for the output and one piece."""
+    """Return the cost: products with k and v, by blocks of queries; memory for the output and one step."""
     if p.columns:
         return Cost(*square_cost(n, d, p.window, p.columns, causal=causal))
     return Cost(*window_cost(n, d, p.window, causal=causal))

@@ -51,7 +51,7 @@ class LongformerParams(Params):
 
 
 def rule_masks(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
+    """Return the mask of each rule of the pattern by the rule's name, ``bool [n, n]`` each."""
     if p.columns:
         i, j = positions(n, device)
         in_window = is_in_square(i, j, p.window * p.dilation, p.columns, causal=False)
@@ -67,7 +67,7 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the dilated window and the global tokens, ``[..., n, n]``; a text is one row of tokens."""
+    """Compute softmax over the dilated window (a square in an image) and the global tokens, ``[..., n, n]``."""
     i, j = positions(q.shape[-2], q.device)
     allowed = (i < p.global_tokens) | (j < p.global_tokens)
     rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
@@ -87,14 +87,18 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool
 
 
 def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the window's pieces: among tokens with the same residue modulo the dilation, it has no gaps."""
+    """Yield the pieces (steps of the computation) of the window in a text, for queries ``like``, ``[X, n, d]``.
+
+    Tokens whose positions are equal modulo the dilation form a text in which the window has no gaps. ``backward`` is
+    whether memory is also needed for gradients.
+    """
     for offset in range(min(p.dilation, like.shape[-2])):
         pieces = window_pieces(like[:, offset :: p.dilation], p.window, causal=causal, backward=backward)
         yield from pieces_of_slice(pieces, offset, p.dilation)
 
 
 def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the pieces of a square window among the pixels after the global ones; the gaps are masked."""
+    """Yield the pieces of the window in an image: squares in which a mask excludes the gaps; see ``dilated_band``."""
     return square_pieces(
         like,
         p.window * p.dilation,
@@ -107,7 +111,7 @@ def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward:
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs of all pieces, and memory for the output and one piece."""
+    """Return the cost: products with k and v over the pairs of all steps; memory for the output and one step."""
     anchors = min(p.global_tokens, n)
     length, longer_classes = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)

@@ -84,7 +84,10 @@ def selection(p: NsaParams) -> Selection:
 
 
 def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs of each branch with an open gate, ``bool [..., n, n]``; own and chosen blocks are separate."""
+    """Return the masks of the branches with a positive gate, by name, ``bool [..., n, n]``.
+
+    The selected branch has two masks: one for own blocks and one for chosen blocks.
+    """
     n = q.shape[-2]
     is_covered = ended_blocks(n, p.block, q.device).repeat_interleave(p.block, -1)[:, :n]
     selected = selection(p).primitives(q, k, causal=causal)
@@ -141,7 +144,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Sum the open branches without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
+    """Sum the branches with a positive gate, without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
     total = torch.zeros_like(at_least_float32(v))
     for factor, out in gated_branches(q, k, v, p, causal=causal):
         total.add_(out, alpha=factor)
@@ -177,7 +180,7 @@ def compressed_branch(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bo
 
 
 def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
-    """Return the cost of the branches, which run in sequence, with memory for the sum and the largest branch."""
+    """Return the cost of the branches, which run one after another; memory holds their sum and the largest branch."""
     adds, peaks = 0, [0]
     if p.gate_compressed:
         m = block_count(n, p.block)

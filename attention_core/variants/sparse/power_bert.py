@@ -57,19 +57,19 @@ def survivors(q: Tensor, k: Tensor, p: PowerBertParams) -> Tensor:
 
 
 def pattern(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
-    """Return the survivors' rows, ``bool [..., n, n]``."""
+    """Return the allowed pairs, ``bool [..., n, n]``: the whole rows of the survivors."""
     index = survivors(q, k, p)
     survives = torch.zeros(*index.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device).scatter_(-1, index, True)
     return _expand_heads(survives, q).unsqueeze(-1).expand(*q.shape[:-1], q.shape[-2])
 
 
 def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pattern by the name of its only rule: a pair is allowed if its query survives."""
+    """Return the mask of the only rule by its name: a pair is allowed if its query survives."""
     return {"survivor": pattern(q, k, p, causal=causal)}
 
 
 def _expand_heads(x: Tensor, q: Tensor) -> Tensor:
-    """Expand ``[..., m]`` without a head axis to ``[..., H, m]``, a view."""
+    """Return a view of x, ``[..., m]`` without a head axis, with the heads of q, ``[..., H, m]``."""
     return x if q.ndim == 2 else x.unsqueeze(-2).expand(*q.shape[:-2], x.shape[-1])
 
 
@@ -97,7 +97,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
-    """Return the cost: a product of all pairs for the significance (float64), two of the survivors with all keys."""
+    """Return the cost: all logits for the significance (float64), then products of the survivors with k and v."""
     m = survivor_count(n, p)
     scored_heads = min(heads, max(1, STEP // largest_block(n)))  # number of heads that one step scores
     scoring = 2 * heads * n + scored_heads * (2 * n * d + 4 * largest_block(n))

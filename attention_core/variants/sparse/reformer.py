@@ -105,7 +105,7 @@ def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs that share a bucket, the pairs that only share chunks, and lone tokens' own pairs."""
+    """Return masks by name: pairs that share a bucket, pairs that only share chunks, and lone tokens' own pairs."""
     allowed, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
     self_pair = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
     return {
@@ -170,7 +170,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
-    """Return the cost: the hash, two products over the pairs in chunks, and memory for keys, outputs and copies."""
+    """Return the cost: the hash, and products with k and v within chunks; memory for keys, outputs and their copies."""
     adds = peak = 0
     for _, stop, sizes in query_segments(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1

@@ -35,7 +35,7 @@ class SinkParams(Params):
 
 
 def rule_masks(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
+    """Return the mask of each rule of the pattern by the rule's name, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # true if key j is a sink
     return {"window": distance.abs() < p.window, "sink": sinks}
@@ -72,7 +72,7 @@ def sink_keys(n: int, p: SinkParams) -> int:
 
 
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs of all pieces, and memory for the output and one piece."""
+    """Return the cost: products with k and v over the pairs of all steps; memory for the output and one step."""
     sinks = min(p.sinks, n)
     window_pairs, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
     pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + window_pairs

@@ -75,7 +75,7 @@ class SparseParams(Params):
 
 
 def in_window_not_stride(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Check which distances ``i - j`` lie in the window but are no multiple of the stride."""
+    """Return which distances ``i - j`` lie in the window but are no multiple of the stride."""
     return is_in_window(distance, p.window, causal=causal) & (distance % p.stride != 0)
 
 
@@ -91,7 +91,7 @@ def earlier_summary_count(stop: int, p: SparseParams) -> int:
 
 
 def rule_masks(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
+    """Return the mask of each rule of the pattern by the rule's name, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     if p.pattern == "strided" and p.columns:
         i, j = positions(n, device)
@@ -109,7 +109,7 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the strided or the fixed pattern, ``[..., n, n]``; a text is an image with one row."""
+    """Compute softmax over the strided pattern (in an image along both axes) or the fixed one, ``[..., n, n]``."""
     if p.pattern == "strided":
         rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
         allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
@@ -121,21 +121,27 @@ def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Merge the two halves of the pattern piece by piece: O(n (w + n / r) d) time, O(n d) memory."""
+    """Merge attention to the pairs of the two rules, step by step: O(n (w + n / r) d) time, O(n d) memory."""
     strided = pixel_pieces if p.columns else strided_pieces
     make_pieces = strided if p.pattern == "strided" else fixed_pieces
     return union_attention(partial(make_pieces, p=p, causal=causal), q, k, v)
 
 
 def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the distances divisible by the stride, then the rest of the window."""
+    """Yield the pieces (steps of the computation) of distances divisible by the stride, then of the rest of the window.
+
+    ``like`` has the shape of the queries, ``[X, n, d]``. ``backward`` is whether memory is also needed for gradients.
+    """
     yield from class_pieces(like, p.stride, causal=causal, backward=backward)
     allowed, after = partial(in_window_not_stride, p=p, causal=causal), 0 if causal else p.window
     yield from mark_merged(band_pieces(like, before=p.window, after=after, allowed=allowed, backward=backward))
 
 
 def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the pixels whose row and column are a multiple of the stride away, then the rest of the square window."""
+    """Yield the pieces of the strided pattern in an image; the arguments are as in ``strided_pieces``.
+
+    First come the pixels whose row and column are a multiple of the stride away, then the rest of the square window.
+    """
     yield from pixel_classes(like, p.stride, p.columns, causal=causal, backward=backward)
 
     def off_stride(i: Tensor, j: Tensor) -> Tensor:
@@ -146,7 +152,7 @@ def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 
 
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the token's own block, then the summary columns of all other blocks, or of earlier blocks if causal."""
+    """Yield the pieces of own blocks, then of the summary columns of other (if causal, earlier) blocks."""
     yield from band_pieces(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
     summary_keys = summary_positions(like.shape[-2], p, like.device)
 
@@ -159,7 +165,7 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs of both halves, and memory for the output, one piece and a mask."""
+    """Return the cost: products with k and v for both rules; memory for the output, one step and its mask."""
     if p.pattern == "strided" and p.columns:
         products, peak = class_cost(n, d, p.stride, p.columns, causal=causal)
         window_pairs, rows, mask = square_size(n, p.window, p.columns, causal=causal)

@@ -90,7 +90,7 @@ def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pattern by the name of its only rule: a pair is allowed if its logit is among the largest."""
+    """Return the mask of the only rule by its name: a pair is allowed if its logit is among the largest."""
     return {"kept": pattern(q, k, p, causal=causal)}
 
 
@@ -103,7 +103,7 @@ def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
-    """Compute the weights of some queries on their visible keys, ``[..., rows, keys]``."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     logits = rows.fill_future(scores(q, k), -math.inf)
     return logits.masked_fill_(logits.detach() < kth_largest(logits.detach(), p.k), -math.inf).softmax(-1)
 
@@ -114,7 +114,7 @@ def gathers_values(keys: int, p: TopKParams) -> bool:
 
 
 def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
-    """Multiply these rows' weights by v, ``[..., rows, d_v]``, by the selected values only where that is faster."""
+    """Return the outputs of one block of queries, ``[..., rows.size, d_v]``, from selected values only if faster."""
     if not gathers_values(rows.key_count, p):
         return _row_weights(q, k, rows, p) @ v
     # The k + 1 largest logits are selected. If the smallest of these occurs twice, other keys may tie with the k-th,
@@ -142,7 +142,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> T
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: products over all and over the selected pairs, memory for the output and a block's logits."""
+    """Return the cost: products with all k and with the selected v; memory for the output and the logits of a block."""
     m = keys or n
     if p.k >= m:
         return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))

@@ -65,7 +65,7 @@ def select_lines(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, 
 
 
 def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
+    """Return the masks of pairs in the columns and on the diagonals, by name, ``bool [..., n, n]``."""
     n = q.shape[-2]
     columns, diagonals = select_lines(q, k, p)
     position = torch.arange(n, device=q.device)
@@ -125,7 +125,7 @@ def _attend_columns(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
 
 
 def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
-    """Return the cost: the last queries' scores, two products over the pairs, memory for both parts and the union."""
+    """Return the cost: the last queries' scores, products with k and v; memory for both parts and their union."""
     if p.columns >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     judges, diagonals = min(p.judges, n), min(p.diagonals, 2 * n - 1)
