@@ -68,7 +68,7 @@ class ClaimTask:
     Attributes:
         key: the claim's key.
         timed: whether the claim measures time.
-        runs_decoder: whether a decoder reads the source's text many times.
+        runs_decoder: whether a language model (decoder) reads the source's text many times, which is slow.
     """
 
     key: str
@@ -104,12 +104,12 @@ class Outcome:
 
     @property
     def heads(self) -> int:
-        """The number of heads that the rows are about; 0 if they are not about single heads."""
+        """The number of heads that the rows measure; 0 if a row does not belong to one head."""
         return len({row.head for row in self.rows if getattr(row, "head", None) is not None})
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The finding and the notes that apply, or the reason why nothing was judged; placeholders are not filled."""
+        """The finding, details and notes that apply, or why the claim is untestable; placeholders are not filled."""
         if self.untestable_reason:
             return (self.untestable_reason.template,)
         return self.claim.sentences(self.numbers)
@@ -186,7 +186,7 @@ def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
 
 
 def length(source: Source, load: Load = load, longest: int = LONGEST) -> int:
-    """Return the number of tokens of an input that claims are checked on: its own length, at most ``longest``."""
+    """Return the number of tokens of an input that claims are checked on: all of them, but at most ``longest``."""
     return min(load(source, None).n, longest)
 
 
@@ -203,7 +203,7 @@ def tasks(
     Args:
         source: the input.
         head: index of the only head to measure; None for all heads.
-        load: function that turns a source into a record.
+        load: function that turns a source into its ``QKV``.
         keys: the keys of the claims to check; None for all claims about an input.
         longest: the largest number of tokens of the input to use.
     """

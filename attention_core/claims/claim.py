@@ -21,8 +21,8 @@ from attention_core.inputs.source import Source, TextSource
 from attention_core.variant import Paper
 
 MAX_DECODER_TOKENS = 128
-"""Maximum number of tokens that a decoder reads for a claim about its predictions; it reads them about a dozen
-times."""
+"""Maximum number of tokens that the decoder, a language model, reads for a claim about its predictions; it reads them
+about a dozen times."""
 R = TypeVar("R")
 """The row type of a claim's experiment: a frozen dataclass of plain values."""
 
@@ -35,7 +35,7 @@ class ExperimentInput:
         source: the visitor's input.
         head: index of the only head to measure; None for all heads.
         longest: the largest number of tokens at which the source may be measured.
-        load: function that turns a source into a record. It raises ``LabError`` if the source cannot be read.
+        load: function that turns a source into its ``QKV``. It raises ``LabError`` if the source cannot be read.
     """
 
     source: Source
@@ -78,7 +78,7 @@ class ExperimentInput:
         )
 
     def record(self, tokens: int | None = None) -> QKV:
-        """Return the measured heads, ``[H, n, d]``, at ``own_length`` or at a number of tokens."""
+        """Return the queries, keys and values of the measured heads, at ``own_length`` or at a number of tokens."""
         return self.source.at_length(tokens or self.own_length, self.longest, self.load).of_head(self.head)
 
     def rows_of_selected_heads(self, rows: Iterable[H]) -> list[H]:
@@ -124,8 +124,8 @@ class Claim(Generic[R]):
         cases: findings for cases that the usual finding does not fit; the first that applies is used.
         notes: sentences after the finding; each one that applies is shown.
         needs: the smallest number of tokens on which it can be judged, for example enough for 64 landmarks.
-        noncausal_method: name of a method that it compares with softmax and that cannot be causal, or empty. The claim
-            is then untestable on a causal model whose unmasked attention puts much weight on the future.
+        noncausal_method: name of a method without a causal form that it compares with softmax, or empty. With a name,
+            the claim is untestable on a causal model whose unmasked attention puts much weight on the future.
         measures_lengths: whether it is measured at growing lengths, up to the longest available for the source.
             ``needs`` then applies to that longest length, because a synthetic input's own length does not matter.
         theorem: why mathematics allows only one verdict; empty for a claim whose verdict depends on the input.

@@ -23,7 +23,7 @@ up to 64; uniform attention would have 50."""
 
 
 def future_percent(qkv: QKV) -> float:
-    """Return the value of ``FUTURE`` for this record, in per cent."""
+    """Return the value of ``FUTURE`` for these queries and keys, in per cent."""
     return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
 
@@ -31,7 +31,7 @@ def check_low_future_mass(qkv: QKV, method: str) -> None:
     """Check that a causal model attends little to the future when unmasked, so that a non-causal method can be judged.
 
     Args:
-        qkv: the record; a bidirectional one always passes.
+        qkv: the queries, keys and values; those of a bidirectional model always pass.
         method: the name of the non-causal method.
 
     Raises:

@@ -13,7 +13,7 @@ from attention_core.experiments.lengths import measured_lengths
 from attention_core.metrics.fit import fit_power
 
 DECIMALS = 6
-"""Decimals to which an exponent fitted to counts is rounded, so that float noise does not turn 2 into 2.0000000001."""
+"""Decimals to which an exponent fitted to counts is rounded: rounding errors would turn 2 into 2.0000000001."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class CostRow:
 
 
 def cost_rows(inputs: ExperimentInput, attends: Mapping[str, Callable[..., Tensor]]) -> Iterator[CostRow]:
-    """Yield the counted costs of the attentions, functions of q, k and v by name, at each length."""
+    """Yield the counted costs at each length; ``attends`` has the functions ``(q, k, v) -> output`` by name."""
     for n in measured_lengths(inputs.longest):
         qkv = inputs.record(n)
         for variant, attend in attends.items():

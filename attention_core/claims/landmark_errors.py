@@ -23,7 +23,7 @@ FIGURE = Figure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandmarkRow:
-    """The relative error of one form of a head's matrix with one landmark per ``share`` tokens.
+    """The relative error of a head's matrix by one variant (``form``), with one landmark per ``share`` tokens.
 
     ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
     ``work`` is the number of multiply-adds of one head; None for uniform attention.
@@ -43,7 +43,7 @@ def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator
 
     Args:
         inputs: the input.
-        forms: the variants without their number of landmarks, by the name of the form.
+        forms: the words of the variants, without their number of landmarks, by the names shown.
     """
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
@@ -60,5 +60,5 @@ def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator
 
 
 def judged_errors(rows: Sequence[LandmarkRow], *forms: str) -> list[np.ndarray]:
-    """Return the errors per head of these forms, at the number of landmarks that the claims are judged at."""
+    """Return the errors of these variants, one array over heads each, at the judged number of landmarks."""
     return [np.array(values(rows, "error", form=form, share=JUDGED)) for form in forms]

@@ -23,7 +23,7 @@ from attention_core.variant import SOFTMAX, Paper
 PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
 MIN_COPY_GAIN = 1.0
-"""Least gain of the unchanged model from copying, in nats per token. Shares of a smaller gain are not meaningful."""
+"""Smallest gain of the unchanged model from copying, in nats per token, of which lost shares are meaningful."""
 REPLACEMENTS = (
     *(f"local~window~{window}" for window in (8, 32)),
     *(f"sink~window~{window}" for window in (8, 32)),
@@ -49,7 +49,8 @@ class ReplacementRow:
         word: the variant with its budget.
         tokens: tokens of the text.
         times: the perplexity divided by the unchanged model's perplexity.
-        lost: per cent of the unchanged model's gain from copying, in nats, that is lost with the variant.
+        lost: per cent of the unchanged model's gain from copying that is lost with the variant. The gain is the
+            difference of its losses, in nats, on tokens and on their repetition.
         output: relative error of the variant's outputs in per cent, mean over heads and layers. It is taken on the
             queries, keys and values of the unchanged model reading the text.
         output_copying: the same error on the tokens of the copy test.
@@ -96,8 +97,13 @@ def correlation_claim(
 ) -> Claim[ReplacementRow]:
     """Return a claim about the rank correlation between the two numbers of each replacement that its figure shows.
 
-    The paper compares approximations by the error of their outputs. The condition's tolerance is for correlations such
-    as 0.8999999999999999.
+    The paper compares approximations by the error of their outputs. The rule has a tolerance for correlations such as
+    0.8999999999999999.
+
+    Args:
+        quantities: the claim's quantities.
+        figure: the chart, whose axes are the two numbers.
+        declared: the other fields of ``Claim``.
     """
 
     def numbers(rows: Sequence[ReplacementRow]) -> Numbers:

@@ -1,4 +1,4 @@
-"""The rule that turns a claim's numbers into a verdict, and the distance of the decisive number from its threshold."""
+"""The rule that turns a claim's numbers into a verdict, and how far the decisive number is from its threshold."""
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -78,7 +78,7 @@ class Condition:
         quantity: the name of the number.
         comparison: how the number must compare with the threshold.
         threshold: the threshold.
-        around: a value or a bound's name; the number's distance from it is then compared instead of the number.
+        around: a value, or a bound's name. If it is set, the number's distance from it is compared with the threshold.
         tolerance: a distance by which the threshold is widened, for rounding errors.
     """
 
@@ -89,11 +89,11 @@ class Condition:
     tolerance: float = 0.0
 
     def __iter__(self) -> Iterator["Condition"]:
-        """Yield this condition alone, so that conditions and groups of them are read in the same way."""
+        """Yield this condition alone, because a loop over a ``Group`` yields all its conditions."""
         yield self
 
     def is_met(self, met: Callable[["Condition"], bool]) -> bool:
-        """Return ``met(self)``; a ``Group`` combines the results for its conditions."""
+        """Return ``met(self)``, so that conditions and groups have the same method."""
         return met(self)
 
     def holds(self, numbers: Numbers, bounds: Numbers) -> bool:
@@ -177,7 +177,7 @@ class Rule:
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
 
     def margin(self, numbers: Numbers, bounds: Numbers, tops: Numbers = MappingProxyType({})) -> Margin:
-        """Return the relatively smallest margin of the conditions that decide the verdict.
+        """Return the margin with the smallest ``relative`` of the conditions that decide the verdict.
 
         A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
         Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no

@@ -1,7 +1,7 @@
 """A survey of all claims on a fixed list of inputs, which counts how often each verdict occurs.
 
-If all inputs give one verdict, the claim is a theorem, or the survey contains no input with another verdict. The table
-says which, and names an input with another verdict if one is known.
+If a claim has one verdict on all inputs, it is a theorem, or the survey lacks an input with another verdict. The table
+says which, and states such an input if one is known.
 """
 
 from collections import Counter
@@ -82,7 +82,7 @@ def _text(name: str, text: str, model: str, layer: int, head: int | None = None,
 
 
 def _synthetic_inputs() -> Iterator[SurveyInput]:
-    """Yield every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
+    """Yield every kind of synthetic sequence in five settings of its numbers; then sequences with extreme settings."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
         ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True), (256, 16, 4.0, False))
@@ -137,7 +137,7 @@ def run(
 ) -> Survey:
     """Check the claims on the inputs, one after another.
 
-    A synthetic input grows only to its own length, which reaches ``claims.LONGEST`` for the longest one.
+    Claims at growing lengths measure a synthetic input only up to its own length, at most ``claims.LONGEST``.
 
     Args:
         inputs: the inputs to survey.
@@ -172,7 +172,7 @@ def single_verdict(verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def table(survey: Survey) -> str:
-    """Return the survey as a Markdown document: counts, rules and inputs."""
+    """Return the survey as a Markdown document: counts of verdicts, rules of the claims and inputs."""
     checked = [claim for claim in claims.all_claims() if claim.key in survey.verdicts]
     timed = sum(surveyed.timed for surveyed in survey.inputs)
     lines = [

@@ -1,1 +1,1 @@
-"""Claims about the delta rule, which subtracts what is stored under a key before it stores a new value there."""
+"""Claims about the delta rule, which removes the value that is stored for a key before it stores a new one."""

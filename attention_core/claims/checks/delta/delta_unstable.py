@@ -25,7 +25,7 @@ HALF, WHOLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormRow:
-    """The largest factor by which some of a head's tokens can multiply the size of an earlier state."""
+    """The largest factor by which the updates of some tokens of a head multiply the norm of the state before them."""
 
     strength: float
     after: str

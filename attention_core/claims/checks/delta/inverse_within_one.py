@@ -22,7 +22,7 @@ OVERFLOW = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """The largest absolute value off the diagonal in one head's inverse over its first ``n`` tokens."""
+    """The largest absolute entry off the diagonal of one head's inverse, for its first ``n`` tokens."""
 
     n: int
     keys: str
@@ -31,10 +31,11 @@ class EntryRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
-    """Yield the largest entry below the diagonal of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head and length, for both kinds of keys.
+    """Yield the largest entry below the diagonal of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head and length.
 
-    The diagonal is left out: it is 1 for every input, so it would hide every smaller entry. Keys with their own
-    lengths are divided by the root mean square of those lengths, so that both kinds have mean square length one.
+    K has each token's key as a row, and M⁻ is 1 below the diagonal and 0 elsewhere. The entry is measured with keys of
+    length one, and with keys of their own lengths divided by the root mean square of these lengths. The diagonal is
+    left out, because it is 1 for every input.
     """
     k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)

@@ -26,7 +26,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRow:
-    """The largest difference from DeltaNet's matrix, with entries up to 1, over one head's first ``n`` tokens."""
+    """The largest difference between entries of PaTH's and of DeltaNet's matrix, over one head's first ``n`` tokens."""
 
     n: int
     along: str
@@ -58,7 +58,7 @@ def path_logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
 
 
 def numbers(rows: Sequence[PathRow]) -> Numbers:
-    """Return the largest difference over heads for w = k, and the median differences for other directions."""
+    """Return the largest difference over heads for keys as directions w, and the medians for other directions."""
     n = max(row.n for row in rows)
     same, turned, fixed = (values(rows, "difference", n=n, along=name) for name in NAMES.values())
     return {"same": max(same), "turned": median(turned), "fixed": median(fixed), "n": n}

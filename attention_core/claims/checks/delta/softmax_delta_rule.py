@@ -25,7 +25,7 @@ MAX_ERROR = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """The relative error of one form in one head, compared with causal softmax.
+    """The relative error of the matrix of one approximation (``form``), compared with causal softmax, in one head.
 
     ``unstable`` is the percentage of tokens at which an update with strength 1/t is unstable.
     """
@@ -37,7 +37,7 @@ class StepRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
-    """Yield the errors of all forms per head, with a causal mask."""
+    """Yield the errors of all approximations per head, with a causal mask."""
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=True)
     mean = running_means(torch.eye(qkv.n)).expand_as(exact)
@@ -58,7 +58,7 @@ def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
 
 
 def numbers(rows: Sequence[StepRow]) -> Numbers:
-    """Return median errors, and the shares of heads where steps of 1/t are near softmax or closer than the others."""
+    """Return median errors, and the share of heads where the rule with strength 1/t is near softmax or closest."""
     mean, first, free, limited = (np.array(values(rows, "error", form=form)) for form in (MEAN, FIRST, FREE, CAPPED))
     return {
         "near": 100 * float((free <= NEAR).mean()),

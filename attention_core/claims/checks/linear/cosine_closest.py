@@ -39,7 +39,7 @@ class KernelRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[KernelRow]:
-    """Yield the relative error of every kernel's matrix and output per head; causal for a causal input."""
+    """Yield the relative error of every kernel's matrix and output per head, causal if the input is causal."""
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal).double()
     check_not_uniform(metrics.uniform_error(exact, causal=qkv.causal))

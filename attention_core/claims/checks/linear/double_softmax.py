@@ -23,7 +23,7 @@ SMALLEST, LARGEST = "smallest row sum", "largest row sum"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumRow:
-    """The smallest or the largest row sum of one product in one head.
+    """The smallest or the largest row sum (``row``) of the matrix of one product in one head.
 
     ``used`` is true for a double softmax with the input's own mask, causal or not.
     """

@@ -56,7 +56,7 @@ def last_quarter(n: int) -> range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRow:
-    """Per cent of the weight of one head's newest tokens on its first few or last few tokens, after ``n`` tokens.
+    """Per cent of the weight of one head's newest queries on the first few or last few keys (``of``) of ``n`` tokens.
 
     ``kept`` is set at the full length only: per cent of the last token's heaviest quarter of keys that are also among
     the heaviest without decay.
@@ -71,10 +71,10 @@ class ShareRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
-    """Yield per cent of the newest tokens' weight on the first few and the last few tokens, at growing lengths.
+    """Yield per cent of the newest queries' weight on the first few and the last few keys, at growing lengths.
 
-    The newest tokens are the last quarter, because the weights of a single token depend more on that token than on
-    length.
+    The newest queries are the last quarter of the tokens, because the weights of a single query depend more on its
+    token than on length.
     """
     qkv = inputs.record()
     for index in range(qkv.heads):

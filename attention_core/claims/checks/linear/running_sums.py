@@ -21,14 +21,14 @@ WORD = "linear"
 SHORTEST = 16
 """Shortest length, in tokens, at which bytes are counted."""
 HALVINGS = 3
-"""How often the head size is halved: bytes are counted over an eightfold range of sizes."""
+"""Number of times that the head size is halved: bytes are counted over an eightfold range of sizes."""
 MAX_STATE_VALUES = 2**22
 """Maximum number of values in all states of one compared head: 32 MiB in float64, allocated about four times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientBytesRow:
-    """The peak memory of the forward and backward pass by one of two algorithms, at one head size, max(d, d_v).
+    """The peak memory of the forward and backward pass by one of two algorithms, at a head size, ``max(d, d_v)``.
 
     ``difference`` is the largest difference between the gradients of the two algorithms on the input itself. It is the
     same in every row.
@@ -62,7 +62,7 @@ def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
 
 
 def gradients(algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-    """Return the gradients of half the squared output at q, k and v: ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
+    """Return the gradients of half the squared output with respect to q, k and v, each of the shape of its input."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     output = causal_forward(registry.from_word(WORD), algorithm)(q, k, v)
     result = torch.autograd.grad(output, (q, k, v), output.detach())

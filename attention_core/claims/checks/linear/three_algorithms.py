@@ -27,7 +27,7 @@ MIN_HEAD_SIZE = math.isqrt(CHUNK // 2) + 1
 class AlgorithmRow:
     """The peak memory of one algorithm in numbers per head (``elements``), and its output's difference from ``MATRIX``.
 
-    For ``elements``, heads are cut to their first ``size`` numbers if the input cannot reach 2d² tokens.
+    ``size`` is the head size used for ``elements``: heads are cut to it if the input has fewer than 2d² tokens.
     """
 
     algorithm: str

@@ -17,7 +17,7 @@ FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"
 
 
 def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
-    """Return medians over heads, and the shares of heads where each inverse is closer than the double softmax."""
+    """Return medians over heads, and the shares of heads where each inverse has a smaller error than no inverse."""
     double, iterated, exact, uniform = judged_errors(rows, DOUBLE, ITERATED, EXACT, UNIFORM)
     [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}
     return {

@@ -14,8 +14,8 @@ from attention_core.variant import Paper
 
 LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of Linformer's rank", "equal weights"
 LENGTH_FACTORS = (4, 6, 8, 12, 16)
-"""Lengths as multiples of the rank. They are whole, because segments of unequal length add errors of their own. All are
-well above the rank, so that every projection loses much information."""
+"""Lengths as multiples of the rank. They are whole numbers, because segments of unequal length add errors of their own.
+All are well above the rank, so that every projection loses much information."""
 MIN_RANK = 4
 """Smallest rank judged. At rank one, Linformer is uniform attention for any projection; at two or three it is little
 better."""

@@ -13,7 +13,7 @@ from attention_core.experiments.error import seed_variants
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "equal weights"
 LANDMARKS, TOKENS_PER_LANDMARK = 64, 4
-"""Number of landmarks, and minimum tokens per landmark: an approximation that saves nothing proves nothing."""
+"""Number of landmarks, and minimum tokens per landmark: with fewer tokens, the approximation would save nothing."""
 FEATURE_FACTORS, JUDGED_FACTOR = (1, 2, 4, 8), 4
 """Performer's number of features as multiples of the head size d: the values measured, and the value that is judged."""
 

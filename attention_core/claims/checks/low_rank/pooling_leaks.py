@@ -18,7 +18,7 @@ from attention_core.ops.softmax.masked import normalise_rows
 from attention_core.variant import Attention, Variant
 
 WITHOUT_POOLING = ("softmax", "local", "linear")
-"""Variants without pooling, one of each kind."""
+"""Variants without pooling, for comparison: dense, sparse and linear attention."""
 CHANGE_TOLERANCE = 1e-6
 """Relative change from which an output counts as changed; far above float64 rounding."""
 NO_MASK, ON_WEIGHTS, ON_POOLS = ("no mask", "weights on later tokens masked", "mask on pools that contain later tokens")
@@ -100,8 +100,8 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
     each pool, in each factor of the matrix, from queries before its last token. Pools are the queries or keys of a
     factor. A token attends to the pools that end with it or before it, and a pool to tokens and pools up to its end.
 
-    The landmarks' matrix and its inverse are then triangular. The iterations that replace the inverse begin with the
-    transpose, divided by norms of the whole matrix. Until they converge, they carry late landmarks into early rows.
+    With ``ON_POOLS``, the matrix between landmarks and its inverse are triangular. Nyström's iterations for the inverse
+    start from the transpose, so until they converge, early rows depend on late landmarks.
     """
     if mask != ON_POOLS:
         weights = attention.weights(q, k)

@@ -31,7 +31,7 @@ MAX_GAIN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRow:
-    """The perplexity and the lost gain from copying for one way to read the text.
+    """The perplexity, and the part of the gain from copying that is lost, for one way to read the text.
 
     Attributes:
         reader: ``WHOLE``, ``REREAD``, or ``WINDOWED`` for a window in all layers.
@@ -67,7 +67,7 @@ def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
 
 
 def numbers(rows: Sequence[SinkRow]) -> Numbers:
-    """Return the perplexities with no sink and with four sinks relative to the control, and the gain by eight sinks."""
+    """Return the perplexities with no and with four sinks relative to the baseline, and the gain by eight sinks."""
     control, whole = (next(row.perplexity for row in rows if row.reader == reader) for reader in (REREAD, WHOLE))
     by_sinks = {row.sinks: row for row in rows if row.reader == WINDOWED}
     gain = 100 * (1 - by_sinks[MANY_SINKS].perplexity / by_sinks[FEW_SINKS].perplexity)

@@ -1,6 +1,6 @@
 """Claim: replacing softmax in one middle layer hardly tests a variant, because attention hardly matters there.
 
-Even a replacement that ignores the keys does no harm.
+Even a replacement that ignores the keys hardly changes the perplexity.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ ONE_LAYER, ALL_LAYERS = "softmax replaced in the middle layer only", "softmax re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRow:
-    """The perplexity and the lost gain from copying with a variant in one layer or in all layers.
+    """The perplexity, and the part of the gain from copying that is lost, with a variant in one layer or in all layers.
 
     Attributes:
         variant: its title.

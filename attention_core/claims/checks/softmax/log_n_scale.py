@@ -84,12 +84,12 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
 
 
 def is_steady(end: str) -> Condition:
-    """Return the condition that the scaled entropy is steady in one range of lengths."""
+    """Return the condition that the scaled entropy is steady; ``end`` ends the names of one range of lengths."""
     return Condition(f"scaled{end}", "<=", "steady", around=0.0)
 
 
 def is_flatter(end: str) -> Condition:
-    """Return the condition that the scale clearly slows the growth of entropy in one range of lengths."""
+    """Return the condition that the scale clearly slows the growth of entropy; ``end`` is as in ``is_steady``."""
     return Condition(
         f"scaled{end}", "<=", lambda n, bounds: bounds["flatter"] / 100 * abs(n[f"plain{end}"]), around=0.0
     )

@@ -20,7 +20,7 @@ MEAN, SECOND, BOUND, MASS = (
     "selected by true weight",
 )
 SCORES = {MEAN: key_blocks.MEAN, SECOND: key_blocks.SECOND, BOUND: key_blocks.BOUND, MASS: key_blocks.MASS}
-"""The score of a block by the name of its line in the figure."""
+"""The scores of blocks, by the names of their lines in the figure."""
 BLOCK, BUDGETS, JUDGED_BUDGET = 8, (1, 2, 4), 2
 """Tokens per block; numbers of other blocks chosen next to the query's own: those measured, and the one judged."""
 
@@ -68,7 +68,7 @@ def _judged_mass(rows: Sequence[BlocksRow]) -> dict[str, np.ndarray]:
 
 
 def numbers(rows: Sequence[BlocksRow]) -> Numbers:
-    """Return medians over heads, and the shares of heads where second order finds more or less than the mean key."""
+    """Return medians over heads, and the shares of heads where second order finds more or less mass than mean keys."""
     mass = _judged_mass(rows)
     gain = mass[SECOND] - mass[MEAN]
     return {

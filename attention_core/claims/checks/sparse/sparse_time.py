@@ -15,8 +15,8 @@ from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, val
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 
 LENGTHS = (32, 128, 512, 1024)
-"""Lengths timed in addition to the input's own length, in tokens, if they are greater. Their steps are small enough to
-predict the time at the next length."""
+"""Lengths timed in addition to the input's own length, in tokens, if they are greater. Each is at most four times the
+previous one, so that the time at the next length can be predicted."""
 ROUNDS = 5
 """Samples per variant and length."""
 MIN_SECONDS = 2e-3
@@ -35,7 +35,9 @@ ATTENTIONS = {FULL: "softmax", MATRIX: "softmax", MASKED: "local", LOCAL: "local
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
-    """One time sample in milliseconds, and its ratio to the time of ``FULL`` in the same round.
+    """One time sample in milliseconds, and its ratio to the time of ``FULL`` in the same round of samples.
+
+    ``own`` is true at the input's own length.
 
     ``unmasked`` is the time of ``MASKED`` divided by the time of ``MATRIX``, the same computation without a mask.
     """

@@ -32,7 +32,7 @@ class ReachRow:
         layers: number of its layers applied.
         head: the head.
         share: per cent of the pairs that these layers connect.
-        keys: number of weights above zero in all layers of the stack, in per cent of the pairs of a full layer.
+        keys: number of weights above zero in all layers together, in per cent of the pairs of one full layer.
     """
 
     stack: str
@@ -53,7 +53,7 @@ def measure(inputs: ExperimentInput) -> Iterator[ReachRow]:
 
 
 def reach_rows(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> Iterator[ReachRow]:
-    """Yield the share of connected pairs after each layer of a stack that repeats.
+    """Yield the share of connected pairs after 0 to ``DEPTH`` layers, which repeat the layers of ``stack`` in order.
 
     A pair is connected if a path of weights above zero leads from one token to the other; weights that underflow to
     zero connect nothing. Heads are numbered from ``head`` on.
