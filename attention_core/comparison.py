@@ -15,13 +15,14 @@ from attention_core.variant import Attention
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
-    """Attention variants on one record.
+    """Attention variants on the same queries, keys and values.
 
     Attributes:
         qkv: the queries, keys and values.
         causal: whether future keys are hidden.
-        attentions: the variants by their word, as ``Attention.word`` writes it, in the requested order.
-        matrices: the attention matrix of each variant by its word, ``[H, n, m]``.
+        attentions: the variants, in the requested order, by their word, such as ``nystrom~landmarks~16`` (see
+            ``Attention.word``).
+        matrices: the attention matrix of each variant by its word, ``[H, n, m]`` for n queries and m keys.
 
     Example:
         >>> import torch
@@ -43,7 +44,7 @@ class Comparison:
         """One row per variant and head, with the keys ``variant``, ``head``, the errors and ``multiply_adds``.
 
         ``multiply_adds`` is the head's share of the cost. The errors are those of ``experiments.error.ErrorRow``. Each
-        is measured against the variant's reference, which is softmax for nearly all, and is 0 at best.
+        is measured relative to the variant's reference, which is softmax for nearly all variants, and is 0 at best.
         """
         q, k, v = self.qkv.tensors
         found = []
@@ -63,7 +64,7 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, dict[str, list[float]]]:
-        """The errors by the variant's word and the name of the error, as a list with one number per head."""
+        """The errors: ``errors[word][name]`` is a list with the error of that name of the variant for each head."""
         return {
             word: {name: [row[name] for row in self.rows if row["variant"] == word] for name in MEASURES}
             for word in self.attentions
@@ -92,13 +93,13 @@ def compare(
     """Compute the attention matrices of several variants on the same queries, keys and values.
 
     Args:
-        q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``, as a tensor or a numpy array. Or a ``QKV`` record,
+        q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``, as a tensor or a numpy array. Or a ``QKV``,
             with which ``k`` and ``v`` are left out.
         k: keys, ``[m, d]``, ``[H, m, d]`` or ``[1, H, m, d]``. If m is not n, the keys belong to another sequence.
         v: values, of the same shape as the keys up to the last axis.
         variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
         causal: whether future keys are hidden.
-        tokens: one label per query of the tensors; a record has its own labels.
+        tokens: one label per query of the tensors; a ``QKV`` has its own labels.
         key_tokens: one label per key, if the keys are those of another sequence; see ``QKV.from_tensors``.
 
     Raises:

@@ -80,7 +80,7 @@ def example_matrix(attention: Attention) -> str:
 
 
 def record_as_html(qkv: QKV) -> str:
-    """Return a record's sizes, its notices, and the softmax matrix and entropy of its first tokens as HTML."""
+    """Return a ``QKV``'s sizes, its notices, and the softmax matrix and entropy of its first tokens as HTML."""
     from attention_core.metrics.entropy import entropy
     from attention_core.registry import get
 

@@ -33,7 +33,7 @@ class Name(str):
 
 
 class Names(tuple[str | Notice, ...]):
-    """Words with a meaning for the program, or messages; a page separates them as the visitor's language does."""
+    """A list of program words or messages, which a page joins with the separator of the visitor's language."""
 
     __slots__ = ()
 
@@ -47,8 +47,8 @@ class LabError(Exception):
 
     Args:
         template: the sentence, with a ``{name}`` placeholder for each value.
-        **fields: the values of the placeholders. A page translates texts, notices and other errors, but neither
-            ``Name``, ``Names`` nor a text that the template quotes (``{name!r}``).
+        **fields: the values of the placeholders. A page translates texts, notices and other errors, except
+            ``Name``, ``Names`` and texts that the template quotes (``{name!r}``).
 
     Example:
         >>> import attention_core as ac

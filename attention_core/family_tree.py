@@ -14,7 +14,7 @@ class Edge:
     Attributes:
         general: the variant that has more settings.
         special: the variant that ``general`` equals at those settings.
-        case: the settings.
+        case: the settings of both, as declared in ``general.special_cases``.
     """
 
     general: Variant
@@ -53,7 +53,7 @@ class Branch:
     Attributes:
         variant: the variant.
         edge: the edge to its parent, which is its special case; None for a root.
-        also: edges to the variants that it equals at other settings.
+        also: edges to further special cases, which are not its parent.
         branches: the variants that have this one as their special case.
     """
 

@@ -58,7 +58,7 @@ class Limits:
     timed_bytes: int = 2**32
     """Maximum bytes that a timed call may allocate on the CPU beyond its inputs: other processes need memory too."""
     run_bytes: int = 2 * 2**20
-    """Maximum bytes of a saved timing run that is read: a sample takes about 100."""
+    """Maximum bytes of a saved timing run that is read: each timing sample takes about 100 bytes."""
     run_points: int = 2048
     """Maximum product of variants and sequence lengths in a saved timing run: all variants at about 36 lengths."""
     swap_tokens: int = 1024
@@ -78,7 +78,7 @@ class Limits:
     model_parameters: int = 3_000_000_000
     """Maximum parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
     heavy_jobs: int = 2
-    """Number of worker processes of one app process, so of heavy computations at the same time; others wait."""
+    """Number of worker processes of one app process: that many heavy computations run at the same time."""
     worker_bytes: int = 2**33
     """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
     concurrent_pages: int = 2

@@ -149,7 +149,7 @@ class Trainable:
         per: ``"token"``: a linear map gives one number per token and head, ``[B, H, n, 1]``. ``"channel"``: a linear
             map gives d numbers, ``[B, H, n, d]``. ``"head"``: a parameter per head, ``[H, 1, 1]``. ``"layer"``: a
             parameter that all heads share.
-        shape: for ``"layer"``, ``(p, tokens, d) -> shape``, where ``tokens`` is the largest number of tokens.
+        shape: for ``"layer"``, ``(p, tokens, d) -> shape`` for settings p, at most ``tokens`` tokens and head size d.
         over_positions: whether the shape depends on ``tokens``, so that longer sequences are not possible.
         when: ``(p) -> bool``, whether it is trained at these settings.
     """
@@ -213,15 +213,15 @@ class Params:
 
     @classmethod
     def from_text(cls, values: Mapping[str, str]) -> Self:
-        """Return an instance from the names and texts of a link; the inverse of ``changed``."""
+        """Return an instance from a link's values, texts by setting name; the inverse of ``changed``."""
         by_name = {setting.name: setting for setting in cls.settings()}
         return cls.build(**{name: by_name[name].parse(t) if name in by_name else t for name, t in values.items()})
 
     def learned_rows(self, name: str, first: int, count: int) -> Tensor | None:
-        """Return a learned tensor ``[..., n, *]`` for some tokens, ``[..., count, *]``; None if it is not learned."""
+        """Return a learned tensor ``[..., n, *]`` for ``count`` tokens from ``first`` on; None if it is not learned."""
         learned = self.learned.get(name)
         return None if learned is None else learned[..., first : first + count, :]
 
     def changed(self) -> dict[str, str]:
-        """Return the settings that differ from their defaults, as texts for a link."""
+        """Return the settings that differ from their defaults by name, as texts for a link."""
         return {s.name: str(getattr(self, s.name)) for s in self.settings() if getattr(self, s.name) != s.default}

@@ -18,7 +18,7 @@ from attention_core.inputs.tensors import TensorSource
 from attention_core.variant import Attention
 
 Input = Source | QKV | tuple[Array, Array, Array]
-"""An input of a sweep: a source, a record, or queries, keys and values as tensors or arrays."""
+"""An input of a sweep: a source, a ``QKV``, or queries, keys and values as tensors or arrays."""
 
 
 @overload
@@ -54,7 +54,7 @@ def sweep(
     Args:
         question: ``"error"`` for the approximation error over the budget, the setting that trades cost for accuracy.
             ``"entropy"`` for the entropy of the rows over the number of tokens.
-        source: a source such as ``inputs.TextSource("the cat")``, a ``QKV`` record, or a tuple of q, k and v.
+        source: a source such as ``inputs.TextSource("the cat")``, a ``QKV``, or a tuple of q, k and v.
         variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
         head: index of the only head to measure; None for all heads.
         causal: whether future keys are hidden. Variants that cannot be causal are then left out.

@@ -38,7 +38,7 @@ FIXED_MASK_REASON: Final = N_(
 """Why a variant with a fixed mask cannot attend to another sequence."""
 
 _FROM_MODULE: Any = object()
-"""Default of a hook: the function of that name in the variant's module."""
+"""Default of a hook (see ``Variant``): the function of the same name in the variant's module is used."""
 
 Axis = Literal["query", "key", "token", "earlier token", "entry", "channel", "block", "pool", "landmark", "basis"]
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
@@ -385,10 +385,10 @@ class Attention:
     ) -> Tensor:
         """Return the output of ``attend``, with the arguments of torch's ``scaled_dot_product_attention``.
 
-        ``is_causal`` is torch's name of ``causal``. A boolean ``attn_mask`` may hide padding: its axis of the queries
-        has length 1, as in ``[B, 1, 1, m]``. ``scale`` multiplies the queries by ``scale √d``. ``enable_gqa`` repeats
-        the heads of keys and values. Under autocast, the inputs are converted to autocast's type, as torch does. The
-        variant then runs in this type. NumPy arrays are read as tensors.
+        ``is_causal`` means the same as ``causal``. A boolean ``attn_mask`` may hide padding: its axis of the queries has
+        length 1, as in ``[B, 1, 1, m]``. For a ``scale`` other than ``1/√d``, the queries are multiplied by
+        ``scale √d``. ``enable_gqa`` repeats the heads of keys and values. Under autocast, the inputs are converted to
+        autocast's type, as torch does. The variant then runs in this type. NumPy arrays are read as tensors.
 
         Raises:
             InputError: for dropout, or for another ``attn_mask``.
@@ -468,7 +468,7 @@ class Attention:
         return v if self.variant.values is None else self.variant.values(v, self.params)
 
     def mask(self, n: int, *, causal: bool = False) -> Tensor | None:
-        """Return the allowed pairs, ``bool [n, n]``, or None if all are allowed or the allowed pairs depend on data."""
+        """Return the allowed pairs, ``bool [n, n]``; None if all pairs are allowed or the pairs depend on the data."""
         self.check_causal(causal)
         return None if self.variant.mask is None else self.variant.mask(n, self.params, causal=causal)
 
@@ -528,7 +528,7 @@ class Attention:
             )
 
     def check_cross(self, causal: bool = False) -> None:
-        """Raise ``NotCrossError`` unless keys may be hidden or of another sequence; causal forms allow neither."""
+        """Raise ``NotCrossError`` if the variant, or ``causal``, forbids hidden keys and keys of another sequence."""
         if causal:
             raise NotCrossError(
                 "With a causal mask, there must be as many keys as queries, and a key mask is not allowed."

@@ -4,10 +4,10 @@
 on the Unix socket PATH. Forking a worker takes some ten milliseconds, and the worker shares the parent's memory except
 for the pages that it writes to.
 
-A client sends tasks over its connection. Each is a pair of an experiment's name and a task, pickled to bytes that are
-pickled again. The worker answers with pairs of a word and its content: ``("held", None)`` if the task has to wait for
-other tasks on the machine, ``("step", (done, total))`` for each reported step, and last ``("rows", rows)`` or
-``("error", exception)``.
+A client sends tasks over its connection. Each is a pair of an experiment's name and a task, pickled twice: a thread
+reads the outer pickle, and an error in the inner one is answered like an error of the task. The worker answers with
+pairs of a word and its content: ``("held", None)`` if the task has to wait for other tasks on the machine,
+``("step", (done, total))`` for each reported step, and last ``("rows", rows)`` or ``("error", exception)``.
 
 The worker ends immediately when the client closes the connection or dies, even during a task. Client and worker are
 processes of the same user: no other user may open the socket.
@@ -55,7 +55,7 @@ def serve(path: Path, *, owned: bool) -> None:
 
     Args:
         path: the path of the socket; its folder must be closed to other users.
-        owned: whether to stop when the standard input closes, which the parent process holds open.
+        owned: whether to stop when the standard input closes, which the process that started this one holds open.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended workers do not stay as zombies, though nothing calls ``wait``
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as ready:
@@ -166,7 +166,7 @@ def limit_memory(most_bytes: int) -> None:
 
 @contextmanager
 def machine_lock(*, exclusive: bool, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock on this machine within the block: an exclusive one for a timed task, a shared one for others.
+    """Hold a lock of this machine until the ``with`` block ends: exclusive for a timed task, shared for others.
 
     All workers of this user on this machine share the lock, across servers. The system releases a dead worker's lock.
 

@@ -36,7 +36,7 @@ FORMATS = ("PNG", "JPEG")
 
 @lru_cache(4)
 def included(name: str) -> bytes:
-    """Return the file of an included photograph."""
+    """Return the content of the file of an included photograph."""
     return (FOLDER / f"{name}.png").read_bytes()
 
 
@@ -109,7 +109,7 @@ def _too_large(file: str, most: int) -> InputError:
 
 
 def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> Tensor:
-    """Return the central square of an image at a size, ``[size, size, c]`` from 0 to 1."""
+    """Return the central square of an image, resized to ``[size, size, c]``, from 0 to 1."""
     from PIL import Image, ImageOps
 
     image = ImageOps.exif_transpose(image)
@@ -156,7 +156,7 @@ def patches(pixels: Tensor, side: int) -> Tensor:
 
 
 def from_pixels(pixels: Tensor, *, patch: int, strength: float, origin: str, notices: tuple[Notice, ...] = ()) -> QKV:
-    """Return the record of an image, whose logits are ``-||p_i - p_j||² / h²`` up to a constant for each query.
+    """Return the ``QKV`` of an image; the logits of patches p are ``-||p_i - p_j||² / h²`` up to a constant per query.
 
     With one extra coordinate, the logit is an inner product: ``[2 p_i / h², 1] · [p_j, -||p_j||² / h²]``. It lacks
     ``-||p_i||² / h²``, which is the same for all keys and does not change softmax. The mean patch is subtracted from

@@ -55,7 +55,7 @@ def _normal(generator: Generator, *shape: int) -> Tensor:
 
 
 def _projected(x: Tensor, d: int, generator: Generator) -> Tensor:
-    """Return ``x`` multiplied by a random matrix for each head, ``[H, n, d]``, used as values."""
+    """Return ``x`` multiplied by a random matrix for each head, ``[H, n, d]``."""
     return x @ _normal(generator, x.shape[0], x.shape[-1], d)
 
 
@@ -115,9 +115,10 @@ def _periodic(shape: Shape, generator: Generator) -> Draw:
 
 
 def _needle(shape: Shape, generator: Generator) -> Draw:
-    """Draw noise orthogonal to one direction, which all queries and a single key in the first half share.
+    """Draw queries that share one direction, along which only a single key, the needle, has a component.
 
-    That key's logit grows with log n, so that it has most of the mass at every length.
+    Everything else is noise. The needle is in the first half. Its logit grows with log n, so that it has most of the
+    mass at every length.
     """
     heads, n, d = shape
     position = int(torch.randint((n + 1) // 2, (), generator=generator))

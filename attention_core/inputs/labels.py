@@ -61,7 +61,7 @@ def name_pieces(tokens: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]
 
 
 def readable(piece: str) -> str:
-    """Return a piece of text without surrounding spaces, with visible signs for invisible characters."""
+    """Return a piece of text without surrounding spaces, in which visible signs replace invisible characters."""
     if not piece.strip(" "):
         return "␣" * len(piece)
     piece = piece.strip(" ")

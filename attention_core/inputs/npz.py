@@ -45,7 +45,10 @@ _HEADER_ERRORS = (SyntaxError, TypeError, MemoryError, RecursionError, OverflowE
 
 @dataclass(frozen=True)
 class Member:
-    """An array of the file, as described by its header; the data starts after ``header_bytes``."""
+    """The description of an array in the file, from its header; the data starts after ``header_bytes``.
+
+    ``fortran`` is true if the data is stored column by column.
+    """
 
     name: str
     shape: tuple[int, ...]

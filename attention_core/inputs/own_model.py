@@ -38,7 +38,7 @@ def from_model(
         max_tokens: maximum number of tokens, as in ``from_text``.
 
     Returns:
-        The record, float32 on the CPU. Queries and keys are recorded after rotary positions.
+        The ``QKV``, float32 on the CPU. Queries and keys are recorded after rotary positions.
 
     Raises:
         InputError: if the model can read nothing in the text, or the layer does not exist.

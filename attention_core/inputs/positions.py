@@ -17,7 +17,7 @@ NONE: Positions = "none"
 ROPE: Positions = "rope"
 ALIBI: Positions = "alibi"
 CHOICES: tuple[Positions, ...] = (OWN, NONE, ROPE, ALIBI)
-"""Choices: positions as in the source, without RoPE, with RoPE, and with ALiBi instead of RoPE."""
+"""Position encodings to choose from: as in the source, without RoPE, with RoPE, and with ALiBi instead of RoPE."""
 ALIBI_CHANNELS = 2
 """Number of coordinates that ALiBi adds to queries and keys."""
 
@@ -60,11 +60,11 @@ class Rope:
 
 
 def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV:
-    """Return a record with the wanted positions, with a notice if the result may surprise.
+    """Return a ``QKV`` with the requested position encoding, and with a notice if the result may surprise.
 
     Args:
-        qkv: the record.
-        own_rope: its RoPE; None if it has none or none is known.
+        qkv: queries and keys with the source's own encoding.
+        own_rope: their RoPE; None if they have none or it is unknown.
         requested: one of ``CHOICES``.
 
     Raises:
@@ -102,7 +102,7 @@ def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV
 
 @dataclass(frozen=True, eq=False)
 class PositionedLayers(Sequence[QKV]):
-    """A sequence of the records of layers, each passed through ``with_positions`` on access."""
+    """The ``QKV`` of each layer with the requested position encoding; see ``with_positions``, called on access."""
 
     layers: Sequence[QKV]
     own_rope: Rope | None

@@ -103,9 +103,9 @@ class QKV:
 
     @classmethod
     def of_tokens(cls, q: Tensor, k: Tensor, v: Tensor, tokens: tuple[str, ...], **other: Any) -> "QKV":  # noqa: ANN401
-        """Return the record of a sequence without special tokens and pieces, with the logit scale ``1/√d``.
+        """Return the record of a sequence without special tokens or parts of characters, with the logit scale ``1/√d``.
 
-        ``other`` are further attributes.
+        ``other`` holds further attributes by name.
         """
         n = len(tokens)
         groups, scale = tuple(range(n)), q.shape[-1] ** -0.5

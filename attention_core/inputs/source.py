@@ -1,5 +1,6 @@
 """Sources of queries, keys and values: immutable descriptions of an input that can be compared, hashed and loaded.
 
+Loading a source gives a ``QKV``: the queries, keys and values of one attention layer.
 Each kind of source is a class. Code outside this module uses its methods and never checks the class.
 """
 
@@ -53,40 +54,40 @@ class Source(ABC):
         return f"{type(self).__name__}({', '.join(parts)}{self._positions_code})"
 
     def load(self, tokens: int | None = None) -> QKV:
-        """Return the record at the source's own length, or at another number of tokens.
+        """Return the ``QKV`` at the source's own length, or at another number of tokens.
 
         Raises:
-            LabError: if there is no such record, or not with the requested positions.
+            LabError: if the source cannot be loaded, or not with the requested positions.
         """
         return with_positions(self._load_original(tokens), self.own_rope, self.positions)
 
     @abstractmethod
     def _load_original(self, tokens: int | None) -> QKV:
-        """Return the record with the source's own positions; see ``load``."""
+        """Return the ``QKV`` with the source's own positions; see ``load``."""
 
     def max_tokens(self, record: QKV) -> int:
         """Return the maximum number of tokens of a measurement.
 
         Args:
-            record: the record at the source's own length, which may have been cut for drawing.
+            record: the ``QKV`` at the source's own length, which may have been cut for drawing.
         """
         return record.m
 
     def at_length(self, tokens: int, longest: int, load: "Load") -> QKV:
-        """Return the record at a number of tokens.
+        """Return the ``QKV`` at a number of tokens.
 
         Args:
             tokens: number of tokens.
             longest: largest number of tokens that the caller will request from this source.
-            load: function that turns a source into a record.
+            load: function that turns a source into a ``QKV``.
 
         Raises:
-            LabError: if there is no record of this length.
+            LabError: if the source cannot be loaded at this length.
         """
         return first_tokens(load(self, None), tokens)
 
     def reseeded(self, seeds: int) -> "tuple[tuple[int | None, Source], ...]":
-        """Return pairs of seed and source for several seeds, from its own on; ``(None, self)`` if it has no seed."""
+        """Return pairs of seed and source, for ``seeds`` seeds from its own on; ``(None, self)`` if it has no seed."""
         return ((None, self),)
 
     @property
@@ -103,11 +104,11 @@ class Source(ABC):
         return self
 
     def layers(self, load: "Load") -> Sequence[QKV]:
-        """Return the records of all layers; the source's own record is at index ``layer``."""
+        """Return the ``QKV`` records of all layers; the source's own ``QKV`` is at index ``layer``."""
         return (load(self, None),)
 
     def apply_positions(self, layers: Sequence[QKV]) -> Sequence[QKV]:
-        """Return the records of all layers with the requested positions, given those with the source's own."""
+        """Return the ``QKV`` records of all layers with the requested positions, given those with the source's own."""
         return layers if self.positions == OWN else PositionedLayers(layers, self.own_rope, self.positions)
 
     @property
@@ -123,7 +124,7 @@ class Source(ABC):
 
     @property
     def canonical(self) -> Self:
-        """The same source with ``OWN`` positions if the requested ones are equal to these; only notices may differ."""
+        """The same source with ``positions=OWN`` if that gives the same queries and keys, otherwise unchanged."""
         equal = ROPE if self.own_rope else NONE
         return replace(self, positions=OWN) if self.positions == equal else self
 
@@ -153,7 +154,7 @@ class Source(ABC):
         """The notice for own positions; see ``rope_notice``."""
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the record at another length is made."""
+        """Return a notice on how the ``QKV`` at another length is made."""
         if record.crosses:
             return Notice(
                 "For each length, all queries attend to only that many keys from the beginning of the other sequence."
@@ -175,7 +176,7 @@ class Source(ABC):
 
 
 Load = Callable[[Source, int | None], QKV]
-"""A function that turns a source into a record at a number of tokens; the app passes its cached one."""
+"""A function that turns a source into a ``QKV`` at a number of tokens; the app passes its cached one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,9 +204,9 @@ class TextSource(Source):
         return min(record.total_tokens, models.load(self.model).info.positions, current().sweep_tokens)
 
     def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
-        """Return the record at a number of tokens.
+        """Return the ``QKV`` at a number of tokens.
 
-        For a causal model this is the beginning of the longer record, so the model reads the text once. A model that
+        For a causal model this is the beginning of the longer ``QKV``, so the model reads the text once. A model that
         is not causal reads each beginning as a separate text.
         """
         record = load(self, None)
@@ -223,7 +224,7 @@ class TextSource(Source):
         return replace(self, layer=layer)
 
     def layers(self, load: Load) -> Sequence[QKV]:
-        """Return the records of all layers from one forward pass."""
+        """Return the ``QKV`` records of all layers from one forward pass."""
         return self.apply_positions(read(self.text, model=self.model))
 
     @property
@@ -253,7 +254,7 @@ class TextSource(Source):
         return Notice(text, (("model", info.title), ("base", info.rotary_base)))
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the record at another length is made, which depends on whether the model is causal."""
+        """Return a notice on how the ``QKV`` at another length is made; it depends on whether the model is causal."""
         if record.causal:
             return super().lengths_notice(record)
         return Notice(
@@ -311,7 +312,7 @@ class SyntheticSource(Source):
     )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the record at another length is made, the same for all synthetic sequences."""
+        """Return a notice on how the ``QKV`` at another length is made, the same for all synthetic sequences."""
         return Notice("For each length, a new sequence of the same kind is generated from the same seed.")
 
     @property
@@ -424,7 +425,7 @@ class ImageSource(Source):
         return image.read_photo(image.included(self.photo), self.photo, size)[0], ()
 
     def whole(self) -> QKV:
-        """Return the record of the whole pixel grid.
+        """Return the ``QKV`` of the whole pixel grid.
 
         Raises:
             InputError: if the file cannot be read.
@@ -432,7 +433,7 @@ class ImageSource(Source):
         return self._record(self.size)
 
     def _load_original(self, tokens: int | None) -> QKV:
-        """Return the record of a grid that can be drawn as a matrix, or of the first pixels of the whole grid."""
+        """Return the ``QKV`` of a grid that can be drawn as a matrix, or of the first pixels of the whole grid."""
         if tokens is not None:
             return first_tokens(self.whole(), tokens)
         side = min(self.size, math.isqrt(current().matrix_tokens))
@@ -460,7 +461,7 @@ class ImageSource(Source):
         return min(self.size**2, current().sweep_tokens)
 
     def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
-        """Return the record of the first pixels of the whole grid."""
+        """Return the ``QKV`` of the first pixels of the whole grid."""
         return first_tokens(load(self, self.size**2), tokens)
 
     def reseeded(self, seeds: int) -> tuple[tuple[int | None, Source], ...]:
@@ -473,7 +474,7 @@ class ImageSource(Source):
     )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the record at another length is made, the same for all images."""
+        """Return a notice on how the ``QKV`` at another length is made, the same for all images."""
         return Notice("For a length of n tokens, the first n pixels of the image are used, counted row by row.")
 
     @property
@@ -489,13 +490,13 @@ class ImageSource(Source):
 
 
 def first_tokens(qkv: QKV, tokens: int | None) -> QKV:
-    """Return a record with only its first positions, or unchanged for None.
+    """Return a ``QKV`` with only its first positions, or unchanged for None.
 
     For a causal model these are exactly the queries, keys and values of the shorter text. If the keys are those of
     another sequence, its first keys are used by all queries.
 
     Raises:
-        InputError: if the record has fewer positions.
+        InputError: if the ``QKV`` has fewer positions.
     """
     if tokens is None:
         return qkv

@@ -32,7 +32,7 @@ class SyntheticSpec:
         sharpness: factor on the logits; 0 makes attention uniform.
         seed: seed of the random numbers.
         rope: whether RoPE rotates queries and keys.
-        causal: ``causal`` of the record: whether future keys are hidden.
+        causal: ``causal`` of the ``QKV``: whether future keys are hidden.
     """
 
     kind: str = "locally_correlated"
@@ -46,7 +46,7 @@ class SyntheticSpec:
 
 
 def from_synthetic(spec: SyntheticSpec) -> QKV:
-    """Return queries, keys and values, ``[H, n, d]``, as a record; values have mean square one.
+    """Return queries, keys and values, ``[H, n, d]``, as a ``QKV``; values have mean square one.
 
     Raises:
         InputError: for an unknown kind or a number out of bounds.

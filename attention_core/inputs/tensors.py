@@ -16,7 +16,7 @@ class TensorSource(Source):
 
     Attributes:
         digest: SHA-256 of the numbers, the labels and the causal flag.
-        qkv: the record. Do not change its tensors.
+        qkv: the queries, keys and values. Do not change its tensors.
     """
 
     digest: str
@@ -37,7 +37,7 @@ class TensorSource(Source):
         causal: bool = False,
         positions: Positions = OWN,
     ) -> "TensorSource":
-        """Return the source of three tensors or arrays, or of a record; see ``QKV.from_tensors`` for the arguments.
+        """Return the source of three tensors or arrays, or of a ``QKV``; see ``QKV.from_tensors`` for the arguments.
 
         Raises:
             LabError: if the tensors do not fit together.

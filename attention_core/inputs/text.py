@@ -26,7 +26,7 @@ MASKED_NOTICE = N_(
 
 
 class LayerRecords(CompactRepr, Sequence[QKV]):
-    """A text as read by a model: a sequence with one record per layer, each made on access.
+    """A text as read by a model: a sequence with one ``QKV`` per layer, each made on access.
 
     Attributes:
         tokens: the tokens that the model reads.
@@ -45,7 +45,7 @@ class LayerRecords(CompactRepr, Sequence[QKV]):
         return map(self.__getitem__, range(self.info.layers))
 
     def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # The index is a layer, never a slice.
-        """Return the record of a layer, counted from 0.
+        """Return the ``QKV`` of a layer, counted from 0.
 
         Raises:
             InputError: if the model has no such layer.
@@ -69,7 +69,7 @@ class LayerRecords(CompactRepr, Sequence[QKV]):
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes held, with grouped keys and values counted once."""
+        """The bytes of all layers in memory; keys and values that several heads share are counted once."""
         return sum(x.nbytes for layer in self.layers.values() for x in (layer.q, layer.keys, layer.values))
 
 
@@ -105,7 +105,7 @@ def record_layers(
         max_tokens: see ``from_text``.
 
     Returns:
-        One record per layer, in the order of ``layers``.
+        One ``QKV`` per layer, in the order of ``layers``.
     """
     records = read(text, model=model, layers=layers, max_tokens=max_tokens)
     return tuple(records if layers is None else map(records.__getitem__, layers))
@@ -226,7 +226,7 @@ def _check_layer(layer: int, count: int, title: str) -> None:
 def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
     """Return the beginning of a text that has at most ``tokens`` tokens, cut after a word if words are separated.
 
-    The beginning is itself a complete text: unlike the first tokens of a longer record, it can be read again anywhere.
+    The beginning is itself a complete text: unlike the first tokens of a longer ``QKV``, it can be read again anywhere.
 
     Args:
         text: any text; if it has no more tokens than the limit, it is returned unchanged.
@@ -251,7 +251,7 @@ def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
 
 
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
-    """Return the text, cut to the limit and with lone surrogates replaced, which tokenizers reject, and notices."""
+    """Return the text, cut and without lone surrogates, which tokenizers reject, and notices about both changes."""
     limit = limits.current().text_characters
     prefix = text[:limit]
     valid = prefix.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -273,7 +273,10 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
 
 
 def _indices_that_fit(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
-    """Return the indices of the tokens to keep: the first that fit, and the special ones at the end."""
+    """Return the indices of the tokens to keep: the first that fit, and the special ones at the end.
+
+    ``special`` holds 1 for tokens that the tokenizer added, and ``positions`` is the model's maximum number of tokens.
+    """
     profile = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(

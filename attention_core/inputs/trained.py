@@ -61,7 +61,7 @@ def training_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  
 
 
 def _defaults(task: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the task's defaults of all fields that a run can change, given the changed values."""
+    """Return the default of every field that a run can change, for a task and the fields that are changed."""
     task_ = task_of(task)
     values: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
     values |= {"length": task_.length, "items": task_.items, "positions": task_.positions}
@@ -102,7 +102,7 @@ def check_run(spec: TrainSpec) -> None:
 
 
 def words_of(spec: TrainSpec) -> list[str]:
-    """Return the words of a training run, from which ``run_from_words`` makes it again."""
+    """Return the words of a training run, the inverse of ``run_from_words``."""
     values = {name: getattr(spec.model, name) for name in _MODEL} | {name: getattr(spec, name) for name in _TRAINING}
     defaults = _defaults(spec.model.task, values)
     defaults["tokens"] = replace(spec.model, tokens=defaults["tokens"]).tokens
@@ -132,7 +132,7 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
 
 
 class _Layers(tuple[QKV, ...]):
-    """The records of all layers of a model, with the bytes that they hold."""
+    """The ``QKV`` of every layer of a model, and the number of bytes they hold."""
 
     __slots__ = ()
 
@@ -152,8 +152,8 @@ class TrainedSource(Source):
         sequence: number of the sequence, below ``SEQUENCES``. Sequence 0 is the one whose matrices the page Learn
             shows. The others belong to those on which the accuracy is measured.
         layer: layer, counted from 0.
-        weights: the trained parameters as safetensors, which are not compared. If they are empty, the model is trained
-            when it is first read.
+        weights: the trained parameters as safetensors, ignored when sources are compared. If they are empty, the model
+            is trained when it is first read.
     """
 
     spec: TrainSpec
@@ -187,7 +187,7 @@ class TrainedSource(Source):
         return first_tokens(self._read()[self.layer], tokens)
 
     def _read(self) -> _Layers:
-        """Return the records of all layers from one forward pass."""
+        """Return the ``QKV`` records of all layers from one forward pass."""
         task, inputs = task_of(self.spec.model.task), sequence_of(self.spec, self.sequence).inputs
         layers = model_of(self.spec, self.weights or trained_weights(self.spec)).qkv_by_layer(inputs)
         if not all(x.isfinite().all() for layer in layers for x in layer):
@@ -228,7 +228,7 @@ class TrainedSource(Source):
         return replace(self, layer=layer)
 
     def layers(self, load: Load) -> Sequence[QKV]:
-        """Return the records of all layers from one forward pass."""
+        """Return the ``QKV`` records of all layers from one forward pass."""
         return self.apply_positions(self._read())
 
     @property
@@ -249,7 +249,7 @@ class TrainedSource(Source):
         )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the record at another length is made, which depends on whether the task is causal."""
+        """Return a notice on how the ``QKV`` at another length is made, which depends on whether the task is causal."""
         if record.causal:
             return super().lengths_notice(record)
         return Notice(

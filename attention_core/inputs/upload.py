@@ -1,4 +1,4 @@
-"""Reads an uploaded ``.npz`` file with q, k and v into a record; checks sizes and types before it unpacks arrays."""
+"""Reads an uploaded ``.npz`` file with q, k and v into a ``QKV``; checks sizes and types before it unpacks arrays."""
 
 import io
 from collections.abc import Iterable
@@ -97,7 +97,7 @@ def from_upload(data: bytes, name: str) -> QKV:
 
 
 def to_npz(qkv: QKV) -> bytes:
-    """Return a record as an ``.npz`` file with q, k, v, labels and causal, which ``from_upload`` can read."""
+    """Return a ``QKV`` as an ``.npz`` file with q, k, v, labels and causal, which ``from_upload`` can read."""
     buffer, arrays = io.BytesIO(), {"q": qkv.q.numpy(), "k": qkv.k.numpy(), "v": qkv.v.numpy()}
     arrays |= {"tokens": _shortened(qkv.tokens), "causal": np.array(qkv.causal)}
     if qkv.key_tokens is not None:
@@ -225,7 +225,7 @@ def _check_shapes(members: dict[str, Member]) -> None:
 
 
 def _unpadded_positions(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
-    """Return the positions that none of these masks marks as padding."""
+    """Return the positions, of n, that none of these masks marks as padding; ``masks`` are names of arrays."""
     keep = np.ones(n, bool)
     for name in masks:
         if name in members:

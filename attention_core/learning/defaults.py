@@ -33,7 +33,7 @@ def default_plan(
     Args:
         task: key of the task.
         rate: learning rate of all variants; None for the tuned rates.
-        seeds: seeds.
+        seeds: one model of each variant is trained per seed.
         tests: whether the trained models are tested on other sequences.
     """
     words = TASK_VARIANTS.get(task, VARIANTS)

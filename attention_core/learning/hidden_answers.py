@@ -1,4 +1,7 @@
-"""How often a variant's mask hides the answer from the token that predicts it, and the answer's attention weight."""
+"""How often a variant's mask hides the answer from the token that predicts it, and the answer's attention weight.
+
+In some tasks, an answer is a symbol of the sequence that the model must find by attention.
+"""
 
 from functools import lru_cache
 
@@ -17,7 +20,7 @@ MAX_CACHED = 256
 
 @lru_cache(MAX_CACHED)
 def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
-    """Return the share of predictions whose answer is at no token that the predicting token can attend to in one layer.
+    """Return the share of predictions for which the mask hides every token that holds the answer.
 
     It is 0 for a task whose answers are not symbols of the sequence, and for a variant without a fixed mask.
 
@@ -37,7 +40,7 @@ def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
 def accuracy_with_guesses(spec: TrainSpec) -> float:
     """Return the accuracy of a model that guesses the answers that a fixed mask hides and gives all others correctly.
 
-    A guess is one of the sequence's answers that are at no token that the predicting token can attend to.
+    It guesses among the answers of the sequence that the mask hides from the predicting token.
 
     Args:
         spec: the training run; its variant has a fixed mask, and its answers are symbols of the sequence.
@@ -54,7 +57,7 @@ def accuracy_with_guesses(spec: TrainSpec) -> float:
 
 
 def answer_places(spec: TrainSpec) -> list[tuple[int, int]]:
-    """Return the predicting tokens of the example, each with a token before it that is its answer.
+    """Return pairs of positions in the example sequence: a predicting token, and an earlier token that is its answer.
 
     Args:
         spec: the training run, of a causal task whose answers are symbols of the sequence.
@@ -64,7 +67,7 @@ def answer_places(spec: TrainSpec) -> list[tuple[int, int]]:
 
 
 def answer_share(spec: TrainSpec, matrix: np.ndarray) -> float:
-    """Return the mean share of their weight that the example's predicting tokens give to their answers.
+    """Return the share of attention weight that predicting tokens of the example give to their answers, on average.
 
     Negative weights count with their size in the sum of a token's weights, so the share is from -1 to 1.
 

@@ -29,7 +29,7 @@ TUNING_SEED = 1000
 
 
 def run_plan(plan: Plan) -> list[LearnRow]:
-    """Run a plan to its end and return its rows."""
+    """Train all models of a plan and return the rows."""
     rows: list[LearnRow] = []
     while tasks := learning.next_tasks(plan, rows):
         rows += learning.run(tasks[0])
@@ -37,7 +37,7 @@ def run_plan(plan: Plan) -> list[LearnRow]:
 
 
 def plans(task: str) -> Iterator[tuple[Plan, bool]]:
-    """Yield the plans of a task with the rates known now, and whether attention matrices are recorded."""
+    """Yield the plans of a task, with the rates recorded so far, and whether to record attention matrices."""
     for study in STUDIES.values():
         for plan in study():
             if plan.specs[0].model.task == task:
@@ -83,7 +83,7 @@ def record(task: str) -> None:
 
 
 def _plan(task: str, number: int) -> tuple[Plan, bool]:
-    """Return a plan of a task, with the rates known now."""
+    """Return the plan with this index in ``plans(task)``, with the rates recorded so far."""
     return list(plans(task))[number]
 
 

@@ -26,7 +26,11 @@ LEVELS = 127
 
 
 class StoredRow(msgspec.Struct, frozen=True, array_like=True):
-    """The numbers of one ``LearnRow``; ``scales`` and ``levels`` are empty if its matrices are not stored."""
+    """The numbers of one ``LearnRow``.
+
+    ``levels`` holds the entries of its attention matrices as whole numbers, and ``scales`` the largest entry of each
+    matrix. Both are empty if the matrices are not stored.
+    """
 
     step: int
     length: int
@@ -110,8 +114,8 @@ def encode(
     """Return the content of a recorded file.
 
     Args:
-        stamp: the machine and the date.
-        rows: the rows.
+        stamp: the machine and the date of the runs.
+        rows: the rows of all runs.
         with_matrices: the seeds whose matrices are stored.
         earlier: the file's earlier content, which is kept.
     """

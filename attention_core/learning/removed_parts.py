@@ -32,7 +32,7 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
 
 
 def _ungated(attention: Attention) -> Attention:
-    """Return a variant without its gate: the special case at ``UNGATED``, or the same variant with these settings."""
+    """Return a variant without its gate: its special case at the settings ``UNGATED``, or itself at these settings."""
     params = attention.params
     for case in attention.variant.special_cases:
         if case.settings == UNGATED:

@@ -28,7 +28,11 @@ def _plan(
     tests: bool = False,
     **model: Any,  # noqa: ANN401 - the fields of ModelSpec
 ) -> Plan:
-    """Return a plan with the seeds of the recorded runs; ``steps`` may exceed what a profile lets visitors train."""
+    """Return a plan that trains these variants with the seeds of the recorded runs.
+
+    ``tests`` is whether the trained models are tested on other sequences, and ``model`` holds fields of ``ModelSpec``.
+    ``steps`` may exceed what a profile lets visitors train.
+    """
     plan = learning.plan(
         words,
         task=task,

@@ -23,7 +23,7 @@ EVALUATION_SEQUENCES = 256
 MAX_GRADIENT_NORM = 1.0
 """Largest norm of the gradient; a longer one is scaled down."""
 WARM_UP_STEPS = 20
-"""Steps over which the learning rate rises linearly."""
+"""Steps over which the learning rate rises linearly to its full value."""
 REPORT_INTERVAL = 25
 """Number of steps between two reports of progress."""
 

@@ -84,7 +84,7 @@ def from_word(word: str) -> Attends:
 
 @dataclass(frozen=True)
 class _AttentionLayer:
-    """A layer that computes attention."""
+    """An attention layer of the model: its module and whether it is causal."""
 
     module: nn.Module
     causal: bool
@@ -130,7 +130,7 @@ class _Swap:
         return out[..., -new:, :]
 
     def _all_queries(self, module: nn.Module, query: Tensor, n: int) -> Tensor:
-        """Return the queries of all n tokens; a model with a cache passes only the new ones."""
+        """Return the queries of all n tokens; a model with a cache passes only the new ones in ``query``."""
         past = self._past.get(module)
         if query.shape[-2] < n:
             if past is None or past.shape[-2] + query.shape[-2] != n:
@@ -154,7 +154,7 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
 
     Args:
         model: a model from ``inputs.models.load``, or another model loaded with its attention interface.
-        places: the replacement for each layer, counted from 0 in the order the layers attend.
+        places: the replacement by layer number, counted from 0 in the order in which the layers attend.
 
     Yields:
         The model.

@@ -39,7 +39,7 @@ def check_logits(kwargs: dict[str, Any]) -> None:
 
 
 def scale_of(query: Tensor, scaling: float | None) -> float:
-    """Return the logit scale of a layer."""
+    """Return the factor of ``q kᵀ`` in the logits of a layer: ``scaling``, or ``1/√d`` for None."""
     return query.shape[-1] ** -0.5 if scaling is None else float(scaling)
 
 
@@ -50,6 +50,6 @@ def usual_scale(query: Tensor, scale: float) -> Tensor:
 
 
 def hides_future(module: nn.Module, kwargs: dict[str, Any]) -> bool:
-    """Return whether a layer is causal."""
+    """Return whether a layer is causal, given the arguments of its attention function."""
     causal = kwargs.get("is_causal")
     return bool(getattr(module, "is_causal", True) if causal is None else causal)

@@ -69,11 +69,11 @@ class PackedFile:
         pieces: the tokenizer's pieces with their log-probabilities.
         special: ids of ``<s>``, ``</s>``, ``<pad>`` and ``<unk>``.
         data: all bytes of the file.
-        directory: kind, number of values, start and number of bytes of every tensor, by name.
+        directory: type, number of values, start and number of bytes of every tensor, by name.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read everything but the tensors."""
+        """Read everything except the tensors."""
         self.data = np.memmap(path, dtype=np.uint8, mode="r")
         self._offset = 8
         names = ("hidden", "layers", "heads", "feed_forward", "vocabulary", "positions", "types")
@@ -106,7 +106,7 @@ class PackedFile:
             yield name, (kind, count, start, size)
 
     def blocks(self, name: str) -> np.ndarray:
-        """Return the bytes of a quantised matrix, ``[rows, bytes]``."""
+        """Return the bytes of a quantised matrix, ``uint8 [rows, bytes]``."""
         _kind, _count, start, size = self.directory[name]
         columns = self.config["feed_forward" if name.endswith(".fo.w") else "hidden"]
         return self.data[start : start + size].reshape(-1, columns // BLOCK * BLOCK_BYTES)

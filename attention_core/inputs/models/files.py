@@ -83,7 +83,7 @@ def cache_folder() -> Path:
 
 
 def write_cache_folder(folder: Path, write: Callable[[Path], None]) -> None:
-    """Fill a cache folder, completely or not at all; errors while writing are ignored.
+    """Fill a cache folder completely or, after an error while writing, not at all; such errors are ignored.
 
     Args:
         folder: the folder to fill; existing content is replaced.

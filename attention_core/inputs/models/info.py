@@ -17,7 +17,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
 def unrecordable_error(name: str) -> ModelError:
-    """Return the error for a model that does not attend through the interface that the lab records."""
+    """Return the error for a model that does not use transformers' attention interface, needed to record q, k and v."""
     return ModelError(
         "{name} does not use the attention interface of the Transformers library, so its queries and keys cannot be "
         "recorded. Choose a model such as BERT, GPT-2 or Llama.",
@@ -63,7 +63,7 @@ class LoadedModel:
 
     Attributes:
         info: description of the model.
-        model: the network, in float32, without gradient, with ``recorder.RECORDER`` as its attention.
+        model: the network, in float32, without gradient, with the attention function that ``recorder`` registers.
         tokenizer: converts text to token numbers with offsets, without padding or truncation.
         unknown_id: token for everything that the tokenizer does not know; None if there is no such token.
     """

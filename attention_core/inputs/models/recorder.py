@@ -119,7 +119,7 @@ def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] |
         layers: requested layers, counted from 0 in the order of the pass, which ends at the last one. None for all.
 
     Returns:
-        The records by layer number; empty if the model does not use the attention interface.
+        The queries, keys and values by layer number; empty if the model does not use the attention interface.
     """
     recording = _Recording(layers)
     token = _recording.set(recording)
@@ -173,7 +173,7 @@ def _layer(
 
 
 def _is_plain(mask: Tensor, causal: bool) -> bool:
-    """Return whether a mask (true or 0 = allowed) is the causal mask if causal, or else allows every pair."""
+    """Return whether a mask (true or 0 = allowed) hides only future keys if causal, or else hides nothing."""
     allowed = mask if mask.dtype == torch.bool else mask == 0
     all_pairs = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device)
     return bool((allowed == (all_pairs.tril() if causal else all_pairs)).all())
