@@ -466,7 +466,7 @@ def _image(args: argparse.Namespace) -> None:
 
 
 def _print_rows(rows: Iterable[dict[str, Any]], form: str, *, as_json: bool) -> None:
-    """Print each row of a table as soon as it is measured, or all rows as JSON after the last one.
+    """Print each row of a table when it is measured, or all rows as JSON after the last one.
 
     Args:
         rows: the values of each row by column.

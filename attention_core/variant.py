@@ -385,7 +385,7 @@ class Attention:
     ) -> Tensor:
         """Return the output of ``attend``, with the arguments of torch's ``scaled_dot_product_attention``.
 
-        ``is_causal`` means the same as ``causal``. A boolean ``attn_mask`` may hide padding: its axis of the queries has
+        ``is_causal`` means the same as ``causal``. A boolean ``attn_mask`` may hide padding: its axis of queries has
         length 1, as in ``[B, 1, 1, m]``. For a ``scale`` other than ``1/√d``, the queries are multiplied by
         ``scale √d``. ``enable_gqa`` repeats the heads of keys and values. Under autocast, the inputs are converted to
         autocast's type, as torch does. The variant then runs in this type. NumPy arrays are read as tensors.

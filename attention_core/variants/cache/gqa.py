@@ -38,12 +38,12 @@ def group_means(x: Tensor, p: GqaParams) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``softmax(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``, where g(h) is the group of head h."""
     return masked_softmax(scores(q, group_means(k, p)), visible_pairs(q, causal=causal))
 
 
 def values(v: Tensor, p: GqaParams) -> Tensor:
-    """Return ``v_g(h)``, ``[..., n, d_v]``."""
+    """Return each head's values, the mean over its group, ``[..., n, d_v]``."""
     return group_means(at_least_float32(v), p).to(v.dtype)
 
 

@@ -191,7 +191,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
-    """Attend token by token to the cache: O(n (w + s) d) time, O(n d) memory."""
+    """Attend token by token to the cache of c slots: O(n c d) time, O(n d) memory."""
     if p.recent + p.heavy >= q.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
     state = init_state(q[..., 0, :], v[..., 0, :], p)

@@ -88,7 +88,7 @@ def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Te
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
-    """Sum the values of each code, then attend to the codes: O(n c d) time, O(n (c + d)) memory."""
+    """Sum the values of each code, then attend to the c codes: O(n c d) time, O(n (c + d)) memory."""
     q, k, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     codes, nearest = quantise(k, p)
     sums, count = sum_by_code(values, nearest, codes.shape[-2])

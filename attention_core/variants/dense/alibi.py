@@ -24,7 +24,7 @@ class AlibiParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q kᵀ / √d - m |i - j|)``, ``[..., n, n]``."""
+    """Compute ``softmax(q kᵀ / √d - m |i - j|)``, ``[..., n, n]``, with the slope m of the head."""
     logits = scores(q, k) - p.slope * distances(q.shape[-2], q.device).abs().to(q)
     return masked_softmax(logits, visible_pairs(q, causal=causal))
 

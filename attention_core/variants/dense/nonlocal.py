@@ -52,12 +52,12 @@ def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
 
 
 def _concat_weights(a: Tensor, b: Tensor, rows: RowBlock) -> Tensor:
-    """Compute some rows of ``relu(a_i + b_j) / n_i``, ``[..., size, keys]``."""
+    """Compute ``relu(a_i + b_j) / n_i`` for one block of queries; n_i is the number of keys visible to query i."""
     return rows.fill_future(a + b.mT, 0.0).relu_() / rows.key_counts(a.device).to(a)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
-    """Compute gaussian by the fused kernel, concat in blocks of queries, and dot as ``q (kᵀ v)`` in linear time."""
+    """Use the fused kernel for the similarity gaussian, blocks of queries for concat, and ``q (kᵀ v)`` for dot."""
     if p.similarity == "gaussian":
         return exact_attention(q, k, v, causal=causal, scale=1.0)
     if p.similarity == "concat":

@@ -30,7 +30,7 @@ class Relu2Params(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
-    """Compute ``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``; a row whose Z_i is 0 is a zero row."""
+    """Compute ``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``, with the divisor Z_i of the setting; zeros if Z_i is 0."""
     squares = scores(q, k).relu().square()  # [..., n, n]
     if causal:
         squares = squares.tril()

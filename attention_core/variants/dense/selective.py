@@ -21,7 +21,7 @@ from attention_core.variant import Cost, Paper, Params, Variant
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``softmax(s - F)``, ``[..., n, n]``, where F sums what earlier queries subtracted.
 
-    ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
+    ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)`` with the logits s⁰ of the first head, and 0 for the first key.
     """
     logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
     first_head = logits[..., :1, :, :] if q.ndim > 2 else logits  # its positive logits are subtracted in all heads

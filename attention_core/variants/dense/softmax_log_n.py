@@ -25,12 +25,15 @@ class SoftmaxLogNParams(Params):
 
 
 def _logit_scale(k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """Return ``log(max(n_i, 2)) / log(n₀)`` for each query i with n_i visible keys, ``[n, 1]`` or ``[1, 1]``."""
+    """Return ``log(max(n_i, 2)) / log(n₀)`` for queries with n_i visible keys, ``[n, 1]`` or ``[1, 1]``.
+
+    n₀ is the setting ``base_length``.
+    """
     return (key_counts(k, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(k)
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``softmax(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``; see ``_logit_scale``."""
     logits = _logit_scale(k, p, causal=causal) * scores(q, k)  # [..., n, n]
     return masked_softmax(logits, visible_pairs(q, causal=causal))
 

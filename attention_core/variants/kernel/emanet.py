@@ -120,7 +120,7 @@ def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Gather the values by basis, then distribute them to the queries, in O(T n b d) time."""
+    """Gather the values by basis, then distribute them to the queries: O(T n b d) time for T rounds and b bases."""
     # One head at a time needs less memory. It takes more time than all heads together if bases are few, or if the
     # backward pass recomputes the shares.
     if not has_many_bases(k, p) or needs_gradient(q, k, v):

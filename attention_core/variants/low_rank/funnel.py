@@ -61,7 +61,7 @@ def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
-    """Compute full attention of about n/s queries and repeat each output: O(n² d / s), never n x n."""
+    """Compute full attention of about n/s queries, for stride s, and repeat each output: O(n² d / s) time."""
     segments = _segments(q.shape[-2], p)
     return spread(
         exact_attention(pool(at_least_float32(q), segments), at_least_float32(k), at_least_float32(v)), segments

@@ -54,7 +54,7 @@ def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
-    """Multiply from right to left, each factor by the fused kernel: O(n m d)."""
+    """Multiply v by the right factor and then by the left one, with the fused kernel: O(n m d) time."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     query_landmarks, key_landmarks = _landmarks(queries, keys, p)
     return exact_attention(queries, key_landmarks, exact_attention(query_landmarks, keys, values)).to(v.dtype)

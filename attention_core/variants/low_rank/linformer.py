@@ -81,7 +81,7 @@ def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
-    """Compute full attention to m projected keys and values: O(n m d)."""
+    """Compute full attention to m projected keys and values: O(n m d) time."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     if p.projection == "gaussian" or p.learned:
         E, F = projections(k.shape[-2], p, queries)

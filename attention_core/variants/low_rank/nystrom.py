@@ -88,7 +88,7 @@ def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
-    """Let landmark queries attend to all tokens, and all queries to the landmark keys: O(n m d + m³)."""
+    """Multiply v by the three factors from right to left: O(n m d + m³) time for m landmarks."""
     queries, keys, values = (to_precision(x, p) for x in (q, k, v))
     q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))
     summaries = deque(inverses(scores(q_land, k_land).softmax(-1), p), maxlen=1).pop()  # the last inverse

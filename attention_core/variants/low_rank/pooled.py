@@ -89,7 +89,7 @@ def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """Compute full attention to n/s pooled keys and values: O(n² d / s), or O(n (n / s + s) d) if causal."""
+    """Compute full attention to n/s pooled keys, for stride s: O(n² d / s) time, or O(n (n / s + s) d) if causal."""
     segments = _segments(k.shape[-2], p, causal=causal)
     dtype, s = v.dtype, p.stride
     q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)

@@ -63,7 +63,7 @@ def _pools(x: Tensor, p: PyramidParams) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
-    """Compute full attention to the S pools of all levels: O(n S d)."""
+    """Compute full attention to the S pools of all levels: O(n S d) time."""
     return exact_attention(at_least_float32(q), _pools(at_least_float32(k), p), _pools(at_least_float32(v), p)).to(
         v.dtype
     )

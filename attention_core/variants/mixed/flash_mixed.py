@@ -43,7 +43,7 @@ def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """Compute ``relu²(x) / c`` within a chunk and ``x / n_i`` for all (causal: earlier) chunks, ``[..., n, n]``."""
+    """Compute ``relu²(x) / c`` in the own chunk plus ``x / n_i`` in all (causal: earlier) chunks, ``[..., n, n]``."""
     x = scores(q, k)  # [..., n, n]
     is_earlier = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
     own = ~(is_earlier | is_earlier.mT) * x.relu().square() / p.chunk
@@ -52,7 +52,7 @@ def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tenso
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """Compute the output chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
+    """Compute the output in chunks of c tokens, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²) time."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     own_output = attend_own_chunks(queries, keys, values, p, causal=causal)
     factor = q.shape[-1] ** -0.5 / key_counts(k, causal=causal).to(queries)

@@ -53,7 +53,7 @@ def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
-    """Add the window's sums and the features' sums over all other tokens: O(n (w + d) d) time, O(n d) memory."""
+    """Add the sums of the window w and those of features over all other keys: O(n (w + d) d) time, O(n d) memory."""
     x = at_least_float32(q), at_least_float32(k), with_ones(at_least_float32(v))
     sums = torch.zeros_like(x[2]) if p.window == 0 else _window_sums(*x, window=p.window, causal=causal)
     if q.shape[-2] > p.window:
@@ -68,7 +68,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -
 
 
 def _window_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tensor:
-    """Compute exponentials times values in the window, ``[..., n, d_v]``."""
+    """Return the sums over each query's window of exponentials times v, ``[..., n, d_v]``."""
     n, outs = q.shape[-2], []
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
@@ -81,7 +81,7 @@ def _window_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) 
 
 
 def _feature_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
-    """Compute features times values over the keys ``window`` or more tokens before the query, ``[..., n, d_v]``."""
+    """Return the sums of products of features times v, over keys ``window`` or more tokens before the query."""
     n = q.shape[-2]
     if n <= window:
         return torch.zeros_like(v)

@@ -83,7 +83,10 @@ def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """Merge global rows and columns, window and random keys: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
+    """Merge attention of and to the global tokens, in the window and to the random keys.
+
+    With window w, g global tokens and ρ random keys, it takes O(n (w + g + ρ) d) time and O(n (d + ρ)) memory.
+    """
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | ScatteredPiece]:
         n = like.shape[-2]

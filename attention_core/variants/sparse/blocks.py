@@ -102,7 +102,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """Compute the output without the matrix: O(n (m + 1) b d) time in addition to the scores, O(n (m + d)) memory."""
+    """Compute the output without the matrix.
+
+    With m chosen blocks of b tokens, it takes O(n (m + 1) b d) time, the scores aside, and O(n (m + d)) memory.
+    """
     return selection(p).attend(q, k, v, causal=causal)
 
 

@@ -56,7 +56,7 @@ def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Compute blocks of queries with the keys around them by the fused kernel: O(n w d) time, O(n d) memory."""
+    """Attend in blocks of queries to the keys around them, with the fused kernel: O(n w d) time, O(n d) memory."""
     if p.columns:
         return square_attention(q, k, v, p.window, p.columns, causal=causal)
     return window_attention(q, k, v, p.window, causal=causal)

@@ -77,7 +77,7 @@ def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tenso
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Merge global rows, global columns and the window piece by piece: O(n (w + g) d) time, O(n d) memory."""
+    """Merge attention of and to the g global tokens and in the window w: O(n (w + g) d) time, O(n d) memory."""
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
         other_pieces = partial(dilated_square if p.columns else dilated_band, p=p, causal=causal, backward=backward)

@@ -144,7 +144,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Sum the branches with a positive gate, without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
+    """Sum the branches with a positive gate, without a matrix.
+
+    For blocks of b tokens, m chosen blocks and window w, it takes O(n (n / b + m b + w) d) time, O(n (m + d)) memory.
+    """
     total = torch.zeros_like(at_least_float32(v))
     for factor, out in gated_branches(q, k, v, p, causal=causal):
         total.add_(out, alpha=factor)

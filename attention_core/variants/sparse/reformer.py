@@ -158,7 +158,7 @@ def chunk_rounds(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParam
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Compute the output chunk by chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
+    """Compute the output in chunks of c tokens: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
     queries, values = at_least_float32(q), at_least_float32(v)
     keys = F.normalize(queries, dim=-1)
     outs = []

@@ -121,7 +121,10 @@ def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Merge attention to the pairs of the two rules, step by step: O(n (w + n / r) d) time, O(n d) memory."""
+    """Merge attention to the pairs of the two rules.
+
+    With window w and stride r, it takes O(n (w + n / r) d) time and O(n d) memory.
+    """
     strided = pixel_pieces if p.columns else strided_pieces
     make_pieces = strided if p.pattern == "strided" else fixed_pieces
     return union_attention(partial(make_pieces, p=p, causal=causal), q, k, v)

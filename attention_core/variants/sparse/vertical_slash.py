@@ -101,7 +101,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causa
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Merge the columns with the rest of the diagonals: O(n (c + s) d) time, O(n (s + d)) memory."""
+    """Merge attention to c columns and to the rest of s diagonals: O(n (c + s) d) time, O(n (s + d)) memory."""
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)

@@ -21,7 +21,7 @@ SOFTMAX, EXPONENTIAL, CENTRED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRow:
-    """The relative error, in per cent, of the matrix of one series compared with softmax's matrix, in one head."""
+    """The relative error, in per cent, of one Taylor series compared with softmax's matrix, in one head."""
 
     series: str
     head: int
@@ -29,7 +29,7 @@ class SeriesRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[SeriesRow]:
-    """Yield the errors of the three series per head, in float64."""
+    """Yield the errors per head, in float64, of the series of softmax, of exp, and of exp with centred keys."""
     qkv = inputs.record()
     q, k = qkv.q.double(), qkv.k.double()
     softmax = registry.get("softmax").weights(q, k, causal=qkv.causal)
