@@ -107,7 +107,7 @@ def at_most(value: float, digits: int = 1) -> str:
 
 
 def between(low: float, high: float, form: str) -> str:
-    """Format a range as ``low … high``."""
+    """Format a range as ``low … high``; ``form`` is a format specification, as in ``formatted``."""
     return f"{formatted(low, form)} … {formatted(high, form)}"
 
 

@@ -39,7 +39,9 @@ class LandmarkRow:
 
 
 def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator[LandmarkRow]:
-    """Yield the relative error of the matrix per head, for variants with the same landmarks and uniform attention.
+    """Yield the relative error of each head's matrix by each of some variants and by uniform attention.
+
+    All variants have the same number of landmarks.
 
     Args:
         inputs: the input.

@@ -23,7 +23,7 @@ from attention_core.variant import SOFTMAX, Paper
 PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
 MIN_COPY_GAIN = 1.0
-"""Smallest gain of the unchanged model from copying, in nats per token, of which lost shares are meaningful."""
+"""Minimum gain of the unchanged model from copying, in nats per token. Shares of less would not be meaningful."""
 REPLACEMENTS = (
     *(f"local~window~{window}" for window in (8, 32)),
     *(f"sink~window~{window}" for window in (8, 32)),

@@ -60,7 +60,7 @@ def _projected(x: Tensor, d: int, generator: Generator) -> Tensor:
 
 
 def _noisy_copies(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
-    """Return queries and keys, noisy copies of ``x`` (``[H, n, d]`` of unit variance), and values made from ``x``."""
+    """Return noisy copies of ``x``, ``[H, n, d]`` of unit variance, as queries and keys, and values made from ``x``."""
     signal, noise = math.sqrt(SHARED_VARIANCE), math.sqrt(1 - SHARED_VARIANCE)
     q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
     return Draw(q, k, _projected(x, x.shape[-1], generator), tokens)

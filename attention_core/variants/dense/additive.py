@@ -27,7 +27,7 @@ def _weight_vector(q: Tensor, p: AdditiveParams) -> Tensor:
 
 
 def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
-    """Compute ``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., size, keys]``."""
+    """Compute ``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., rows, keys]``."""
     # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh. Softmax cancels the -1,
     # which adds the same number to all logits.
     doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., size, keys, d]
@@ -81,7 +81,7 @@ def _has_exponentials(q: Tensor, k: Tensor) -> bool:
 
 
 def _logits_from_exponentials(q: Tensor, exponentials: Tensor, w: Tensor) -> Tensor:
-    """Compute the same as ``_logits`` from ``e^(-2k)``, ``[..., size, keys]``.
+    """Compute the same as ``_logits`` from ``e^(-2k)``, ``[..., rows, keys]``.
 
     ``sigmoid(2(q + k)) = 1 / (1 + e^(-2q) e^(-2k))`` needs a reciprocal per pair, which takes a third of the time of a
     sigmoid. A product beyond the largest number becomes infinite, and its reciprocal zero, which is the limit.

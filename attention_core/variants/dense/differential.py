@@ -38,7 +38,7 @@ def factor(p: DifferentialParams) -> Tensor | float:
 
 
 def weights(q: Tensor, k: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q₁ k₁ᵀ / √(d/2)) - λ softmax(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``."""
+    """Compute ``softmax(q₁ k₁ᵀ / √(d/2)) - λ softmax(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``, from the two ``halves``."""
     (q1, k1), (q2, k2), scale = halves(q, k)
     allowed = visible_pairs(q, causal=causal)
     return masked_softmax(q1 @ k1.mT * scale, allowed) - factor(p) * masked_softmax(q2 @ k2.mT * scale, allowed)

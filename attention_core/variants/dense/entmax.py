@@ -85,7 +85,7 @@ def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
-    """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, where bisection finds the τ of each row."""
+    """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, of logits z; bisection finds the τ of each row."""
     z = (p.alpha - 1) * masked_logits(q, k, causal=causal)  # [..., n, n]
     high = z.amax(-1, keepdim=True)  # at this τ all weights of a row are 0; at τ - 1 they sum to 1 or more
     low = high - 1

@@ -27,7 +27,10 @@ def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``; the last two entries of k are the running sum."""
+    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``.
+
+    The last two entries of each key are the large and the small part of its sum of log gates.
+    """
     sums = k[..., -2:]
     query_sums = sums[..., rows.start : rows.stop, :]
     penalty = (query_sums[..., :1] - sums[..., :1].mT) + (query_sums[..., 1:] - sums[..., 1:].mT)

@@ -19,7 +19,7 @@ from attention_core.variant import Cost, Paper, Params, Variant
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Compute ``softmax(s - F)``, ``[..., n, n]``, where F sums what earlier queries subtracted.
+    """Compute ``softmax(s - F)``, ``[..., n, n]``, of logits s, where F sums what earlier queries subtract.
 
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)`` with the logits s⁰ of the first head, and 0 for the first key.
     """

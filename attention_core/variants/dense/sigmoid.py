@@ -33,7 +33,7 @@ class SigmoidParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
-    """Compute ``σ(q kᵀ / √d - log n_i)``, ``[..., n, n]``; query i has n_i visible keys or, if fixed, ``base_length``."""
+    """Compute ``σ(q kᵀ / √d - log n_i)``, ``[..., n, n]``; n_i is the number of visible keys or ``base_length``."""
     logits = scores(q, k)
     if p.shift == "fixed":
         result = (logits - math.log(p.base_length)).sigmoid()

@@ -33,7 +33,7 @@ def sink_logit(p: SinkLogitParams, like: Tensor) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
-    """Compute ``e^S / (e^s + Σ_l e^S)``, ``[..., n, n]``: a softmax over n + 1 columns without the last one."""
+    """Return softmax over the n logits and the extra logit, without the weight of the extra logit, ``[..., n, n]``."""
     logits, allowed = scores(q, k), visible_pairs(q, causal=causal)  # [..., n, n]
     logits = torch.cat([logits, sink_logit(p, q).expand(*logits.shape[:-1], 1)], -1)
     if allowed is not None:

@@ -25,7 +25,7 @@ class SoftmaxParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q kᵀ / (√d T))``, ``[..., n, n]``."""
+    """Compute ``softmax(q kᵀ / (√d T))``, ``[..., n, n]``, with the temperature T."""
     # The logits are changed in place to save memory, since a page computes all heads of a model together.
     logits = scores(q, k)  # [..., n, n]
     if p.temperature != 1:

@@ -27,7 +27,7 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Compute ``relu(e^z - 1) / Σ |e^z - 1| v``, ``[..., n, d_v]``, which overflows where logits are large."""
+    """Compute ``relu(e^z - 1) / Σ |e^z - 1| v``, ``[..., n, d_v]``, which overflows if logits z are large."""
     logits = scores(q, k)  # [..., n, n]
     if causal:  # hidden keys get the logit 0, since e⁰ - 1 = 0 adds nothing to a row's sum
         logits = logits.tril()

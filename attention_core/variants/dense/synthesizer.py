@@ -35,7 +35,7 @@ def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(relu(q W₁) W₂ᵀ)``, or ``softmax(R)``, which all batches and heads share, ``[..., n, n]``."""
+    """Compute ``softmax(relu(q W₁) W₂ᵀ)``, or ``softmax(R)`` of random numbers R for all heads, ``[..., n, n]``."""
     n, keys = q.shape[-2], k.shape[-2]
     if p.kind == "random":
         logits = normal_table(range(n), keys, p.seed, q)  # R, [n, n]

@@ -18,7 +18,7 @@ from attention_core.variant import Paper
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool) -> Tensor:
-    """Erase, write and read a state token by token: ``S ← (I - β k kᵀ) S + β k vᵀ``, ``o = qᵀ S``."""
+    """Update and read a state S token by token: ``S ← (I - β k kᵀ) S + β k vᵀ``, ``o = qᵀ S``."""
     q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]

@@ -27,7 +27,7 @@ def rule_inputs(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Rul
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> Tensor:
-    """Decay, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
+    """Update and read a state S token by token, with gates α: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
     q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p)  # [..., n, 1]

@@ -27,7 +27,7 @@ def rule_inputs(q: Tensor, k: Tensor, p: GlaParams, first: int) -> RuleInputs:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -> Tensor:
-    """Decay each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
+    """Update and read a state S token by token, with gates α: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
     alpha = log_gates(k, p, per_channel=True).exp()  # [..., n, d]
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]

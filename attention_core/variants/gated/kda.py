@@ -29,7 +29,7 @@ def rule_inputs(q: Tensor, k: Tensor, p: KdaParams, first: int) -> RuleInputs:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -> Tensor:
-    """Decay, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
+    """Update and read a state S token by token, with gates α: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p, per_channel=True).exp()  # [..., n, d]
     q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p)  # [..., n, 1]

@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
-    """Update ``H ← α H + k kᵀ`` and ``S ← α S + k vᵀ``, then read ``o = qᵀ (H + λ I)⁻¹ S``."""
+    """Update ``H ← α H + k kᵀ`` and ``S ← α S + k vᵀ`` token by token, with gates α; read ``o = qᵀ (H + λ I)⁻¹ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
     q, k = unit_vectors(q), unit_vectors(k)
     ridge = p.ridge * torch.eye(k.shape[-1]).to(k)
@@ -91,9 +91,9 @@ def has_decay(p: MesaParams) -> bool:
 def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
     """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before the chunk.
 
-    Without gates, each system is the previous one plus one product ``k kᵀ``. With ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
-    ``R Rᵀ = I + G Gᵀ``, the inverse after i tokens is ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``. ``B_i`` is the first i rows of
-    ``R⁻¹ G``.
+    Without gates, each system is the previous one plus one product ``k kᵀ``. K has the chunk's keys as rows. With the
+    Cholesky factors ``L Lᵀ = H + λ I`` and ``R Rᵀ = I + G Gᵀ`` for ``G = K L⁻ᵀ``, the inverse after i tokens is
+    ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``. ``B_i`` is the first i rows of ``R⁻¹ G``.
     """
     identity = torch.eye(state.shape[-1], dtype=state.dtype, device=state.device)
     if inputs.log_gates is not None:

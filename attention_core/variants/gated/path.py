@@ -65,7 +65,7 @@ def rule_inputs(q: Tensor, k: Tensor, p: PathParams, first: int) -> RuleInputs:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) -> Tensor:
-    """Erase along w, write along k, read along q: ``S ← (I - β w wᵀ) S + k vᵀ``, ``o = qᵀ S``."""
+    """Update and read a state S token by token, with directions w: ``S ← (I - β w wᵀ) S + k vᵀ``, ``o = qᵀ S``."""
     q, k = unit_vectors(q), unit_vectors(k)
     w = trained_directions(k, p)
     beta = update_strengths(p.strength, k, p, first=0).expand_as(k[..., :1])

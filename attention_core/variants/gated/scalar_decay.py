@@ -40,7 +40,10 @@ def rule_inputs(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> RuleI
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal: bool) -> Tensor:
-    """Decay, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
+    """Update and read a state S token by token, with gates α: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``.
+
+    β is 1, or ``1 - α`` if the setting ``write`` is "rest".
+    """
     log_alpha = log_gates(k, p)
     alpha = log_alpha.exp()  # [..., n, 1]
     beta = one_minus_gates(log_alpha, p) if p.write == "rest" else torch.ones_like(alpha)

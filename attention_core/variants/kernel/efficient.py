@@ -52,7 +52,7 @@ def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) 
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Return ``softmax_features(q) softmax_positions(k)ᵀ``, ``[..., n, n]``."""
+    """Return softmax of q over its features times softmax of k over positions, ``[..., n, n]``."""
     f = features(q, k, causal=causal)  # [..., n, d] each
     return similarities(f, causal=causal).to(q.dtype)
 

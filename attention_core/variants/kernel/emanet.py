@@ -114,7 +114,7 @@ def assignments(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
 
 
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Return ``softmax_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
+    """Return the shares of bases in queries times those of tokens in bases, ``[..., n, n]``; see ``assignments``."""
     query_shares, token_shares = assignments(q, k, p)
     return query_shares @ token_shares.mT  # [..., n, b] @ [..., b, n]
 

@@ -53,7 +53,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -
 
 
 def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
-    """Compute ``R softmax((P q) kᵀ / √d)``, ``[..., n, n]``; the rows of a segment are equal."""
+    """Compute ``R softmax((P q) kᵀ / √d)``, ``[..., n, n]``; P averages segments, R repeats a row per token."""
     segments = _segments(q.shape[-2], p)
     P = pooling_matrix(segments, q)  # [m, n], the mean of each segment
     R = spreading_matrix(segments, q)  # [n, m], repeats a row for each token of its segment

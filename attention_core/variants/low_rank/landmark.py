@@ -48,7 +48,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool)
 
 
 def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q k̃ᵀ / √d) softmax(q̃ kᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``softmax(q k̃ᵀ / √d) softmax(q̃ kᵀ / √d)``, ``[..., n, n]``, with landmarks q̃ and k̃."""
     q_land, k_land = _landmarks(q, k, p)  # q̃ and k̃, [..., m, d]
     return scores(q, k_land).softmax(-1) @ scores(q_land, k).softmax(-1)
 

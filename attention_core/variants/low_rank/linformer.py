@@ -75,7 +75,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool
 
 
 def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
+    """Compute ``softmax(q (E k)ᵀ / √d) F``, ``[..., n, n]``, with the projections E and F."""
     E, F = projections(k.shape[-2], p, q)  # [m, n] each
     return scores(q, E @ k).softmax(-1) @ F
 

@@ -70,7 +70,7 @@ def landmark_count(q: Tensor, k: Tensor, p: NystromParams) -> int:
 
 
 def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q k̃ᵀ/√d) softmax(q̃ k̃ᵀ/√d)⁺ softmax(q̃ kᵀ/√d)``, ``[..., n, n]``."""
+    """Compute ``softmax(q k̃ᵀ/√d) softmax(q̃ k̃ᵀ/√d)⁺ softmax(q̃ kᵀ/√d)``, ``[..., n, n]``, with landmarks q̃ and k̃."""
     queries, keys = to_precision(q, p), to_precision(k, p)
     q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
     left = scores(queries, k_land).softmax(-1)  # [..., n, m]
@@ -116,7 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 
     ``query_landmarks`` and ``key_landmarks``, ``[..., m, d]``; ``left [..., n, m]``, ``middle [..., m, m]``,
     ``inverse [..., m, m]`` and ``right [..., m, n]``; ``residuals``, ``[..., T + 1]``: the Frobenius norm of
-    ``I - middle Z`` over that of ``I``, from the starting value to the last iteration (one number if exact).
+    ``I - middle Z`` over that of ``I``, for each Z from the starting value of the inverse to the last iteration (one
+    number if exact).
     """
     queries, keys = to_precision(q, p), to_precision(k, p)
     q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))

@@ -75,7 +75,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
 
 
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds pools and, if causal, single tokens."""
+    """Compute ``softmax(q pool(k)ᵀ / √d) R``, ``[..., n, n]``; R pools values and, if causal, adds single tokens."""
     segments = _segments(k.shape[-2], p, causal=causal)
     keys = pool(k, segments, p.pool, p.learned.get("window"))  # [..., m, d]
     R = pooling_matrix(segments, q, _value_pooling(p), p.learned.get("window"))  # [m, n]

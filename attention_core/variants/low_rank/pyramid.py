@@ -50,7 +50,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) 
 
 
 def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
+    """Compute ``softmax(q (P k)ᵀ / √d) P``, ``[..., n, n]``; each row of P averages the tokens of a pool."""
     n = k.shape[-2]
     P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _pool_counts(n, p)])  # [S, n], a row for each pool
     return scores(q, P @ k).softmax(-1) @ P

@@ -36,7 +36,7 @@ class LolcatsParams(Params):
 
 
 def exponentials(logits: Tensor, in_window: Tensor) -> Tensor:
-    """Compute ``e^s`` divided by the row's largest where ``in_window``, zero elsewhere, ``[..., rows, keys]``."""
+    """Return ``e^logits`` over the row's largest where ``in_window`` is true, zero elsewhere, ``[..., rows, keys]``."""
     logits = logits.masked_fill(~in_window, -math.inf)
     return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
 

@@ -48,7 +48,7 @@ class LeakRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
-    """Yield how far before the last token outputs move when that token changes, per variant and mask.
+    """Yield, per variant and mask, how far before the last token outputs change when the last token changes.
 
     Raises:
         UntestableError: if no weight depends on the last token's query and key.
