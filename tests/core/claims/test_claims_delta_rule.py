@@ -49,7 +49,7 @@ def test_the_remaining_state_is_the_product_of_the_steps():
                 if i in (10, 20):
                     after = delta_unstable.WHOLE if i == 20 else delta_unstable.HALF
                     [row] = found.of(strength=strength, head=head, after=after)
-                    assert row.left == pytest.approx(np.linalg.norm(left, 2))
+                    assert row.factor == pytest.approx(np.linalg.norm(left, 2))
     assert found.verdict is HOLDS
     assert found.numbers["within"] <= 1 + 1e-9
     assert found.numbers["far"] > found.numbers["half"] > 1

@@ -25,12 +25,15 @@ HALF, WHOLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormRow:
-    """The largest factor by which the updates of some tokens of a head multiply the norm of the state before them."""
+    """The largest ``factor`` by which the updates of a head's tokens can multiply the norm of a state before them.
+
+    ``after`` says which tokens: the first half of the text (``HALF``) or all (``WHOLE``).
+    """
 
     strength: float
     after: str
     head: int
-    left: float
+    factor: float
 
 
 def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
@@ -55,16 +58,16 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
         if i in (half, k.shape[-2]):
             after = HALF if i == half else WHOLE
             for strength, norms in zip(STRENGTHS, torch.linalg.matrix_norm(product, 2), strict=True):
-                yield from inputs.head_rows(NormRow, strength=strength, after=after, left=norms)
+                yield from inputs.head_rows(NormRow, strength=strength, after=after, factor=norms)
 
 
 def numbers(rows: Sequence[NormRow]) -> Numbers:
     """Return the largest factor for β up to 2, the smallest just above 2, and the medians at the largest β."""
     return {
-        "within": max(row.left for row in rows if row.after == WHOLE and row.strength <= STABLE),
-        "beyond": min(values(rows, "left", after=WHOLE, strength=UNSTABLE)),
-        "far": median(values(rows, "left", after=WHOLE, strength=STRENGTHS[-1])),
-        "half": median(values(rows, "left", after=HALF, strength=STRENGTHS[-1])),
+        "within": max(row.factor for row in rows if row.after == WHOLE and row.strength <= STABLE),
+        "beyond": min(values(rows, "factor", after=WHOLE, strength=UNSTABLE)),
+        "far": median(values(rows, "factor", after=WHOLE, strength=STRENGTHS[-1])),
+        "half": median(values(rows, "factor", after=HALF, strength=STRENGTHS[-1])),
     }
 
 
@@ -119,7 +122,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x="strength",
-        y="left",
+        y="factor",
         by="after",
         x_title="update strength β of the delta rule",
         y_title="growth factor of the stored values",

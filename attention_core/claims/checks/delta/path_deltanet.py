@@ -26,7 +26,10 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRow:
-    """The largest difference between entries of PaTH's and of DeltaNet's matrix, over one head's first ``n`` tokens."""
+    """The largest difference between entries of PaTH's and of DeltaNet's matrix, over one head's first ``n`` tokens.
+
+    ``along`` names the directions w along which PaTH changes keys.
+    """
 
     n: int
     along: str

@@ -19,7 +19,7 @@ LINEAR = {"Linear": "linear", "Hedgehog": "hedgehog", "cosFormer": "cosformer"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparsityRow:
-    """The sparsity ``S = E|a| / √(E a²)`` of one head, mean over its rows; 1 if all keys have equal weight."""
+    """The sparsity ``E|a| / √(E a²)`` of a row's weights a, mean over the rows of a head; 1 if all are equal."""
 
     variant: str
     head: int

@@ -26,7 +26,7 @@ class LayerRow:
 
     Attributes:
         variant: its title.
-        where: ``ONE`` or ``ALL``.
+        where: ``ONE_LAYER`` or ``ALL_LAYERS``, the layers with the variant.
         tokens: tokens of the text.
         times: the perplexity divided by the unchanged model's perplexity.
         lost: per cent of the unchanged model's gain from copying, the lower loss on repeated tokens, that is lost.

@@ -21,7 +21,7 @@ MAX_EXPONENT = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthRow:
-    """The growth factor of one head's row sum, or of n, since the shortest length where the head has a sum."""
+    """The growth factor of one head's row sum, or of n (``growing``), since the first length with a positive sum."""
 
     growing: str
     n: int
@@ -30,7 +30,7 @@ class GrowthRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
-    """Yield the growth factors of each head's row sum and of ``n``, since the head's shortest length with a sum.
+    """Yield the growth factors of each head's row sum and of ``n``, since the first length where the sum is positive.
 
     Raises:
         UntestableError: if no head has a positive logit at two lengths.

@@ -21,13 +21,13 @@ ALL_TOKENS, REST, UNIFORM = "softmax, all tokens", "softmax, first token removed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRow:
-    """The attention of one head within one distance of the diagonal.
+    """The share of one head's attention within one distance of the diagonal.
 
     Attributes:
         window: the distance w, in tokens.
         judged: whether the claim is judged at this distance.
         even: per cent of uniform attention within ± w.
-        attention: ``ALL_TOKENS``, ``REST`` or ``UNIFORM``.
+        attention: ``ALL_TOKENS``, ``REST`` (without the first token) or ``UNIFORM`` attention.
         head: the head; None for uniform attention.
         mass: per cent of the attention within ± w.
         first: per cent of the attention on the first key.

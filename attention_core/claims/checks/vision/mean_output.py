@@ -16,10 +16,10 @@ MEAN, SOFTMAX = "mean of all values", "output of softmax"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceRow:
-    """The distance of the output of linear attention in one head.
+    """The distance from the output of linear attention to a target, in one head.
 
     Attributes:
-        target: ``MEAN`` or ``SOFTMAX``.
+        target: ``MEAN``, the mean of all values, or ``SOFTMAX``, the output of softmax.
         head: the head.
         distance: the distance, divided by the distance between the mean and the output of softmax.
     """

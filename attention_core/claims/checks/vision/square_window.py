@@ -18,7 +18,7 @@ ROW, SQUARE = "window along the row", "square window"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowShapeRow:
-    """The quality of the image that local attention returns with a window of one shape.
+    """The quality of a noisy image after local attention with a window of one shape.
 
     Attributes:
         shape: ``ROW`` or ``SQUARE``.
