@@ -49,7 +49,7 @@ PIPE = 13
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run the command in ``arguments``, by default those of the process.
 
     Returns:
         The exit status. 0 is success. 2 is an invalid request, with one sentence on the error stream. 141 means that

@@ -112,7 +112,7 @@ def between(low: float, high: float, form: str) -> str:
 
 
 def span(low: float, high: float, form: str) -> str:
-    """Format a range, or a single number if both ends are formatted identically."""
+    """Format a range like ``between``, or as a single number if both ends are formatted identically."""
     equal = formatted(low, form) == formatted(high, form)
     return formatted(low, form) if equal else between(low, high, form)
 

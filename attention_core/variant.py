@@ -444,7 +444,10 @@ class Attention:
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, key_mask: Tensor | None = None
     ) -> Tensor:
-        """Return the output ``A values(v)``, ``[..., n, d_v]``, computed by the variant's own algorithm."""
+        """Return the output ``A values(v)``, ``[..., n, d_v]``, by the variant's own algorithm.
+
+        ``A`` and ``key_mask`` are as in ``weights``.
+        """
         self._check(q, k, v, causal)
         if key_mask is not None:
             self._check_key_mask(k, key_mask, causal)

@@ -149,7 +149,7 @@ def picklable_error(error: Exception) -> Exception:
 
 
 def limit_memory(most_bytes: int) -> None:
-    """Limit the memory that this process may allocate from now on, and let Linux kill it first if memory runs out.
+    """Limit the bytes that this process may allocate from now on, and let Linux kill it first if memory runs out.
 
     The limit is on the process's own writable memory, RLIMIT_DATA. Torch and Python turn it into an error, which costs
     one task. A limit on addresses, RLIMIT_AS, would count mapped libraries and memory that allocators only reserve.

@@ -134,7 +134,7 @@ def correlation_claim(
 
 
 def reading_row(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:
-    """Read the text with a variant in these layers and return the row; no layers for the unchanged model."""
+    """Read the text with the variant ``word`` in these layers and return the row; no layers for the unchanged model."""
     return _reading_row(swap.ReadingTask(text=inputs.text, word=word, layers=layers, tokens=inputs.decoder_token_count))
 
 
@@ -176,7 +176,7 @@ _output_error = lru_cache(256)(swap.output_error)
 
 @lru_cache(256)
 def _copying(ids: tuple[int, ...], word: str, layers: tuple[int, ...]) -> tuple[float, float]:
-    """Return the mean losses, in nats, of the first and of the second half, each without its first token."""
+    """Return the mean loss, in nats, of each half of the tokens without its first token, with a variant in layers."""
     loaded, half = models.load(swap.MODEL), len(ids) // 2
     with swapped(loaded.model, dict.fromkeys(layers, from_word(word))):
         token_losses = losses(loaded, ids)

@@ -109,7 +109,7 @@ def _too_large(file: str, most: int) -> InputError:
 
 
 def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> Tensor:
-    """Return the central square of an image, resized to ``[size, size, c]``, from 0 to 1."""
+    """Return the central square of an image, resized to ``[size, size, c]``, from 0 to 1; ``notify`` gets notices."""
     from PIL import Image, ImageOps
 
     image = ImageOps.exif_transpose(image)

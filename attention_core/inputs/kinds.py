@@ -67,7 +67,7 @@ def _noisy_copies(x: Tensor, generator: Generator, tokens: Sequence[str] | None 
 
 
 def _numbered(groups: Sequence[int]) -> list[str]:
-    """Return labels ``A0 A1 B0 A2 ...``: the letter of the group and the token's number within it."""
+    """Return labels ``A0 A1 B0 A2 ...``: the letter of each token's group, and the token's number within the group."""
     counts = [0] * GROUPS
     labels = []
     for group in groups:

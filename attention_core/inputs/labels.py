@@ -43,7 +43,10 @@ def label_pieces(
 
 
 def continues_character(tokens: Sequence[str], groups: Sequence[int]) -> tuple[bool, ...]:
-    """Return one flag per token of ``label_pieces``: whether it only continues the character of the token before it."""
+    """Return one flag per token: whether it only continues the character of the token before it.
+
+    ``tokens`` and ``groups`` are the labels and group numbers from ``label_pieces``.
+    """
     previous = (None, *groups)
     return tuple(
         token == CONTINUATION and group == last for token, group, last in zip(tokens, groups, previous, strict=False)
@@ -51,7 +54,10 @@ def continues_character(tokens: Sequence[str], groups: Sequence[int]) -> tuple[b
 
 
 def name_pieces(tokens: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]:
-    """Return the labels of ``label_pieces`` with each ``·`` replaced by its character and number, such as ``书₂``."""
+    """Return the labels of ``label_pieces`` with each ``·`` replaced by its character and number, such as ``书₂``.
+
+    ``tokens`` and ``groups`` are as in ``continues_character``.
+    """
     names: list[str] = []
     piece, character = 1, ""
     for token, continues in zip(tokens, continues_character(tokens, groups), strict=True):

@@ -105,7 +105,7 @@ class Npz:
         return tuple(self._infos)
 
     def headers(self, names: Sequence[str]) -> dict[str, Member]:
-        """Return the headers of some arrays, after checking the sizes in the zip's directory.
+        """Return the headers of these arrays by name, after checking the sizes in the zip's directory.
 
         Raises:
             InputError: if the arrays are too large, or one is encrypted, unreadable or not of its declared size.

@@ -119,7 +119,7 @@ class PositionedLayers(Sequence[QKV]):
 
 
 def rope_frequencies(d: int, base: float) -> Tensor:
-    """Return ``θ_i``, the angle by which each pair of coordinates rotates per token, ``[d // 2]`` float64."""
+    """Return ``base^(-2i/d)``, the angle by which pair i of coordinates rotates per token, ``[d // 2]`` float64."""
     pairs = d // 2
     return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
 

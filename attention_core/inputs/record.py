@@ -231,7 +231,7 @@ def as_record(
 
 
 def numbered_keys(m: int) -> tuple[str, ...]:
-    """Return labels for keys of another sequence that have none: ``k0``, ``k1``, ..."""
+    """Return labels for the m keys of another sequence that have none: ``k0``, ``k1``, ..."""
     return tuple(f"k{j}" for j in range(m))
 
 

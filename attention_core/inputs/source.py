@@ -154,7 +154,7 @@ class Source(ABC):
         """The notice for own positions; see ``rope_notice``."""
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the ``QKV`` at another length is made."""
+        """Return a notice on how the ``QKV`` at another length than that of ``record`` is made."""
         if record.crosses:
             return Notice(
                 "For each length, all queries attend to only that many keys from the beginning of the other sequence."

@@ -211,7 +211,10 @@ def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_token
 
 
 def _offsets_of(token: str, offsets: tuple[int, int], text: str) -> tuple[int, int]:
-    """Return the part of the text that a token covers: nothing for the ``▁`` that a tokenizer put before the text."""
+    """Return start and end of the part of the text that a token covers, given those from the tokenizer.
+
+    They are equal for the ``▁`` that a tokenizer put before the text.
+    """
     start, end = offsets
     return (start, start) if token == "▁" and not text[start:end].isspace() else offsets
 

@@ -180,7 +180,7 @@ class TrainedSource(Source):
 
     @classmethod
     def of(cls, *words: str, sequence: int = 0, layer: int = 0, positions: Positions = OWN) -> Self:
-        """Return the source of a training run in words; errors as in ``run_from_words``."""
+        """Return the source of a training run in words, as in ``run_from_words``, with these attributes."""
         return cls(run_from_words(words), sequence, layer, positions=positions)
 
     def _load_original(self, tokens: int | None) -> QKV:

@@ -81,5 +81,5 @@ def answer_share(spec: TrainSpec, matrix: np.ndarray) -> float:
 
 
 def _answers(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return which tokens predict, ``[sequences, n]``, and which tokens are their answers, ``[sequences, n, n]``."""
+    """Return which tokens predict, ``bool [sequences, n]``, and which are their answers, ``bool [sequences, n, n]``."""
     return batch.targets != IGNORED, batch.inputs[:, None, :] == batch.targets[:, :, None]

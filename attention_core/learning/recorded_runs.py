@@ -102,7 +102,10 @@ def decode(data: bytes) -> Document:
 
 
 def is_complete(document: Document, plan: Plan, spec: TrainSpec, with_matrices: Sequence[int]) -> bool:
-    """Return whether a document holds a run with the tests of its plan, and with the matrices of these seeds."""
+    """Return whether a document holds a run and all tests of its plan.
+
+    If the run's seed is in ``with_matrices``, its attention matrices must be stored, too.
+    """
     rows = document.runs.get(run_name(spec), ())
     tested = {(row.length, row.items) for row in rows if row.is_test}
     return bool(rows) and set(plan.tests) <= tested and (spec.seed not in with_matrices or bool(rows[0].levels))

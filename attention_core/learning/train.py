@@ -144,7 +144,7 @@ def evaluate(model: TinyModel, batch: Batch) -> tuple[float, float]:
 
 
 def train_until(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple[TinyModel, Checkpoint]:
-    """Train up to a step, from the beginning or from a checkpoint.
+    """Train up to the step ``until``, from the beginning or from the checkpoint ``start``.
 
     Raises:
         LabError: if the variant cannot be trained on the task.

@@ -39,7 +39,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 def _up_to(accuracies: dict[int, float]) -> int:
-    """Return the largest number of pairs before the accuracy first falls below ``LEARNED``; 0 if it always is below."""
+    """Return the largest number of pairs up to which all accuracies, by number of pairs, are at least ``LEARNED``."""
     last = 0
     for items, share in accuracies.items():
         if share < LEARNED:

@@ -26,7 +26,7 @@ attention_override: ContextVar[AttentionOverride | None] = ContextVar("attention
 
 
 def check_logits(kwargs: dict[str, Any]) -> None:
-    """Check that the logits of a layer are ``scale * q kᵀ``.
+    """Check that the logits of a layer are ``scale * q kᵀ``, given the arguments of its attention function.
 
     Raises:
         ModelError: if the layer changes them.

@@ -92,7 +92,7 @@ class PackedFile:
         self.directory = dict(self._tensors())
 
     def _read(self, format_: str) -> tuple[int, ...]:
-        """Return the next numbers of the file, little-endian."""
+        """Return the next numbers of the file, little-endian, by a format of ``struct``."""
         values = struct.unpack_from("<" + format_, self.data.data, self._offset)
         self._offset += struct.calcsize("<" + format_)
         return values

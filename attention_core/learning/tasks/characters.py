@@ -25,7 +25,10 @@ def corpus() -> tuple[Tensor, Tensor]:
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, _items: int, *, held_out: bool = False) -> Batch:
-    """Return random excerpts; the target of each character is the next one."""
+    """Return random excerpts of the text for training or, if ``held_out``, for evaluation.
+
+    The target of each character is the next one.
+    """
     text = corpus()[held_out]
     starts = torch.randint(len(text) - length, (sequences, 1), generator=generator)
     excerpts = text[starts + torch.arange(length + 1)]

@@ -32,7 +32,10 @@ def images() -> tuple[Tensor, Tensor]:
 
 
 def sample(generator: torch.Generator, sequences: int, _length: int, _items: int, *, held_out: bool = False) -> Batch:
-    """Return random images, one token for each pixel, whose vector is its brightness; every target is the digit."""
+    """Return random images for training or, if ``held_out``, for evaluation.
+
+    Each pixel is a token whose vector is its brightness, and every target is the digit.
+    """
     pixels, digits = images()
     low, high = (TRAINED, len(digits)) if held_out else (0, TRAINED)
     chosen = torch.randint(low, high, (sequences,), generator=generator)

@@ -71,7 +71,10 @@ def quantise(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
 
 
 def sum_by_code(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the sum of each code's rows, ``[..., c, d]``, and their number, ``[..., c, 1]``."""
+    """Return the sum of the rows of x for each of ``count`` codes, ``[..., c, d]``, and their number, ``[..., c, 1]``.
+
+    ``nearest``, ``int64 [..., n]``, is the code of each row.
+    """
     index = nearest.unsqueeze(-1)
     sums = x.new_zeros(*x.shape[:-2], count, x.shape[-1]).scatter_add(-2, index.expand_as(x), x)
     ones = torch.ones_like(x[..., :1])

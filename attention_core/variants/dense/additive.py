@@ -81,7 +81,7 @@ def _has_exponentials(q: Tensor, k: Tensor) -> bool:
 
 
 def _logits_from_exponentials(q: Tensor, exponentials: Tensor, w: Tensor) -> Tensor:
-    """Compute the same as ``_logits`` from ``e^(-2k)``, ``[..., rows, keys]``.
+    """Compute the same as ``_logits`` from ``exponentials = e^(-2k)``, ``[..., rows, keys]``.
 
     ``sigmoid(2(q + k)) = 1 / (1 + e^(-2q) e^(-2k))`` needs a reciprocal per pair, which takes a third of the time of a
     sigmoid. A product beyond the largest number becomes infinite, and its reciprocal zero, which is the limit.

@@ -33,7 +33,7 @@ class EntmaxParams(Params):
 
 
 def entmax(logits: Tensor, alpha: float) -> Tensor:
-    """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``.
+    """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` of logits z with the τ at which each row sums to one, ``[..., n]``.
 
     A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: large logits would
     round ``τ`` too coarsely. The gradient is exact, since autograd records the last Newton step, which moves τ as the
@@ -67,7 +67,7 @@ def _find_tau(x: Tensor, exponent: float) -> Tensor:
 
 
 def _excess_and_slope(shifted: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
-    """Return how far the row sums exceed one, and how fast that decreases as τ rises, ``[..., 1]`` each."""
+    """Return how far the row sums of ``[shifted]₊^exponent`` exceed one, and how fast that decreases as τ rises."""
     positive = shifted.clamp_min(0)
     slope = exponent * (positive.pow(exponent - 1) * (positive > 0)).sum(-1, keepdim=True)
     return positive.pow(exponent).sum(-1, keepdim=True) - 1, slope

@@ -8,7 +8,7 @@ from attention_core.variant import Cost, Paper, Params, Variant
 
 
 def softpick(logits: Tensor) -> Tensor:
-    """Compute ``relu(e^z - 1) / Σ |e^z - 1|`` over the last axis.
+    """Compute ``relu(e^z - 1) / Σ |e^z - 1|`` of logits z over the last axis.
 
     Hidden keys must have the logit 0, which adds nothing to the sum; ``-inf`` would add one. Numerator and denominator
     are divided by the largest exponential to avoid overflow.

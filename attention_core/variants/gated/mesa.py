@@ -89,7 +89,7 @@ def has_decay(p: MesaParams) -> bool:
 
 
 def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
-    """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before the chunk.
+    """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before it; λ is ``ridge``.
 
     Without gates, each system is the previous one plus one product ``k kᵀ``. K has the chunk's keys as rows. With the
     Cholesky factors ``L Lᵀ = H + λ I`` and ``R Rᵀ = I + G Gᵀ`` for ``G = K L⁻ᵀ``, the inverse after i tokens is
@@ -115,7 +115,7 @@ def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
 def attend_chunk(
     state: State, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, with_outputs: bool = True
 ) -> tuple[Tensor | None, State]:
-    """Return the outputs of a chunk, ``[..., c, d_v]``, and the states after it."""
+    """Return the outputs of a chunk, ``[..., c, d_v]``, or None without outputs, and the states after it."""
     inputs = rule_inputs(at_least_float32(q), at_least_float32(k), p, state.token_count)
     if with_outputs:
         inputs = inputs._replace(q=solve_queries(state.keys, inputs, p.ridge))
@@ -143,7 +143,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> T
 
 
 def solve_with_final_state(state: Tensor, q: Tensor, ridge: float) -> Tensor:
-    """Return ``(H + λ I)⁻¹ q_i`` with the same ``H`` for all queries, ``[..., n, d]``."""
+    """Return ``(H + λ I)⁻¹ q_i``, ``[..., n, d]``, where ``H``, the argument ``state``, is the same for all queries."""
     identity = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device)
     return torch.cholesky_solve(q.mT, torch.linalg.cholesky(state + ridge * identity)).mT
 

@@ -48,7 +48,7 @@ def rule_directions(k: Tensor, rule: str) -> Tensor:
 
 
 def trained_directions(k: Tensor, p: PathParams, *, first: int = 0) -> Tensor:
-    """Return the rule's directions for unit keys, plus learned directions in a trained model, as unit vectors."""
+    """Return unit directions for unit keys that follow ``first`` tokens: the rule's, plus learned ones if trained."""
     w, learned = rule_directions(k, p.along), p.learned_rows("along", first, k.shape[-2])
     return w if learned is None else unit_vectors(w + learned.to(k.dtype))
 

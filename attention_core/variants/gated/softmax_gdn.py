@@ -57,7 +57,7 @@ def token_numbers(x: Tensor, first: int = 0) -> Tensor:
 
 
 def running_means(x: Tensor, earlier_mean: Tensor | float = 0.0, first: int = 0) -> Tensor:
-    """Return the running mean at each token, ``[..., n, *]``, given the mean of the ``first`` earlier tokens."""
+    """Return the running mean at each token, ``[..., n, *]``, given the ``earlier_mean`` of ``first`` other tokens."""
     return (first * earlier_mean + x.cumsum(-2)) / token_numbers(x, first)
 
 

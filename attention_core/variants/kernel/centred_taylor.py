@@ -72,7 +72,7 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
 
 
 def subtract_origin(k: Tensor, origin: Tensor) -> Tensor:
-    """Return keys minus one vector, ``[..., n, d]``: the series is the same, with smaller rounding errors."""
+    """Return keys minus one vector, the origin, ``[..., n, d]``: the same series with smaller rounding errors."""
     return at_least_float32(k) - at_least_float32(origin)
 
 
@@ -112,7 +112,7 @@ def _moments(state: Tensor, q: Tensor, order: int, buffer: Tensor | None = None)
 
 
 def centred_outputs(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
-    """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_moments`` returns."""
+    """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums of 1, x and x²/2 by ``_moments``."""
     # The results get new names. If an argument's name were assigned again, Python 3.13 would free the argument earlier
     # than 3.11, and the peak memory would differ.
     n = ones[..., -1:]

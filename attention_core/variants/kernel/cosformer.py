@@ -46,7 +46,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: b
 
 
 def phi(x: Tensor, quarter_turns: Tensor) -> LogFeatures:
-    """Return ``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles in quarter turns, ``[n, 1]``."""
+    """Return ``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles a in quarter turns, ``[n, 1]``."""
     x, angles = at_least_float32(x), quarter_turns * (math.pi / 2)
     # At the right angle the cosine is zero, but the cosine of the rounded π/2 is not, so it is set to zero.
     cosines = angles.cos().masked_fill(quarter_turns == 1, 0.0)

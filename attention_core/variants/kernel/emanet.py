@@ -97,12 +97,12 @@ def has_many_bases(k: Tensor, p: EmanetParams) -> bool:
 
 
 def mean_directions(log_z: Tensor, k: Tensor) -> Tensor:
-    """Return the direction of the mean key of each basis, ``[..., b, d]``."""
+    """Return the direction of the mean key of each basis, ``[..., b, d]``, given log responsibilities."""
     return unit_vectors(normalise_over_tokens(log_z).mT @ k)
 
 
 def normalise_over_tokens(log_z: Tensor) -> Tensor:
-    """Return responsibilities over their sum along the tokens, ``[..., n, b]``, without 0/0 for distant bases."""
+    """Return responsibilities, given as logs, over their sum along the tokens, ``[..., n, b]``; never 0/0."""
     return log_z.softmax(-2)
 
 

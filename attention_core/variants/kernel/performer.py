@@ -127,7 +127,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: b
 
 
 def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
-    """Return features of queries or keys, ``[..., n, C]``, for directions ``[m, d]``; products estimate the kernel."""
+    """Return features of queries or keys, ``[..., n, C]``, for directions W, ``[m, d]``; products estimate a kernel."""
     x, scale = to_precision(x, p), x.shape[-1] ** -0.25
     projections = x @ (scale * W).mT  # w·x, [..., n, m]
     half_norm = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
@@ -193,7 +193,7 @@ def step(state: DecoderState, q: Tensor, k: Tensor, v: Tensor, p: PerformerParam
 
 
 def feature_count(m: int, kind: str) -> int:
-    """Return the number of features C that m directions make."""
+    """Return the number of features C that m directions make for the setting ``kind``."""
     return 2 * m if kind in ("hyperbolic", "trig") else m
 
 
@@ -220,7 +220,9 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool
 
 
 def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
-    """Return the kernel that products of features estimate, as ``value · e^log``: ``[..., n, n]`` and ``[..., n, 1]``.
+    """Return the kernel that products of features estimate as value and log, ``[..., n, n]`` and ``[..., n, 1]``.
+
+    The kernel is ``value · e^log``, so that it cannot overflow.
 
     It is ``exp(q·k / √d)``. For ``relu`` it is the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)`` of
     the angle θ (Cho and Saul 2009), for directions of length √d and of random length.
@@ -237,7 +239,7 @@ def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
 
 
 def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> tuple[Tensor, Tensor]:
-    """Return estimated and true kernel, ``[..., n, n]`` float64, divided by ``e^log`` of ``estimated_kernel``."""
+    """Return estimated and true kernel, ``[..., n, n]`` float64, both divided by ``e^log`` of ``estimated_kernel``."""
     q, k, W = q.double(), k.double(), W.double()
     kernel, log = estimated_kernel(q, k, p.kind)
     q_features, k_features = phi(q, W, p), phi(k, W, p)

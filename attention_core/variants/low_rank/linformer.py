@@ -49,7 +49,7 @@ class LinformerParams(Params):
 def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
     """Return E for the keys and F for the values, ``[m, n]`` each; all batches and heads share them.
 
-    A trained model adds learned matrices to them.
+    A trained model adds learned matrices to them. Type and device are those of ``like``.
     """
     E, F = _untrained(n, p, like)
     if not p.learned:

@@ -87,7 +87,11 @@ def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: FlashMixedParams) -> T
 def add_earlier_chunks(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, own_output: Tensor, factor: Tensor, p: FlashMixedParams
 ) -> tuple[Tensor, Tensor]:
-    """Add the linear term of earlier chunks to the outputs of some chunks; the state is ``Σ kᵀ v`` so far."""
+    """Return the outputs of some chunks with the linear term of earlier chunks, and the next state.
+
+    ``own_output`` is the output of attention within the chunks, and ``factor`` scales the queries of the linear term.
+    The state is ``Σ kᵀ v`` over the tokens so far.
+    """
     q = q * factor
     out = own_output + q @ state
     if p.chunk < q.shape[-2]:

@@ -60,7 +60,10 @@ def query_segments(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int
 
 
 def hash_rounds(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> list[Tensor]:
-    """Return each round's buckets of the tokens before ``stop``, ``int64 [..., stop]``: ``argmax [q R; -q R]``."""
+    """Return each round's buckets of the tokens before ``stop``, ``int64 [..., stop]``.
+
+    The hash is ``argmax [q R; -q R]`` with random R. The product of the hash ``sizes`` is the number of buckets.
+    """
     return [lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number) for number in range(p.rounds)]
 
 
@@ -151,7 +154,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bo
 
 
 def chunk_rounds(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
-    """Return each round's chunks, from which ``lsh_attention`` gets the pairs without testing all n²."""
+    """Return each round's chunks, given its buckets, so that ``lsh_attention`` need not test all n² pairs."""
     if causal:
         return [lsh.bucket_chunks(bucket, math.prod(sizes), p.bucket_size) for bucket in buckets]
     return [lsh.sorted_chunks(bucket, p.bucket_size) for bucket in buckets]

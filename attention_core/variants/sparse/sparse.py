@@ -155,7 +155,10 @@ def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 
 
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the pieces of own blocks, then of the summary columns of other (if causal, earlier) blocks."""
+    """Yield the pieces of the fixed pattern; the arguments are as in ``strided_pieces``.
+
+    First come the own blocks, then the summary columns of all other (if causal, earlier) blocks.
+    """
     yield from band_pieces(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
     summary_keys = summary_positions(like.shape[-2], p, like.device)
 

@@ -62,7 +62,7 @@ def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
 
 
 def gradients(algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-    """Return the gradients of half the squared output with respect to q, k and v, each of the shape of its input."""
+    """Return the gradients of half the squared output of an algorithm, one of ``NAMES``, with respect to q, k and v."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     output = causal_forward(registry.from_word(WORD), algorithm)(q, k, v)
     result = torch.autograd.grad(output, (q, k, v), output.detach())
@@ -71,7 +71,7 @@ def gradients(algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, 
 
 
 def max_gradient_difference(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
-    """Return the largest difference of any gradient entry, divided by the largest entry of all three gradients.
+    """Return the largest difference between two triples of gradients, divided by the largest entry of the second.
 
     One gradient alone may be zero: if all values are equal, queries and keys have no effect.
     """

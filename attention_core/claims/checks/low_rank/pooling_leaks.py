@@ -122,7 +122,7 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
 
 
 def first_changed(before: Tensor, after: Tensor) -> int | None:
-    """Return the index of the first output that differs in any head, ``[H, n, d_v]``; None if only the last may."""
+    """Return the index of the first output, ``[H, n, d_v]``, that changed in any head; None if only the last may."""
     change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
     positions = (change > CHANGE_TOLERANCE * size).any(0).nonzero()
     return int(positions[0]) if len(positions) else None

@@ -19,7 +19,7 @@ SQUARED, SCALED_SQUARED = "Squared ReLU", "Squared ReLU, log n scale"
 
 
 def base_length(longest: int) -> int:
-    """Return the length at which the scale is 1: the middle one of the measured lengths."""
+    """Return the length at which the scale is 1: the middle one of the measured lengths up to ``longest``."""
     lengths = measured_lengths(longest)
     return lengths[len(lengths) // 2]
 
