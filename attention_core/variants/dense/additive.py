@@ -30,7 +30,7 @@ def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     """Compute ``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., rows, keys]``."""
     # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh. Softmax cancels the -1,
     # which adds the same number to all logits.
-    doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., size, keys, d]
+    doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., rows, keys, d]
     return (doubled.sigmoid_() @ (2 * w)).squeeze(-1)
 
 
@@ -87,7 +87,7 @@ def _logits_from_exponentials(q: Tensor, exponentials: Tensor, w: Tensor) -> Ten
     sigmoid. A product beyond the largest number becomes infinite, and its reciprocal zero, which is the limit.
     """
     products = torch.addcmul(q.new_ones(()), (-2 * q).exp_().unsqueeze(-2), exponentials.unsqueeze(-3))
-    return (products.reciprocal_() @ (2 * w)).squeeze(-1)  # [..., size, keys, d] times [d, 1]
+    return (products.reciprocal_() @ (2 * w)).squeeze(-1)  # [..., rows, keys, d] times [d, 1]
 
 
 def numbers_per_pair(d: int) -> int:
