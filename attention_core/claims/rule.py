@@ -79,7 +79,7 @@ class Condition:
         comparison: how the number must compare with the threshold.
         threshold: the threshold.
         around: a value, or a bound's name. If it is set, the number's distance from it is compared with the threshold.
-        tolerance: a distance by which the threshold is widened, for rounding errors.
+        tolerance: how far beyond the threshold the number may be, because of rounding errors.
     """
 
     quantity: str

@@ -385,7 +385,7 @@ class ImageSource(Source):
 
     @classmethod
     def of(cls, name: str, data: bytes, **settings: int | float) -> "ImageSource":
-        """Return the source of an uploaded file, with unprintable characters of its name replaced."""
+        """Return the source of an uploaded file with these settings, without unprintable characters in its name."""
         return cls(printable(name), digest=hashlib.sha256(data).hexdigest(), data=data, **settings)  # type: ignore[arg-type]
 
     def clean(self, size: int | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from attention_core.learning.tasks import task
 from attention_core.learning.train import TrainSpec, evaluation_batch
 
 MAX_CACHED = 256
-"""Number of results cached per function, because the Learn page needs each result several times in one run."""
+"""Number of results cached per function, because the Learn page needs each result several times."""
 
 
 @lru_cache(MAX_CACHED)

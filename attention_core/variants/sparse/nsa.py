@@ -79,7 +79,7 @@ def block_means(x: Tensor, block: int) -> Tensor:
 
 
 def selection(p: NsaParams) -> Selection:
-    """Return the rule that chooses blocks: by the score q·k̄, which ranks them as softmax over the means does."""
+    """Return the rule that chooses blocks: by query times mean key, which ranks them as softmax over the means does."""
     return Selection(block=p.block, count=p.blocks)
 
 
