@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from app.matrix_board import Knob, Panel, matrix_board, shades, thumbnail_board
+from app.page import discover
 from app.page_script import mounting
 
 st.set_page_config(layout="wide")
@@ -69,4 +70,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-mounting.mount("", "")  # The drawing code arrives after the boards, which wait for it.
+mounting.mount(discover()["matrices"], is_presenting=False)  # The drawing code arrives after the boards, which wait for it.
