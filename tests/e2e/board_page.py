@@ -70,4 +70,5 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-mounting.mount(discover()["matrices"], is_presenting=False)  # The drawing code arrives after the boards, which wait for it.
+# The drawing code arrives after the boards, which wait for it.
+mounting.mount(discover()["matrices"], is_presenting=False)
