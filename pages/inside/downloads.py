@@ -15,7 +15,7 @@ from pages.inside.story import HeadData
 
 
 def show(data: HeadData, chosen: ChosenInput) -> None:
-    """Draw the folds with the variant's formula and code, and with the downloads of the shown numbers."""
+    """Draw the collapsed sections with the variant's formula and code, and with downloads of the shown numbers."""
     lazy_expander(_("Formula and code"), partial(about.show, data.attention, chosen), key="inside.about")
     lazy_expander(_("Export"), partial(_show_files, data), key="inside.files")
 
@@ -38,7 +38,7 @@ def _parts(source: Source, attention: ac.Attention, head: int, *, causal: bool) 
 
 
 def snippet(data: HeadData) -> str:
-    """Return the lines of Python that reproduce the intermediates of the variant."""
+    """Return Python code that computes the variant's intermediate results from the downloaded input."""
     params = data.attention.params
     changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
     return (

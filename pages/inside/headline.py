@@ -1,4 +1,4 @@
-"""The headline of the Inside page, which says how a variant works, and the measurements of its cost and its error."""
+"""Sentences of the Inside page: the headline, which says how a variant works, and its measured cost and error."""
 
 from bisect import bisect_left
 
@@ -13,21 +13,21 @@ from attention_core.formatting import number, percent
 from pages.inside.story import HeadData
 
 MAX_SEARCH_LENGTH = 2**16
-"""End of the search for the length from which a variant needs less work than softmax. Only formulas are evaluated."""
+"""Longest sequence length that ``cheaper_from`` tries. The search is fast, because it only evaluates cost formulas."""
 MIN_SHOWN_ERROR = 0.005
 """Errors below this value would be printed as 0%."""
 
 UNNORMALISED_RATIO = 2
-"""Factor by which the absolute weights of a row must sum to more or less than 1 to explain a large error."""
+"""A row sum (of absolute weights) larger than this, or smaller than its inverse, explains a large error."""
 
 
 def headline(data: HeadData) -> str:
-    """Return how the variant works, as Markdown."""
+    """Return the summary of how the variant works, in bold as Markdown."""
     return f"**{_(data.attention.variant.summary)}**"
 
 
 def measurements(data: HeadData) -> str:
-    """Return what the variant needs, and how far its weights are from its reference."""
+    """Return the sentences about the variant's memory or multiply-adds, and about the error of its weights."""
     error, baseline = (
         relative_error_of(each, data.reference) for each in (data.weights, uniform_weights(data.visible))
     )
@@ -36,7 +36,7 @@ def measurements(data: HeadData) -> str:
 
 
 def _needs(data: HeadData) -> str:
-    """Return the sentence about the numbers or the multiply-adds that the variant needs instead of softmax's."""
+    """Return the sentence that compares the variant's stored numbers, or its multiply-adds, with softmax's."""
     variant, (heads, n, d) = data.attention.variant, data.qkv.k.shape
     if "left" in data.parts and "provenance" not in data.parts:  # a product of factors, all computed from the input
         factors = [data.parts[name] for name in ("left", "inverse", "right") if name in data.parts]
@@ -49,7 +49,7 @@ def _needs(data: HeadData) -> str:
 
 
 def work(data: HeadData, n: int) -> float:
-    """Return the multiply-adds of the variant on n tokens, divided by softmax's, if values are as long as keys."""
+    """Return the multiply-adds of the variant on n tokens, divided by softmax's; values are as long as keys."""
     heads, _n, d = data.qkv.k.shape
     own, softmax = (
         each.cost(n, d, causal=data.causal, heads=heads).multiply_adds for each in (data.attention, ac.get(REFERENCE))
@@ -58,14 +58,14 @@ def work(data: HeadData, n: int) -> float:
 
 
 def cheaper_from(data: HeadData) -> int | None:
-    """Return the number of tokens from which on the variant needs less work than softmax, or None."""
+    """Return the number of tokens from which on the variant needs fewer multiply-adds than softmax, or None."""
     lengths = range(1, MAX_SEARCH_LENGTH + 1)
     first = bisect_left(lengths, True, key=lambda n: work(data, n) < 1)
     return lengths[first] if first < MAX_SEARCH_LENGTH else None
 
 
 def factor_numbers(m: int, variant_numbers: int, full_numbers: int) -> str:
-    """Return the sentence about the numbers in the factors of m landmarks, instead of those in the full matrix."""
+    """Return the sentence that compares the numbers in the factors, with m landmarks, with those in the full matrix."""
     return _(
         "With {m} landmarks, the factors of the matrix have {own:,} entries in total (softmax's matrix: {full:,}).",
         m=m,
@@ -75,7 +75,7 @@ def factor_numbers(m: int, variant_numbers: int, full_numbers: int) -> str:
 
 
 def cached_numbers(n: int, variant_numbers: int, full_numbers: int) -> str:
-    """Return the sentence about the numbers in the cache of n tokens, instead of all keys and values."""
+    """Return the sentence that compares the numbers in the cache of n tokens with those in all keys and values."""
     return _(
         "For {n} tokens, the cache holds {own:,} numbers (all keys and values: {full:,}).",
         n=n,
@@ -112,7 +112,7 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
         reference: name of the matrix that the error is relative to.
         error: the error of the variant's matrix.
         baseline: the error of equal weights for all visible keys.
-        total: sum of the absolute weights of the median row, which is 1 for softmax.
+        total: median over the rows of the sum of absolute weights, which is 1 for softmax.
     """
     values = {"reference": reference, "error": percent(error), "equal": percent(baseline), "total": number(total)}
     if error < MIN_SHOWN_ERROR:

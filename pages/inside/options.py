@@ -17,7 +17,7 @@ FIRST_VARIANT = "nystrom"
 MAX_STEPS = 9
 FIRST_TAB = 0
 """Value of ``step`` that represents the first tab of any variant. A link without a step opens the step with the number
-1, which some stories show in a later tab."""
+1, which some variants show in a later tab."""
 
 
 class InsideOptions(HashOptions):
@@ -35,7 +35,7 @@ class InsideOptions(HashOptions):
         widget=st.segmented_control,
     )
     query = index(lambda: current().matrix_tokens, N_("Query"))
-    # The largest index, because a feature map has at most two features for each entry of a key.
+    # No feature has a larger index, because a feature map has at most two features for each entry of a key.
     feature = index(lambda: 2 * current().head_size, N_("Feature"))
     feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Show the error of"))
     logits = choice(

@@ -1,4 +1,4 @@
-"""Figures for the Inside page: matrices on a board, curves, scatter plots and bars, and the colours of symbols."""
+"""Figures of the Inside page: boards (matrices side by side), curves, scatter plots, bars, and coloured symbols."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,16 +21,16 @@ COLOURS = {"light": ("#1f5fb4", "#b84300", "#1d7a3c", "#8a3f8f"), "dark": ("#7ab
 """Colours of the symbols in a formula and of the marks before the titles of their panels, by theme. All have a contrast
 of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3)."""
 COLUMN_RATIO = 4
-"""Multiple of the mean weight from which a key's column stands out in a matrix."""
+"""Multiple of the mean from which the total weight on a key is visible as a dark column of a matrix."""
 
 
 def colour(index: int) -> str:
-    """Return the colour of a symbol in the current theme."""
+    """Return the colour with this index in the current theme, as a hexadecimal code."""
     return COLOURS["dark" if st.context.theme.type == "dark" else "light"][index]
 
 
 def symbol(index: int, latex: str) -> str:
-    """Return a symbol in LaTeX in the colour of its panel.
+    """Return LaTeX code that shows a symbol in the colour that marks its panel.
 
     Args:
         index: index of the colour, which is the panel's ``mark``.
@@ -50,7 +50,7 @@ def panel(
     caption: str = "",
     mark: int | None = None,
 ) -> Panel:
-    """Return one matrix as a panel of the board.
+    """Return a matrix with its title and labels, as one panel of a board.
 
     Args:
         title: a short name of the matrix.
@@ -81,13 +81,13 @@ def pair_panel(data: HeadData, title: str, values: np.ndarray, caption: str = ""
 
 
 def result_panels(data: HeadData) -> tuple[Panel, Panel]:
-    """Return panels of the variant's matrix, to which the other panels of a step lead, and of its reference."""
+    """Return the panels of the variant's attention matrix and of its reference, which end the board of a step."""
     variant_panel = pair_panel(data, _(data.attention.title), data.weights, _("the resulting matrix"))
     return variant_panel, reference_panel(data)
 
 
 def reference_panel(data: HeadData) -> Panel:
-    """Return a panel of the reference, usually softmax, whose caption names the key that stands out as a column."""
+    """Return a panel of the reference, usually softmax. Its caption names the key of a dark column, if there is one."""
     totals, name = data.reference.sum(0), reference_name(data.attention)
     darkest = int(totals.argmax())
     caption = (
@@ -146,7 +146,7 @@ def board(
 
 
 def features(data: HeadData, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
-    """Draw the features of the queries and of the keys side by side, both ``[n, C]``."""
+    """Draw the features of the queries ``q`` and of the keys ``k`` side by side, both ``[n, features]``."""
     named = enumerate(zip(("φ(q)", "φ(k)"), (q, k), captions, strict=True))
     words = {"row": _("token"), "column": _("feature")}
     shown = (
@@ -161,7 +161,15 @@ def lines(curves_: Sequence[Curve], *, key: str, alt: str, height: int = 360, **
     chart.show(curves(curves_, height=height, **settings), key=key, name="inside", alt=alt)
 
 
-def cloud(name: str, x: np.ndarray, y: np.ndarray, *, key: str, alt: str, **settings: Any) -> None:  # noqa: ANN401
+def scatter_plot(
+    name: str,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    key: str,
+    alt: str,
+    **settings: Any,  # noqa: ANN401 - arguments of the figure
+) -> None:
     """Draw estimated (y) over true (x) values with the diagonal; ``settings`` go to `app.figures.scatter.scatter`."""
     chart.show(scatter(name, x, y, diagonal=_("equal values"), **settings), key=key, name="inside", alt=alt)
 

@@ -1,6 +1,7 @@
 """Steps that several explanations on the Inside page share, for variants that average neighbouring tokens (pooling).
 
-The steps show which tokens are averaged, how much accuracy that costs, and how later tokens leak into earlier outputs.
+A pool is a group of neighbouring tokens with one key and one value. The steps show which tokens are averaged, the
+smallest error that this allows, and how information from later tokens leaks into earlier outputs.
 """
 
 from collections.abc import Sequence
@@ -22,18 +23,18 @@ from pages.inside.pictures import symbol
 from pages.inside.story import HeadData, Step, lazy_step
 from pages.inside.tokens import Pool, strip
 
-BLUR_TITLE, LEAK_TITLE = N_("Best possible error"), N_("Leakage")
-"""Titles of the steps ``blur_step`` and ``leak_step``."""
+BEST_ERROR_TITLE, LEAK_TITLE = N_("Best possible error"), N_("Leakage")
+"""Titles of the steps ``best_error_step`` and ``leak_step``."""
 
 
 def name(data: HeadData, pool: Pool) -> str:
-    """Return the name of a pool: its first and last token."""
+    """Return the first and the last token of a pool as its name, such as ``the … cat``."""
     first, last = pool
     return " … ".join(isolate(data.labels[i]) for i in dict.fromkeys((first, last)))
 
 
 def pool_text(data: HeadData, pool: Pool) -> str:
-    """Return the name of a pool for a sentence, with the positions of its first and last token."""
+    """Return the name of a pool in quotation marks, with the positions of its first and last token, for a sentence."""
     words = _("“{name}”", name=escape_markdown(name(data, pool)))
     first, last = pool
     return (
@@ -44,13 +45,13 @@ def pool_text(data: HeadData, pool: Pool) -> str:
 
 
 def block_names(data: HeadData) -> list[str]:
-    """Return the label of each block of a variant with the setting "block": the positions of its ends."""
+    """Return the label of each block, such as ``0–15``, for a variant with the setting ``block`` (the block size)."""
     n, size = len(data.weights), data.setting("block")
     return [f"{i}–{j}" if j > i else f"{i}" for i in range(0, n, size) for j in [min(i + size, n) - 1]]
 
 
 def levels(pools: Sequence[Pool]) -> list[list[int]]:
-    """Return the indices of the pools grouped by level; a pool that begins with token 0 starts a new level."""
+    """Return the indices of the pools, grouped by level. Each level of pools covers the text from token 0 on."""
     result: list[list[int]] = []
     for number, (first, _last) in enumerate(pools):
         if first == 0 or not result:
@@ -60,12 +61,12 @@ def levels(pools: Sequence[Pool]) -> list[list[int]]:
 
 
 def widest(pools: Sequence[Pool], target: int = 0) -> Pool:
-    """Return the pool with most tokens; ties go to the pool whose ends sum to the number closest to ``target``."""
+    """Return the pool with most tokens; in a tie, the one whose first plus last position is closest to ``target``."""
     return max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - target)))
 
 
 def draw_strip(data: HeadData, weights: np.ndarray | None = None) -> None:
-    """Draw the pools as a strip over the text, shaded by ``weights`` ``[m]`` if given."""
+    """Draw the pools as boxes, as wide as their tokens, shaded by ``weights`` (one number per pool) if given."""
     pools = provenance.spans(data.parts["provenance"])
     rows = levels(pools)
     st.html(
@@ -121,7 +122,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 
     Args:
         data: the variant on a head.
-        extra: a text of the story that is appended to the findings.
+        extra: a text that is appended to the findings.
         n_keys: search the largest weight among this many first keys only; all keys if None.
     """
     left, pools = data.parts["left"], provenance.spans(data.parts["provenance"])
@@ -162,9 +163,9 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
     )
 
 
-@lazy_step(BLUR_TITLE)
-def blur_step(data: HeadData) -> Step:
-    """Build the step that compares the product with the best matrix that any weights on the same pools can reach."""
+@lazy_step(BEST_ERROR_TITLE)
+def best_error_step(data: HeadData) -> Step:
+    """Build the step that compares the error of the variant's matrix with the smallest error that its pools allow."""
     left, right = data.parts["left"], data.parts["right"]
     best = provenance.closest_mixing(data.reference, right)
     floor, error = (factors.relative_error_of(matrix, data.reference) for matrix in (best, data.weights))
@@ -179,16 +180,16 @@ def blur_step(data: HeadData) -> Step:
         + symbol(1, "X^*")
         + r" = \arg\min_X \lVert S - X R \rVert_F",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
-        findings=blur_sentence(rank, n, distinct, floor, error),
+        findings=best_error_sentence(rank, n, distinct, floor, error),
         draw=lambda key: draw_best_matrix(data, best, key),
     )
 
 
-def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) -> str:
-    """Return the sentence about the error that combining tokens alone causes.
+def best_error_sentence(rank: int, n: int, distinct: int, floor: float, error: float) -> str:
+    """Return the sentence about the error that combining tokens causes, even with the best weights.
 
     Args:
-        rank: the rank of the right factor R.
+        rank: the rank of the factor R, which has the weight of each token (column) in each pool (row).
         n: number of tokens.
         distinct: number of distinct columns of R.
         floor: the error of the best possible weights on these pools.
@@ -234,13 +235,13 @@ def draw_best_matrix(data: HeadData, best: np.ndarray, key: str) -> None:
 
 @lazy_step(LEAK_TITLE)
 def leak_step(data: HeadData, extra: str = "") -> Step:
-    """Build the step that shows how pooled keys leak later tokens to a query.
+    """Build the step that shows how a query receives information about later tokens through pooled keys.
 
     It compares two masks: hiding the keys whose pool begins after the query, and hiding those whose pool ends after it.
 
     Args:
         data: the variant on a head.
-        extra: a text of the story that is appended to the details.
+        extra: a text that is appended to the details.
     """
     P, right = data.parts["provenance"], data.parts["right"]
     n = P.shape[1]
@@ -296,8 +297,8 @@ def leak_map_step(data: HeadData, values: np.ndarray, words: str, leaking: str, 
 
     Args:
         data: the variant on a head.
-        values: the share of each token (column) in each row, ``[n, n]``.
-        words: the sentence of the step.
+        values: the matrix that is drawn next to the leaking pairs: a number per query and token, ``[n, n]``.
+        words: the findings of the step.
         leaking: the legend label of the leaking pairs.
         title: the title of the matrix of ``values``.
         unit: the unit of ``values``.

@@ -17,7 +17,7 @@ def compare_with_reference(data: HeadData, sentence: str = "") -> LazyStep:
 
     Args:
         data: the variant on a head.
-        sentence: a text of the story about the whole matrix, shown below the figures.
+        sentence: a text about the whole matrix, shown below the figures.
     """
     return LazyStep(_("Comparison"), partial(_compare, data, sentence))
 

@@ -1,4 +1,7 @@
-"""The tabs of the steps on the Inside page, and the drawing of the current step."""
+"""The tabs of the steps on the Inside page, and the drawing of the current step.
+
+The steps that explain a variant are called its story.
+"""
 
 from collections.abc import Sequence
 
@@ -36,8 +39,10 @@ LINK_NUMBERS = {
     "scalar_decay": (3, 1, 4),
     "softmax_gdn": (1, 3, 4, 2),
 }
-"""Numbers in links of the steps of stories that have changed. A step keeps its number, so that old links still open it.
-A story begins with the step whose picture explains most. Other variants number their steps in order."""
+"""The number of each step in links, in the order of the tabs, for variants whose steps were reordered or removed.
+
+A step keeps its number, so that old links still open it. The steps of other variants are numbered in order.
+"""
 
 
 def show(chosen: ChosenInput) -> None:
@@ -94,8 +99,8 @@ def no_mask_reason(attention: ac.Attention, future_share: float | None, head: in
 
     Args:
         attention: the variant.
-        future_share: the share of softmax's mass on later tokens if the model itself hides them, otherwise None.
-        head: the head in which that share is measured.
+        future_share: the share of softmax's weight on later tokens if the model itself hides them, otherwise None.
+        head: the head in which ``future_share`` is measured.
     """
     text = _(
         "{name} cannot be causal: {reason} The page shows {name} without the mask.",
@@ -116,7 +121,12 @@ def no_mask_reason(attention: ac.Attention, future_share: float | None, head: in
 
 
 def link_numbers(key: str, count: int) -> tuple[int, ...]:
-    """Return the numbers that links use for the ``count`` steps of a variant's story, or more, in their order."""
+    """Return the number of each step in links, in the order of the tabs.
+
+    Args:
+        key: the variant's key.
+        count: number of steps. More numbers may be returned, if some steps exist with certain settings only.
+    """
     return LINK_NUMBERS.get(key, tuple(range(1, count + 1)))
 
 
@@ -143,7 +153,7 @@ def _choose_step(titles: Sequence[str], numbers: Sequence[int]) -> int:
 
 
 def _draw_formula(step: Step | LazyStep) -> None:
-    """Draw the formula of a step, whose symbols have the colours of the panels, with the sizes of arrays on hover."""
+    """Draw the formula of a step. Its symbols have the colours of the panels, and its tooltip has the arrays' sizes."""
     sizes = "  \n".join(rf"${symbol}$: {' × '.join(map(str, shape))}" for symbol, shape in step.shapes.items())
     with st.container(width="content", key="inside.formula"):
         # The page clips a formula at its box, but a fraction can extend above it. The invisible rule makes the box 1.5

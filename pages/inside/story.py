@@ -1,4 +1,4 @@
-"""The classes of a story, the step-by-step explanation of a variant: the variant computed on one head, and a step."""
+"""The classes of a story, which is the step-by-step explanation of a variant: ``HeadData`` and ``Step``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class HeadData:
         qkv: the queries, keys and values of the input.
         head: the shown head.
         causal: whether later tokens are hidden.
-        parts: the variant's intermediates on this head, by name.
-        weights: its matrix, ``[n, n]``.
+        parts: the variant's intermediate results on this head, by name.
+        weights: the variant's attention matrix, ``[n, n]``.
         reference: the matrix that errors are relative to, ``[n, n]``.
         labels: one label per token, repeats numbered.
     """
@@ -110,7 +110,11 @@ P = ParamSpec("P")
 
 
 def lazy_step(title: str) -> Callable[[Callable[P, Step]], Callable[P, LazyStep]]:
-    """Return a decorator that builds a step only when it is shown; ``title`` is translated and known before."""
+    """Return a decorator for a function that builds a step, so that it is called only when the step is shown.
+
+    Args:
+        title: the title of the step, which its tab shows before the step is built. It is translated here.
+    """
 
     def decorate(build: Callable[P, Step]) -> Callable[P, LazyStep]:
         @wraps(build)

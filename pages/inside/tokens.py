@@ -8,9 +8,9 @@ from app.figures.theme import SERIES
 from app.words.isolation import isolate
 
 MAX_BORDERED_BOXES = 40
-"""Number of boxes in a strip's row from which their vertical borders would not fit on a narrow screen."""
+"""With more boxes in a row of ``strip``, their vertical borders would not fit on a narrow screen."""
 Pool = tuple[int, int]
-"""The first and the last token of a pool of neighbours."""
+"""A pool, which is a group of neighbouring tokens, as the indices of its first and its last token."""
 
 
 def coloured_text(
@@ -51,14 +51,18 @@ def coloured_text(
 
 
 def alternating_colours(groups: Sequence[int]) -> list[int]:
-    """Return colour numbers for `coloured_text` that give every second run of tokens with the same owner a colour."""
+    """Return colour numbers for `coloured_text` that colour every second group of consecutive tokens.
+
+    Args:
+        groups: the group of each token, such as its block.
+    """
     return [-(i % 2) for i, (_owner, run) in enumerate(groupby(groups)) for _token in run]
 
 
 def strip(
     levels: Sequence[Sequence[Pool]], names: Sequence[Sequence[str]], shares: Sequence[Sequence[float]] | None = None
 ) -> str:
-    """Return levels of pools as HTML rows, with each pool as wide as the number of tokens it contains.
+    """Return the pools as HTML: one row per level, in which the width of a pool is its number of tokens.
 
     Args:
         levels: the pools of each level, in order.

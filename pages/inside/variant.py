@@ -16,7 +16,7 @@ from pages.inside.steps import link_numbers
 from pages.inside.stories import discover
 
 MENU_KEY = "inside.variant"
-"""Key of the select box."""
+"""Session state key of the select box."""
 
 
 def show_menu() -> None:
@@ -48,7 +48,7 @@ def question() -> str:
 
 
 def _settings_label(attention: ac.Attention) -> str:
-    """Return the current budget, such as ``Landmarks 32``, or "Settings" for a variant without a budget."""
+    """Return the label of the settings: the main setting, such as ``Landmarks 32``, or "Settings" without one."""
     budget = attention.variant.budget
     if budget is None:
         return _("Settings")
@@ -57,7 +57,7 @@ def _settings_label(attention: ac.Attention) -> str:
 
 def _set_variant() -> None:
     key = st.session_state[MENU_KEY]
-    if key in discover():  # A message that the browser sent before the last run may name a variant not on the menu.
+    if key in discover():  # An outdated browser message may name a variant that is not on the menu.
         InsideOptions.attention.set(ac.get(key))
         InsideOptions.step.set(link_numbers(key, 1)[0])
         if opens_causal(ac.variant(key)):

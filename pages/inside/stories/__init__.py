@@ -11,12 +11,12 @@ import attention_core as ac
 from pages.inside.story import Story
 
 GENERIC = "generic"
-"""Name of the module whose story is made from the declared intermediates of a variant."""
+"""Name of the module that explains variants without their own module."""
 
 
 @cache
 def discover() -> dict[str, Story]:
-    """Return the function that builds the steps of each variant, by its key, in the order of all variants.
+    """Return the function that builds the steps of each variant, by the variant's key.
 
     A module may list further variants that share its story in ``ALSO``.
     """

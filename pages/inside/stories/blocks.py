@@ -24,8 +24,8 @@ class Choice:
     Attributes:
         own_block: the block that contains the query, ``bool``.
         chosen: the blocks selected by the score, ``bool``.
-        best: the blocks with the largest true mass, ``bool``.
-        mass: the mass that full softmax puts on each block.
+        best: as many blocks, chosen by the largest ``mass``, ``bool``.
+        mass: the sum of full softmax's weights on the keys of each block.
     """
 
     own_block: np.ndarray
@@ -40,7 +40,7 @@ class Choice:
 
     @property
     def worst_query(self) -> int:
-        """The query that loses most mass by choosing by score instead of true mass; the last one in a tie."""
+        """The query that loses most mass because its blocks are chosen by score; the last one in a tie."""
         lost = self.mass_on(self.best) - self.mass_on(self.chosen)
         return int(len(lost) - 1 - lost[::-1].argmax())
 
@@ -95,6 +95,10 @@ def _scores(data: HeadData, choice: Choice) -> Step:
 
 def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
     """Return how often the score ranks two selectable blocks of a query in the order of their softmax mass.
+
+    Args:
+        scores: the score of each block for each query, ``[n, blocks]``; not finite if it cannot be selected.
+        mass: the softmax mass on each block for each query, ``[n, blocks]``.
 
     Returns:
         The share of correctly ranked pairs, over all queries; None if no query can choose between two blocks.
@@ -180,11 +184,11 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
 
 
 def choice_sentence(choices: int, matches: int, *, causal: bool) -> str:
-    """Return the sentence about how many choices match those that the true mass would make.
+    """Return the sentence about how many blocks chosen by score would also be chosen by softmax mass.
 
     Args:
         choices: number of choices over all queries.
-        matches: number of those that the true mass would make too.
+        matches: number of choices that the softmax mass would make too.
         causal: whether a query can choose earlier blocks only.
     """
     if not choices:

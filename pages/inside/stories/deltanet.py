@@ -23,7 +23,7 @@ ALSO = ("gated_deltanet", "kda")
 STRENGTHS = tuple(i / 10 for i in range(1, 31))
 """Write strengths tried on the head's own keys; some exceed the variant's limit, to show why the limit exists."""
 MAX_DRAWN_SIZE = 1e12
-"""States larger than this many mean value lengths are not drawn."""
+"""Sizes of the state above this number are not drawn; sizes are divided by the mean length of a value."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -66,10 +66,10 @@ def _overlaps(data: HeadData) -> Step:
 
 
 def overlap_sentence(overlaps: np.ndarray) -> str:
-    """Return the sentence about how much of earlier tokens' writes a key reads.
+    """Return the sentence about how much of what an earlier token stored is erased by a token with a similar key.
 
     Args:
-        overlaps: the overlap of every two tokens; empty if there is only one token.
+        overlaps: for each pair of tokens, the share that the later one erases; empty if there is only one token.
     """
     if not overlaps.size:
         return _("There is only one token, so no earlier token stored anything.")
@@ -214,9 +214,9 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
 
     Args:
         strengths: the strengths tried, ascending.
-        sizes: the size of the state after the last token, in mean value lengths.
-        eigenvalues: the lowest eigenvalue of a step at each strength.
-        exact: whether the exact step is used.
+        sizes: the norm of the state after the last token at each strength, divided by the mean length of a value.
+        eigenvalues: the lowest eigenvalue of a token's update of the state at each strength.
+        exact: whether the setting ``keys`` is "exact", so that the strengths are rates η.
     """
     lowest, highest = strengths[0], strengths[-1]
     stable = eigenvalues >= -1 - 1e-9
@@ -250,9 +250,9 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
 
     Args:
         strength: β, or the rate η.
-        eigenvalues: the eigenvalue of each token's step.
-        sizes: the size of the state after each token, in mean value lengths.
-        exact: whether the exact step is used.
+        eigenvalues: the eigenvalue of each token's update of the state.
+        sizes: the norm of the state after each token, divided by the mean length of a value.
+        exact: whether the setting ``keys`` is "exact", so that the strength is the rate η.
     """
     values = {
         "strength": strength,
@@ -304,7 +304,7 @@ def _draw_state(written: GrowthByToken, key: str) -> None:
 
 
 def _by_channel(data: HeadData) -> bool:
-    """Return True if each channel has its own gate, in which case no single eigenvalue describes a step."""
+    """Return True if each channel has its own gate, so that no single eigenvalue describes a token's update."""
     p = data.attention.params
     return data.attention.key == "kda" and isinstance(p, GateParams) and channel_gate_kind(p) == "channel"
 

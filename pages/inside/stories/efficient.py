@@ -16,7 +16,7 @@ from pages.inside.story import HeadData, LazyStep, Step
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
-    """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
+    """Build the steps: tokens to features, features to queries, their product, comparison with the reference."""
     ending = _("The rank of the matrix is at most {c}, the number of features.", c=data.parts["gather"].shape[0])
     if data.causal:
         ending = ""  # With a causal mask, the rank can exceed the number of features.
@@ -105,7 +105,7 @@ def shares_sentence(width: float, top_counts: np.ndarray) -> str:
     """Return the sentence about how queries mix the features.
 
     Args:
-        width: perplexity of the median query's mixture, in features.
+        width: the effective number of features (perplexity) that the median query mixes.
         top_counts: the number of queries for which each feature has the largest share, ``[C]``.
     """
     text = _(

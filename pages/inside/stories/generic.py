@@ -15,9 +15,9 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step
 
 EQUAL_TOLERANCE = 1e-4
-"""Share of the largest weight up to which two matrices differ by rounding only."""
+"""Two matrices are equal if they differ by at most this share of the largest weight, because of rounding."""
 LOG_AXIS_RATIO = 8
-"""Multiple of the median from which the bars of positive numbers have a logarithmic axis."""
+"""Bars of positive numbers have a logarithmic axis if the largest number exceeds this multiple of the median."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -42,7 +42,7 @@ def _step(data: HeadData, declared: Intermediate) -> Step:
 
 
 def _visible(data: HeadData, declared: Intermediate, values: np.ndarray) -> np.ndarray:
-    """Return the matrix with NaN where a row cannot concern a column."""
+    """Return an intermediate matrix with NaN for pairs that are masked or in which the column's token is later."""
     if declared.columns == "earlier token":
         return np.where(np.tri(len(values), k=-1, dtype=bool), values, np.nan)
     if (declared.rows, declared.columns) == ("token", "token"):
@@ -53,7 +53,7 @@ def _visible(data: HeadData, declared: Intermediate, values: np.ndarray) -> np.n
 
 
 def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
-    """Return the sentences about the rows or the range, the signs, and a low rank of a matrix.
+    """Return the sentences about a matrix: its row sums or its range, the signs of its entries, and a low rank.
 
     Args:
         values: the matrix, NaN where masked.
@@ -91,7 +91,7 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
 
 
 def vector_findings(values: np.ndarray, data: HeadData) -> str:
-    """Return the sentences about the range of one number per token, ``[n]``, and the token with the largest."""
+    """Return the sentences about the range of ``values``, one number per token, and the token with the largest."""
     if values.min() == values.max():
         return _("The chart shows the same number for every token: {value}.", value=number(values[0]))
     return _(
@@ -143,7 +143,7 @@ def _axis(kind: str) -> str:
 
 
 def _labels(data: HeadData, kind: str) -> list[str] | tuple[str, ...] | None:
-    """Return the labels of an axis; None numbers it."""
+    """Return the labels of the rows or columns of a ``kind`` such as "pool"; None if they are numbered."""
     if kind == "pool":
         return pool_names(data)
     if kind == "block":

@@ -22,9 +22,9 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step
 
 HEAVY_SHARE = 0.05
-"""Share of the pairs that count as the heaviest."""
+"""Share of the query-key pairs that count as the heaviest."""
 MAX_HEIGHT = 8.0
-"""Largest value drawn of a feature map's curve."""
+"""Larger values of a feature map are not drawn."""
 LENGTHS = tuple(2**i for i in range(3, 15))
 """Sequence lengths at which the operations of both orders of multiplication are counted."""
 
@@ -132,7 +132,7 @@ def _kernel(data: HeadData) -> Step:
     heavy = exact >= np.quantile(exact, 1 - HEAVY_SHARE)
 
     def draw(key: str) -> None:
-        pictures.cloud(
+        pictures.scatter_plot(
             _("pairs of tokens"),
             exact,
             own,
@@ -157,7 +157,7 @@ def _kernel(data: HeadData) -> Step:
 
 
 def kernel_sentence(middle: float, heavy: float) -> str:
-    """Return the sentence that says if the kernel is flatter than the exponential.
+    """Return the sentence that says if the kernel (the variant's weight as a function of q and k) is flatter than exp.
 
     Args:
         middle: the ratio of the weight to softmax's weight at the median pair.

@@ -15,16 +15,16 @@ from pages.inside.story import HeadData, LazyStep, Step
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
-    """Build the steps: project, attend, blur, leak, comparison with the reference."""
+    """Build the steps: projection, weights, best possible error, leakage, comparison with the reference."""
     if data.setting("projection") == "gaussian":
         first, second = _mix(data), _weights_on_mixtures(data)
     else:
         first, second = _window(data), pooling.weights_step(data)
-    return (first, second, pooling.blur_step(data), pooling.leak_step(data), compare_with_reference(data))
+    return (first, second, pooling.best_error_step(data), pooling.leak_step(data), compare_with_reference(data))
 
 
 def _window(data: HeadData) -> Step:
-    """Build the projection step for an untrained E that is a flat or triangular window over neighbours."""
+    """Build the projection step for projections E of which each row is a flat or triangular window over neighbours."""
     plain, P = pooling.pools_step(data), data.parts["provenance"]
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = data.setting("projection") == "conv"
@@ -55,7 +55,7 @@ def _window(data: HeadData) -> Step:
 
 
 def _mix(data: HeadData) -> Step:
-    """Build the projection step for a random E, in which every key contains a share of every token."""
+    """Build the projection step for a random projection E, with which every projected key mixes all tokens."""
     E, F = data.parts["provenance"], data.parts["right"]
     m, n = E.shape
     back = factors.product(F.T, E)

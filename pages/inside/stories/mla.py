@@ -13,7 +13,7 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step
 
 TARGET_ERROR = 0.1
-"""Target error of the weights in the first step."""
+"""The first step reports the smallest rank with which the error of the weights is at most this number."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -22,7 +22,7 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
 
 
 def kept_share(sizes: np.ndarray, rank: int) -> float:
-    """Return the share of the squared norm in the first ``rank`` singular values; 1 if all are zero."""
+    """Return the sum of the first ``rank`` squared singular values (``sizes``), divided by the sum of all."""
     squares = sizes.astype(np.float64) ** 2
     return float(squares[:rank].sum() / squares.sum()) if squares.any() else 1.0
 
@@ -158,7 +158,7 @@ def _cache(data: HeadData) -> Step:
 
 
 def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
-    """Return the sentence about the memory that latents save, and from which sequence length.
+    """Return the sentence about the memory that the compressed keys and values save, and from which length on.
 
     Args:
         token: numbers cached per token.

@@ -32,7 +32,7 @@ EQUAL_RATIO = 1.02
 SMALL_ERROR = 0.1
 """Relative errors up to this count as small."""
 LEFT, MIDDLE, RIGHT, RESULT = range(4)
-"""Indices of the colours of the factors."""
+"""Indices of the colours of the three factors and of their product."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -72,7 +72,7 @@ def _labels(data: HeadData, shares: np.ndarray) -> list[str]:
 
 
 def _names(data: HeadData) -> tuple[list[str], list[str]]:
-    """Return the labels of the query landmarks and of the key landmarks."""
+    """Return one label per query landmark, and one per key landmark."""
     shares = _shares(data)
     return _labels(data, shares["query"]), _labels(data, shares["key"])
 
@@ -300,7 +300,7 @@ def _inverse_method(data: HeadData) -> str:
 
 
 def product_caption(weights: np.ndarray) -> str:
-    """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
+    """Return the caption of the product of the factors; it explains the orange cells if some weights are negative."""
     if negative_share_of(weights) > NEGATIVE_TOLERANCE:
         return _("orange: negative, due to Z")
     return _("product of the three")
@@ -391,7 +391,7 @@ def _counts(rows: Sequence[InverseRow]) -> list[int]:
 
 
 def _directions(data: HeadData, key: str) -> None:
-    """Draw the singular values of the middle factor, and the inverted share of each after some iterations."""
+    """Draw the singular values of the middle factor, and how far each is inverted after some iterations."""
     iterations = int(data.setting("iterations"))
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
@@ -436,7 +436,14 @@ def _directions(data: HeadData, key: str) -> None:
 
 
 def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
-    """Return the sentence about how many of m directions are inverted, and the smallest singular value ``smallest``."""
+    """Return the sentence about how many singular vectors the iteration has inverted, and the smallest singular value.
+
+    Args:
+        done: number of singular vectors that are inverted to at least 90%.
+        m: number of singular vectors.
+        iterations: number of iterations.
+        smallest: the smallest singular value.
+    """
     return _n(
         "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iteration, M Z scales "
         "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
@@ -454,7 +461,7 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> st
 
 
 def exact_inverse_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
-    """Return the ``inverted_sentence`` for an exact inverse Z, which is only compared with the iteration."""
+    """Return the sentence that replaces ``inverted_sentence`` if the variant uses the exact inverse."""
     return _n(
         "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
         "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "

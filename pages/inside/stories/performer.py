@@ -1,6 +1,6 @@
 """Performer, explained step by step on the Inside page.
 
-The steps show random directions, their features, and how well the features estimate the exponential.
+The steps show random vectors (directions), the features made with them, and how well these estimate the exponential.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ POSITIVE = ("positive", "hyperbolic")
 FAR_TOO_SMALL = 0.5
 """A median estimate below this share of the true value counts as far too small."""
 NEAR_ALL = 0.8
-"""Relative error from which nearly all of the true value is missed; estimates above its inverse are far too large."""
+"""A larger relative error means that the estimate misses nearly all of the true value."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -45,8 +45,14 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     )
 
 
-def _anatomy(data: HeadData, tokens: int | None = None, **changes: Value) -> dict[str, np.ndarray]:
-    """Return the variant's intermediates on the head's first ``tokens``, with some settings changed and no mask."""
+def _unmasked_parts(data: HeadData, tokens: int | None = None, **changes: Value) -> dict[str, np.ndarray]:
+    """Return the variant's intermediate results without a mask and with some settings changed.
+
+    Args:
+        data: the variant on a head.
+        tokens: number of tokens from the beginning that are used; all if None.
+        changes: the changed settings, by name.
+    """
     changed = data.attention.with_settings(**changes)
     return anatomy_of_head(data.qkv, changed, data.head, tokens=tokens)
 
@@ -62,7 +68,7 @@ def _logits(data: HeadData) -> str:
 
 def _directions(data: HeadData) -> Step:
     orthogonal: bool = data.setting("orthogonal")
-    drawn = {each: _anatomy(data, 1, orthogonal=each)["directions"] for each in (orthogonal, not orthogonal)}
+    drawn = {each: _unmasked_parts(data, 1, orthogonal=each)["directions"] for each in (orthogonal, not orthogonal)}
     m, d = drawn[orthogonal].shape
     lengths = {each: factors.lengths(W) for each, W in drawn.items()}
     cosines = {each: factors.cosines(W[:d], W[:d]) for each, W in drawn.items()}
@@ -86,7 +92,8 @@ def _directions(data: HeadData) -> Step:
         with left:
             pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
         norms = {
-            form: np.sort(factors.lengths(_anatomy(data, 1, row_norms=form)["directions"])) for form in ("fixed", "chi")
+            form: np.sort(factors.lengths(_unmasked_parts(data, 1, row_norms=form)["directions"]))
+            for form in ("fixed", "chi")
         }
         lines = [
             Curve(
@@ -143,7 +150,7 @@ def _directions(data: HeadData) -> Step:
 
 
 def _features(data: HeadData) -> Step:
-    parts = _anatomy(data) if data.causal else data.parts
+    parts = _unmasked_parts(data) if data.causal else data.parts
     q, k = parts["query_features"], parts["key_features"]
     bearing = factors.participation_ratio(q * k.sum(0))
     return Step(
@@ -175,13 +182,13 @@ def _features(data: HeadData) -> Step:
 
 
 def feature_captions(kind: str) -> tuple[str, str]:
-    """Return how the drawn features of queries and of keys are scaled, compared with their formula.
+    """Return two captions, which say how the drawn features of queries and of keys are scaled.
 
-    Factors per query cancel when rows are divided by their sums, and so do factors per feature that queries and keys
-    share inversely.
+    Scaling does not change the attention matrix: a factor per query cancels when its row is divided by the row's sum,
+    and a factor per feature cancels if the same feature of the keys is divided by it.
 
     Args:
-        kind: the kind of feature.
+        kind: the setting ``kind``, such as "positive".
     """
     if kind in POSITIVE:
         return (
@@ -200,7 +207,7 @@ def _estimate(data: HeadData) -> Step:
     ratio = estimate / np.maximum(kernel, np.finfo(float).tiny)
 
     def draw(key: str) -> None:
-        pictures.cloud(
+        pictures.scatter_plot(
             _("query–key pairs"),
             kernel,
             estimate,
@@ -238,7 +245,7 @@ def _estimate(data: HeadData) -> Step:
 
 
 def estimate_sentence(near: float, middle: float) -> str:
-    """Return the sentence about the accuracy of one draw.
+    """Return the sentence about the accuracy of the estimates with one random draw of the directions.
 
     Args:
         near: the share of estimates within a factor of two of the true value.
@@ -256,8 +263,8 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
     """Return the sentence that explains the median estimate by the bias and the spread of the estimator.
 
     Args:
-        kind: the kind of feature.
-        row_norms: the lengths of the directions.
+        kind: the setting ``kind``, such as "positive".
+        row_norms: the setting for the lengths of the directions: "fixed" or "chi" (random).
         middle: the median ratio of estimate to true value.
     """
     if row_norms == "fixed" and kind != "relu":
@@ -271,7 +278,7 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
 
 
 def mean_formula(kind: str, row_norms: str) -> str:
-    """Return the formula of the mean of the estimate, in LaTeX."""
+    """Return the formula of the expected value of the estimate, in LaTeX."""
     product = r"\mathbb{E}\left[\varphi(q)^\top\varphi(k)\right]"
     if kind == "relu":
         return (
@@ -358,7 +365,12 @@ def _more_features(data: HeadData) -> Step:
 
 
 def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
-    """Return the sentence about how the error falls, by kind of feature and orthogonality of the directions."""
+    """Return the sentences about how the error falls with the number of directions.
+
+    Args:
+        errors: the errors by kind of feature, and whether the directions are orthogonal.
+        row_norms: the setting for the lengths of the directions.
+    """
     first = errors["positive", True]
     if len(first.x) < 2 or not errors["trig", False].x:
         return _("Drawing directions …")

@@ -16,9 +16,9 @@ from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
-    """Build the steps: pool, attend, blur, leak (or causal mask), comparison with the reference."""
+    """Build the steps: pooling, weights, best possible error, leakage or causal mask, comparison with the reference."""
     if data.causal:
-        return _cover(data), _weights_on_pools(data), _blur(data), _masks(data), compare_with_reference(data)
+        return _cover(data), _weights_on_pools(data), _best_error(data), _masks(data), compare_with_reference(data)
     does = _(
         "In the causal form, a query attends to the pools before its own, and to the individual tokens of its own "
         "pool up to itself."
@@ -27,14 +27,14 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     return (
         pooling.pools_step(data),
         pooling.weights_step(data),
-        pooling.blur_step(data),
+        pooling.best_error_step(data),
         leak,
         compare_with_reference(data),
     )
 
 
 def _pools(data: HeadData) -> np.ndarray:
-    """Return the pools of a causal variant, ``[m, n]``: its provenance without the single tokens appended to it."""
+    """Return the weight of each token in each pool of a causal variant, ``[m, n]``, without its single-token keys."""
     P = data.parts["provenance"]
     return P[: len(P) - P.shape[1]]
 
@@ -45,7 +45,7 @@ def _same_pool(data: HeadData) -> np.ndarray:
 
 
 def _cover(data: HeadData) -> Step:
-    """Build the causal pooling step: pools of one size in addition to the single tokens."""
+    """Build the pooling step of the causal variant, which has pools of one size and single tokens as keys."""
     P = _pools(data)
     m, n = P.shape
     first, last = provenance.spans(P)[-1]
@@ -80,7 +80,11 @@ def _cover(data: HeadData) -> Step:
 
 
 def _max_keys(P: np.ndarray) -> int:
-    """Return the most keys a query sees: the earlier pools, and its own pool's tokens up to itself."""
+    """Return the largest number of keys of a query: the earlier pools, and its own pool's tokens up to itself.
+
+    Args:
+        P: the weight of each token in each pool, ``[m, n]``.
+    """
     return max(r + last - first + 1 for r, (first, last) in enumerate(provenance.spans(P)))
 
 
@@ -102,9 +106,9 @@ def _own_share(data: HeadData) -> float:
     return float(data.parts["left"][:, len(_pools(data)) :].sum(-1).mean())
 
 
-@lazy_step(pooling.BLUR_TITLE)
-def _blur(data: HeadData) -> Step:
-    """Build the causal blur step, in which only the earlier pools are blurred."""
+@lazy_step(pooling.BEST_ERROR_TITLE)
+def _best_error(data: HeadData) -> Step:
+    """Build the step about the best possible error of the causal variant, which averages only earlier pools."""
     same_pool = _same_pool(data)
     best = np.where(same_pool, data.reference, provenance.closest_mixing(data.reference, _pools(data)))
     n, left, right = len(same_pool), data.parts["left"], data.parts["right"]

@@ -22,7 +22,7 @@ from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import alternating_colours, coloured_text
 
 MAX_NAMED = 5
-"""Tokens of a bucket that are named."""
+"""Largest number of tokens of a bucket that a sentence lists."""
 MAX_LISTED = 8
 """Number of missed pairs that are listed."""
 
@@ -87,7 +87,14 @@ def _hash(data: HeadData, number: int) -> Step:
 
 
 def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
-    """Return the sentence about how many buckets a round fills, and the tokens of the fullest bucket."""
+    """Return the sentence about the buckets of a hashing round.
+
+    Args:
+        number: number of the round.
+        n: number of tokens.
+        filled: number of buckets with tokens.
+        fullest: the tokens of the largest bucket.
+    """
     return _n(
         "In hashing round {number}, {tokens} tokens fall into **{n} bucket**. The largest bucket has {most} of them: "
         "{names}.",
@@ -109,7 +116,7 @@ def quoted_tokens(tokens: Sequence[str]) -> str:
 
 
 def _borders(data: HeadData, number: int) -> list[int]:
-    """Return the positions in the sorted order at which a chunk begins."""
+    """Return the positions at which a chunk begins after the sort of hashing round ``number``, without position 0."""
     chunks = data.parts["chunks"][number][data.parts["order"][number]]
     return (np.flatnonzero(np.diff(chunks)) + 1).tolist()
 
@@ -286,7 +293,7 @@ def allowed_pairs(data: HeadData) -> np.ndarray:
 
 @lazy_step(N_("Missed pairs"))
 def _missed(data: HeadData) -> Step:
-    """Build the step that lists the heaviest pairs that no round finds, and the mass they hold."""
+    """Build the step that lists the pairs with the largest softmax weights among those that no hashing round allows."""
     full, reference = data.parts["all_pairs"], reference_name(data.attention)
     unseen = np.where(allowed_pairs(data), 0.0, full)
     together = data.parts["missed"].astype(bool)

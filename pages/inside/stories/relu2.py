@@ -82,7 +82,12 @@ def _squares(data: HeadData) -> Step:
 
 
 def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
-    """Return the sentence about the share of zero entries, and how many keys each query keeps, ``[n]``."""
+    """Return the sentence about the share of weights that are zero.
+
+    Args:
+        share: the share of zero weights.
+        kept_keys: the number of keys with a positive weight for each query, ``[n]``.
+    """
     text = _(
         "{share:.0%} of the squares are exactly zero. Each query gives weight to {kept:.0f} of {keys} keys (median "
         "over queries).",
@@ -217,7 +222,7 @@ def _factor(data: HeadData) -> Step:
 
 
 def _top(data: HeadData, factor: float) -> float:
-    """Return the largest softmax weight when all logits are multiplied by ``factor``."""
+    """Return the largest weight of softmax if all logits are multiplied by ``factor``."""
     logits = factor * np.where(data.visible, data.parts["logits"].astype(float), -np.inf)
     return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())
 
@@ -266,7 +271,13 @@ def _one_matrix(data: HeadData) -> Step:
 
 
 def matrix_sentence(heads: int, channels: int, difference: float) -> str:
-    """Return the sentence about the single matrix of all channels, and the ``difference`` of the heads' rows."""
+    """Return the sentence about the single matrix that all channels share.
+
+    Args:
+        heads: number of heads of the input.
+        channels: number of channels.
+        difference: mean share of a row's weight that differs between a head and the average of the heads.
+    """
     text = _(
         "In the gated attention unit (GAU), all {channels} channels share one attention matrix. The unit is "
         "untrained. Its input X contains the normalised values of all heads.",

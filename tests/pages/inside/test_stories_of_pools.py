@@ -7,7 +7,7 @@ from stories import data, drawn_words, head, open_step, said, softmax
 
 import attention_core as ac
 from pages.inside import pooling
-from pages.inside.pooling import blur_sentence
+from pages.inside.pooling import best_error_sentence
 from pages.inside.stories import linformer, pooled
 
 
@@ -151,15 +151,15 @@ def test_linformer_is_untrained_and_shows_the_round_trip():
 
 def test_the_best_possible_error_is_named():
     found = {"rank": 6, "n": 24, "distinct": 7, "floor": 0.25, "error": 0.5}
-    assert blur_sentence(**found) == (
+    assert best_error_sentence(**found) == (
         "With the best possible weights instead of L, the matrix error compared with softmax would be **25%**. With "
         "the actual weights, it is **50%**. R has rank 6 and 7 different columns, so the rank of A is at most 6 "
         "instead of 24."
     )
-    assert blur_sentence(**found | {"rank": 1, "distinct": 1}).endswith(
+    assert best_error_sentence(**found | {"rank": 1, "distinct": 1}).endswith(
         "it is **50%**. All columns of R are equal, so the rank of A is at most 1 instead of 24."
     )
-    assert blur_sentence(**found | {"rank": 24, "floor": 0.0}) == (
+    assert best_error_sentence(**found | {"rank": 24, "floor": 0.0}) == (
         "With the best possible weights instead of L, the matrix error compared with softmax would be 0%, because R "
         "has as many linearly independent rows as there are tokens. The actual weights give a matrix error of 50%."
     )
