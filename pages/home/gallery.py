@@ -39,7 +39,7 @@ def show() -> None:
 
 
 def _toggle(key: str, family: str) -> None:
-    """Store which families are open, for the link."""
+    """Store that a family was opened or closed, so that a link to the page contains it."""
     open_families = {*HomeOptions.family.value} - {family} | ({family} if st.session_state[key] else set())
     HomeOptions.family.set([each for each in ac.families() if each in open_families])
 
@@ -53,12 +53,12 @@ def _rows(variants: Sequence[ac.Variant]) -> None:
 
 
 def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:
-    """Return a variant's row as Markdown, with its summary and formula in a disclosure behind its name.
+    """Return a variant's row as Markdown. A click on its name expands its summary and formula.
 
     Args:
         variant: variant to describe.
         query: query parameters that links to other pages carry.
-        dark: whether the page is dark.
+        dark: whether the page has a dark theme.
     """
     alt = _("{name}: attention matrix on the same 32 tokens", name=_(variant.title))
     costs = _(
@@ -88,7 +88,7 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
 
 
 def page_link(page: str, query: Mapping[str, list[str]], label: str) -> str:
-    """Return an HTML link to a page, which the page's script follows within the session."""
+    """Return an HTML link to a page. A script of the app follows it without starting a new session."""
     ordered = {name: query[name] for name in dict.fromkeys((*SharedOptions.controls, *query)) if name in query}
     address = html.escape(page + url.query_string(ordered))
     return f'<a class="way" target="_self" href="{address}">{label}</a>'

@@ -75,7 +75,7 @@ def cut_note(text: str) -> str:
 
 
 def caption(budgets: BudgetComparison) -> str:
-    """Return why the variants save little in a short sentence, and the source of the weights."""
+    """Return the caption: why the variants save little in a short sentence, and which model the weights are from."""
     largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
         _(
@@ -128,7 +128,11 @@ def notes(budgets: BudgetComparison) -> list[str]:
 
 
 def row(steps: BudgetSteps) -> Row:
-    """Return the row that shows the sentence under one variant."""
+    """Return the row that shows the sentence with the attention weights of one variant.
+
+    Args:
+        steps: the variant's results at each value of its slider.
+    """
     variant = steps.attentions[0].variant
     budget = variant.budget if variant.key in BUDGETS else None
     return Row(
@@ -147,9 +151,10 @@ def row(steps: BudgetSteps) -> Row:
 
 
 def _difference_reasons() -> dict[str, dict[str, str]]:
-    """Return why variants give a word less or more weight than softmax, similar or negative weights, by their keys.
+    """Return explanations of the differences from softmax, by the variant's key and the type of difference.
 
-    The browser fills in the words in braces.
+    The types are "less" and "more" weight on a word, "even" (similar) and "negative" weights. The browser replaces the
+    names in braces.
     """
     averages = _("{row} averages neighbouring tokens into landmarks, which blurs the weights.")
     return {
@@ -181,7 +186,7 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
 
 
 def current_state(budgets: BudgetComparison) -> SentenceState:
-    """Return the chosen word and budgets; a budget too large for this sentence becomes the nearest possible one."""
+    """Return the chosen word and the slider positions; the position nearest to a budget that this sentence lacks."""
     steps = {}
     for each in budgets.variants:
         key = each.attentions[0].key
@@ -212,7 +217,7 @@ def _reset_word() -> None:
 
 
 def _matrices_address(text: str) -> str:
-    """Return the address of this sentence on the Matrices page, without variants, which the browser adds."""
+    """Return the address of the Matrices page with this sentence. The browser adds the variants."""
     query = url.to_query(
         url.values(),
         Options.shared(),

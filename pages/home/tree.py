@@ -38,7 +38,7 @@ def show() -> None:
 
 
 def tree_html(tree: Branch) -> str:
-    """Return a tree as nested HTML lists."""
+    """Return a tree of variants as nested HTML lists."""
     return f"<p><strong>{html.escape(_(tree.variant.title))}</strong></p>{_branches(tree)}"
 
 
@@ -52,14 +52,17 @@ def _branches(tree: Branch) -> str:
 
 
 def edge_html(edge: Edge) -> str:
-    """Return a variant, the settings that make it its parent, their difference, and a link to both, as HTML."""
+    """Return the HTML of a variant in the tree.
+
+    It has the variant's name, the settings with which it equals its parent, the difference of both, and a link.
+    """
     name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
     text = f"{conditions(edge)} · {difference_text(largest_difference(edge))}"
     return f"{name} <small>{html.escape(text)}</small> {_comparison_link(edge)}"
 
 
 def other_edge_html(edge: Edge) -> str:
-    """Return another variant that this one equals at other settings, as HTML."""
+    """Return the HTML line about another variant that this variant equals with other settings."""
     text = _("also equals {name} if {conditions}", name=_(edge.special.title), conditions=conditions(edge))
     text = f"{text} · {difference_text(largest_difference(edge))}"
     return f"<br><small>{html.escape(text)}</small> {_comparison_link(edge)}"
@@ -94,12 +97,12 @@ def _text(value: Value) -> str:
 
 
 def difference_text(difference: float) -> str:
-    """Return the difference of two matrices in words."""
+    """Return the difference of two matrices as text, such as "identical"."""
     return _("identical") if difference == 0 else _("differs by {apart}", apart=number(difference))
 
 
 def largest_difference(edge: Edge) -> float:
-    """Return the largest difference of the two variants' matrices on the gallery's tokens."""
+    """Return the largest difference between the entries of the two variants' matrices, on the gallery's input."""
     return cached.special_case_distance(SAMPLE, *edge.attentions(TOKEN_COUNT), causal=_causal(edge))
 
 
@@ -108,7 +111,7 @@ def _causal(edge: Edge) -> bool:
 
 
 def _comparison_link(edge: Edge) -> str:
-    """Return a link to the Matrices page that shows both variants side by side on the gallery's tokens."""
+    """Return an HTML link to the Matrices page that shows both variants on the gallery's input."""
     changes = {"input": SAMPLE.key, "n": TOKEN_COUNT, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
     fields = Options.shared()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}

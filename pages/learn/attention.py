@@ -53,7 +53,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 
 def finding(rows: Sequence[LearnRow]) -> Finding | None:
-    """Return what the matrices show; None if the answers of the task are not symbols of the sequence."""
+    """Return the sentences about the matrices; None if the answers of the task are not symbols of the sequence."""
     matrices = with_matrices(rows)
     if not matrices or not task_of(matrices[0].spec.model.task).shows_answers:
         return None
@@ -63,12 +63,17 @@ def finding(rows: Sequence[LearnRow]) -> Finding | None:
 
 
 def with_matrices(rows: Sequence[LearnRow]) -> list[LearnRow]:
-    """Return the rows of the first seed that have matrices."""
+    """Return the measurements with the first seed that include attention matrices."""
     return [each for each in rows if each.matrices is not None and each.row.seed == rows[0].row.seed]
 
 
 def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
-    """Return a row of triangles below the slider, one at the end of each variant's largest rise, as HTML."""
+    """Return triangles for the row below the step slider, as HTML: each marks the largest rise of a variant's accuracy.
+
+    Args:
+        results: the variants.
+        steps: the training steps that the slider offers.
+    """
     marks = []
     for outcome in results:
         if outcome.largest_rise is None:
@@ -87,7 +92,7 @@ def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
 
 
 def _panel(row: LearnRow, name: str, layer: int) -> str:
-    """Return a variant's matrix with its name and accuracy as HTML."""
+    """Return a variant's attention matrix in a layer, with its name and accuracy, as HTML."""
     assert row.matrices is not None
     alt = _("{name}: attention matrix at step {step}", name=name, step=row.row.step)
     values = {"name": name, "step": row.row.step, "share": percent(row.row.accuracy)}
@@ -106,5 +111,5 @@ def _panel(row: LearnRow, name: str, layer: int) -> str:
 
 
 def _frame(query: int, key: int, n: int) -> str:
-    """Return a frame around a cell of a matrix with n rows as HTML."""
+    """Return the frame around one cell of an ``n × n`` matrix as HTML."""
     return f'<i style="left:{key / n:.2%};top:{query / n:.2%};width:{1 / n:.2%};height:{1 / n:.2%}"></i>'

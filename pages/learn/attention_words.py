@@ -10,7 +10,7 @@ from attention_core.learning.hidden_answers import answer_share
 from pages.learn.outcomes import Outcome
 
 MOSTLY_SHARE = 0.5
-"""Share of the weight from which on a query attends mostly to its answer."""
+"""A query attends mostly to its answer if at least this share of its attention weight is on the answer."""
 MOSTLY_SENTENCES = {
     "recall": N_("With {names}, a repeated key symbol attends mostly to the value symbol that it was paired with."),
     "induction": N_(
@@ -19,11 +19,13 @@ MOSTLY_SENTENCES = {
     ),
     "copying": N_("With {names}, a question mark attends mostly to the symbol that it must repeat."),
 }
-"""Sentence about the variants whose queries attend mostly to their answers, by task."""
+"""For each task, the sentence about the variants whose queries attend mostly to their answers."""
 
 
 def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
-    """Return which variants' queries attend mostly to their answers; the explanation has each variant's weight.
+    """Return the sentence that lists the variants whose queries attend mostly to their answers, and an explanation.
+
+    An answer is the symbol that a query must predict. The explanation has the weight on the answers by variant.
 
     Args:
         results: variants whose rows have matrices, of a task whose answers are symbols of the sequence.
@@ -63,13 +65,13 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
 
 
 def _answer_weights(row: LearnRow) -> list[float]:
-    """Return the share of the weight that is on the answer in each layer."""
+    """Return for each layer the share of the attention weight that is on the answers."""
     assert row.matrices is not None
     return [answer_share(row.spec, matrix) for matrix in row.matrices]
 
 
 def rise_text(results: Sequence[Outcome]) -> str:
-    """Return between which steps each variant's accuracy rises most; empty if none rises."""
+    """Return the sentence about the steps between which each variant's accuracy rises most; empty if none rises."""
     rises = [
         _("{name} ({low} to {high})", name=escape_markdown(outcome.name), low=rise[0], high=rise[1])
         for outcome in results

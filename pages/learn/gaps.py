@@ -13,7 +13,12 @@ from pages.learn.outcomes import Outcome, PartOutcome
 
 
 def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
-    """Return which of the chosen variants have no recorded run with these settings; empty if all have one."""
+    """Return a message that lists the chosen variants without a recorded run; empty if there are none.
+
+    Args:
+        chosen: the chosen variants.
+        rows: the recorded measurements with the chosen settings.
+    """
     recorded = {each.row.variant for each in rows}
     names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in recorded]
     if not names:
@@ -29,17 +34,17 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
 
 
 def not_recorded_at_all() -> str:
-    """Return what to do if no run of these settings is recorded."""
+    """Return the message that no run is recorded with the chosen settings, and what to do."""
     return _("No run is recorded with these settings. Press “Train on this machine” to train the models.")
 
 
 def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
-    """Return which of the chosen variants a press of the button would leave out; empty if it trains all.
+    """Return a message that lists the variants that would exceed the number of models to train; empty if none would.
 
     Args:
-        chosen: the variants that can be trained.
+        chosen: the chosen variants that can be trained on the task.
         seeds: number of seeds.
-        models: models that are trained for each variant.
+        models: number of models that are trained for each variant.
     """
     names = [escape_markdown(label(attention)) for attention in chosen[max_variants(models) :]]
     if not names:
@@ -54,7 +59,7 @@ def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -
 
 
 def not_trained_without(results: Sequence[PartOutcome]) -> str:
-    """Return which variants are not trained yet without a part that they have; empty if all are."""
+    """Return a message that lists the variants for which a model with a removed part is missing; empty without any."""
     names = [escape_markdown(outcome.full.name) for outcome in results if set(outcome.parts) - set(outcome.ablations)]
     if not names:
         return ""
@@ -65,7 +70,12 @@ def not_trained_without(results: Sequence[PartOutcome]) -> str:
 
 
 def no_tests(task: LearningTask, *, by: str) -> str:
-    """Return why the trained models of a task are not tested; empty if they are."""
+    """Return a message if trained models of the task are not tested; empty if they are.
+
+    Args:
+        task: the task.
+        by: the type of test, ``"length"`` (longer sequences) or ``"items"`` (more items to remember).
+    """
     if task.key in (TEST_LENGTHS if by == "length" else TEST_ITEMS):
         return ""
     if by == "length":
@@ -77,7 +87,7 @@ def no_tests(task: LearningTask, *, by: str) -> str:
 
 
 def missing_tests(results: Sequence[Outcome]) -> str:
-    """Return why no test of the trained models is shown."""
+    """Return the message that replaces the chart of tests while no test results are available."""
     if all(outcome.is_trained for outcome in results):
         return _("No tests are recorded for these variants and settings. Press “Train on this machine”.")
     return _("The trained models are tested when training is complete.")

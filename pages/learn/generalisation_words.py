@@ -10,14 +10,15 @@ from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
 
 
 def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding:
-    """Return which variants reach ``THRESHOLD`` at the largest tested length or number of pairs.
+    """Return the sentence that lists the variants with an accuracy of ``THRESHOLD`` in the hardest test.
 
-    The explanation has the accuracies of the other variants. Both texts are empty if no variant has tests.
+    The hardest test has the largest length or number of key–value pairs. The explanation has the accuracies of the
+    other variants. Both texts are empty if no variant was tested.
 
     Args:
         results: the variants; those without tests are left out.
-        by: ``"length"`` or ``"items"``.
-        trained_at: length or number of pairs of training.
+        by: ``"length"``: tests on longer sequences; ``"items"``: tests with more key–value pairs.
+        trained_at: the length or number of pairs in training.
     """
     tests = {outcome.name: test for outcome in results if (test := outcome.largest_test(by)) is not None}
     if not tests:
@@ -59,11 +60,13 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding
 
 
 def hidden_answers(results: Sequence[Outcome], length: int) -> str:
-    """Return how often each variant's mask hides the answer from the token that asks for it; empty if no mask does.
+    """Return the sentence about the share of answers that each variant's mask hides; empty if no mask hides any.
+
+    An answer is hidden if the token that must predict it cannot attend to it.
 
     Args:
         results: the variants.
-        length: tokens of a sequence.
+        length: number of tokens of a sequence.
     """
     shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in results]
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
@@ -78,11 +81,12 @@ def hidden_answers(results: Sequence[Outcome], length: int) -> str:
 
 
 def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> str:
-    """Return how the accuracy at the largest tested length differs with rotary positions and without positions.
+    """Return the sentence that compares models with rotary positions and without positions at the largest length.
 
     Args:
         results: variants whose models have rotary positions, or no positions.
-        others: the same variants with the other of the two; variants with other seeds or lengths are left out.
+        others: the same variants with the other position encoding. Variants whose tests have other seeds or lengths
+            are left out.
     """
     names, largest, changes = [], 0, []
     pairs = [(each, other) for each in results for other in others if each.word == other.word]
@@ -118,11 +122,11 @@ def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> 
 
 
 def memory_note(numbers_stored: Mapping[str, tuple[int, int]], length: int) -> str:
-    """Return how many numbers a layer with each variant keeps for the next token.
+    """Return the sentences about how many numbers a layer stores for later tokens, by variant.
 
     Args:
-        numbers_stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
-        length: tokens at which memories that grow are compared.
+        numbers_stored: by the variant's name, the numbers stored at any length, and the numbers added by each token.
+        length: the number of tokens for which growing memories are reported.
     """
     growing: list[str] = []
     constant: list[str] = []

@@ -12,7 +12,7 @@ from pages.learn.outcomes import Outcome, outcomes
 
 
 def _outcome(screen: Screen, attention: ac.Attention) -> Outcome:
-    """Return the recorded measurements of a variant with the screen's settings.
+    """Return the recorded measurements of a variant with the settings of a lesson's screen.
 
     Raises:
         LabError: if the variant is not recorded with these settings, or cannot be trained on the task.

@@ -26,13 +26,13 @@ COLUMNS = {
     "positions": N_("no positions"),
     "layer": N_("one layer less"),
 }
-"""Names of the models without a part, in the table and at the lines."""
+"""Names of the models with one removed part, in the table and next to the lines of the chart, by part."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
-"""Plotly's name of the dash of each line."""
+"""Plotly's name of the line style, by removed part."""
 
 
 def part_results(rows: Sequence[LearnRow]) -> list[PartOutcome]:
-    """Return the outcomes of the chosen variants."""
+    """Return the measurements of each chosen variant with all parts and with one part removed."""
     return part_outcomes(rows, full_models())
 
 
@@ -50,7 +50,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 
 def table(results: Sequence[PartOutcome]) -> str:
-    """Return the accuracies with all parts and without each part, as a Markdown table; a dash for no model."""
+    """Return a Markdown table of the accuracies with all parts and without each part; a dash if there is no model."""
     columns = [part for part in COLUMNS if any(part in each.parts for each in results)]
     lines = [
         f"| {_('Variant')} | {_('all parts')} | " + " | ".join(_(COLUMNS[part]) for part in columns) + " |",
@@ -63,7 +63,7 @@ def table(results: Sequence[PartOutcome]) -> str:
 
 
 def _curves(each: PartOutcome, key: str) -> None:
-    """Draw the accuracy of a variant's models during training."""
+    """Draw the accuracy of a variant's models during training, one line per removed part."""
     lines = [_line(_("all parts"), each.full, each.full.colour, "solid")]
     lines += [
         _line(_(COLUMNS[part]), outcome, each.full.colour, DASHES[part]) for part, outcome in each.ablations.items()

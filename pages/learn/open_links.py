@@ -22,7 +22,10 @@ from pages.learn.outcomes import Outcome, outcomes
 
 
 def show(rows: Sequence[LearnRow]) -> None:
-    """Cache the weights of the trained models, and draw menus of links to Matrices, and for digits to Picture."""
+    """Cache the weights of the trained models, and draw a menu of links to the Matrices page.
+
+    Models of the digits task also have a menu of links to the Picture page.
+    """
     last_rows = [(outcome, last_row(outcome.rows)) for outcome in outcomes(rows)]
     trained = [(outcome, row) for outcome, row in last_rows if row.row.step]
     if not trained:

@@ -1,4 +1,7 @@
-"""The options of the Learn page, and the training plans that they describe: the live run and the recorded runs."""
+"""The options of the Learn page, and the training plans that they describe.
+
+A plan lists the models to train. There is one for the run on this machine, and one for the recorded runs.
+"""
 
 from collections.abc import Sequence
 
@@ -20,9 +23,9 @@ from attention_core.limits import current
 MAX_LAYERS = 4
 MAX_SEEDS = 5
 TASK_DEFAULT = "own"
-"""Choice of the position encoding that the task uses by default."""
+"""Value of the option ``positions`` for the default position encoding of the task."""
 CONVOLUTION_SIZE = 3
-"""Tokens of the short convolution when it is on."""
+"""Width of the short convolution in tokens."""
 
 
 class LearnOptions(Options, prefix="l_"):
@@ -92,7 +95,7 @@ def opening() -> dict[str, object]:
 
 
 def default_words(task: str) -> tuple[str, ...]:
-    """Return the words of the variants whose runs on a task are recorded."""
+    """Return the variants whose runs on a task are recorded, as in links, such as ``local~window~16``."""
     return TASK_VARIANTS.get(task, VARIANTS)
 
 
@@ -124,7 +127,7 @@ def _show_setup() -> None:
 
 
 def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
-    """Return the chosen variants that can be trained on the task, and for the others the reason by title."""
+    """Return the chosen variants that can be trained on the task, and the reason why not for each other title."""
     task, accepted, refused = LearnOptions.task.value, [], {}
     for attention in SharedOptions.variants.value:
         if reason := refusal(ModelSpec(task=task, word=attention.word)):
@@ -135,17 +138,27 @@ def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
 
 
 def models_per_variant(seeds: int) -> int:
-    """Return how many models the shown view trains for each variant."""
+    """Return how many models the shown view trains for each variant; one per seed and removed part."""
     return seeds * (1 + len(PARTS) if LearnOptions.view.value == "parts" else 1)
 
 
 def max_variants(models: int) -> int:
-    """Return how many variants the profile lets a visitor train with this many models for each; at least one."""
+    """Return how many variants can be trained within the app's limit of models; at least one.
+
+    Args:
+        models: number of models that are trained for each variant.
+    """
     return max(1, current().learn_models // models)
 
 
 def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...]) -> Plan:
-    """Return the plan of some variants, by their words, with these options and seeds, and all parts."""
+    """Return the plan that trains complete models (no part removed) of some variants.
+
+    Args:
+        options: the options of the page.
+        words: the variants as in links, such as ``local~window~16``.
+        seeds: the seeds; one model per variant and seed is trained.
+    """
     task = options.task
     return learning.plan(
         words,
@@ -163,19 +176,22 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
 
 
 def _plan(seeds: tuple[int, ...], limit: int) -> Plan:
-    """Return the plan of the first ``limit`` variants with these seeds; the view of parts adds runs without a part."""
+    """Return the plan for the first ``limit`` variants that can be trained.
+
+    In the view “Missing parts”, it also has a model without each part.
+    """
     full_plan = plan_of(LearnOptions.current(), [attention.word for attention in trainable()[0][:limit]], seeds)
     return with_parts_removed(full_plan) if LearnOptions.view.value == "parts" else full_plan
 
 
 def full_models() -> list[ModelSpec]:
-    """Return the models of the chosen variants with all parts."""
+    """Return the complete models (no part removed) of the chosen variants."""
     words = [attention.word for attention in trainable()[0][: max_variants(1)]]
     return [spec.model for spec in plan_of(LearnOptions.current(), words, SEEDS[:1]).specs]
 
 
 def live_plan() -> Plan:
-    """Return the plan that a press of the button runs."""
+    """Return the plan that the button “Train on this machine” runs."""
     seeds = LearnOptions.seeds.value
     return _plan(tuple(range(seeds)), max_variants(models_per_variant(seeds)))
 

@@ -1,4 +1,4 @@
-"""The rows of a training run, grouped by attention variant for the charts and tables of the Learn page."""
+"""The measurements (rows) of a training run, grouped by attention variant for the Learn page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ from attention_core.learning.removed_parts import models_without_parts
 THRESHOLD = 0.95
 """Accuracy from which a variant counts as having learned the task."""
 FLOAT32_BYTES = 4
-"""Bytes of a number."""
+"""Bytes of a float32 number."""
 MAX_CLOSE = 0.05
-"""Largest difference of two accuracies that counts as none."""
+"""Two accuracies that differ by at most this much count as equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The measurements of a variant's models.
+    """The measurements of a variant's models, which differ in their seeds.
 
     Attributes:
-        word: the variant and its settings.
+        word: the variant and its settings as in links, such as ``local~window~16``.
         name: name on screen.
-        title: name at the end of a line.
-        colour: index in the series of colours.
-        rows: rows of training, all seeds.
-        tests: rows of the trained models on other sequences, all seeds.
+        title: name without settings, at the end of a line in charts.
+        colour: index of the colour in charts.
+        rows: measurements during training, for all seeds.
+        tests: measurements of the trained models on other sequences, for all seeds.
     """
 
     word: str
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def step(self) -> int:
-        """The last step that all seeds have reached."""
+        """The last step that the models with all seeds have reached."""
         return min(max(each.row.step for each in own) for own in self._by_seed)
 
     @property
@@ -89,11 +89,11 @@ class Outcome:
 
     @property
     def is_trained(self) -> bool:
-        """True if all seeds have reached the last step."""
+        """True if training is complete for all seeds."""
         return self.step == self.rows[0].spec.steps
 
     def test_points(self, by: str) -> list[tuple[int, float]]:
-        """Return the accuracies of the trained models by length, or by number of items.
+        """Return one pair per test: the length or number of items, and the accuracy.
 
         Args:
             by: ``"length"``: tests with as many items as in training; ``"items"``: tests with other numbers of items.
@@ -125,12 +125,12 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class PartOutcome:
-    """A variant's models with all parts, and without each part.
+    """The measurements of a variant's complete models, and of its models with one part removed.
 
     Attributes:
-        full: the measurements with all parts.
-        parts: the parts that can be removed.
-        ablations: the measurements without a part, by the part.
+        full: the measurements of the complete models.
+        parts: names of the parts that can be removed, such as "gate".
+        ablations: the measurements without a part, by the part's name.
     """
 
     full: Outcome
@@ -144,7 +144,7 @@ class PartOutcome:
 
 
 def steepest_rise(y: Sequence[float]) -> int | None:
-    """Return the index of the point before which a line rises most; None if it never rises."""
+    """Return the index of the point at the end of a line's largest rise; None if it never rises."""
     rises = [(after - before, i) for i, (before, after) in enumerate(pairwise(y), start=1)]
     rise, index = max(rises, default=(0.0, 0), key=lambda each: each[0])
     return index if rise > 0 else None
@@ -171,18 +171,18 @@ def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
 
 @cache
 def numbers_stored(model: ModelSpec) -> tuple[int, int]:
-    """Return how many numbers a layer keeps for the next token: a constant part, and a part per earlier token."""
+    """Return how many numbers a layer stores for later tokens: a constant number, and the number per earlier token."""
     size, attention = model.width // model.heads, ac.from_word(model.word)
     fixed, grown = generation.memory_bytes(attention, model.heads, size, size)
     return fixed // FLOAT32_BYTES, grown // FLOAT32_BYTES
 
 
 def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list[PartOutcome]:
-    """Return one outcome for each of these models, with all their parts, that has rows.
+    """Return the measurements of each model with all parts and with one part removed; models without rows are left out.
 
     Args:
-        rows: rows of a plan that removes parts.
-        models: the models with all parts.
+        rows: measurements of complete models and of models with a part removed.
+        models: the complete models.
     """
     by_model: dict[ModelSpec, list[LearnRow]] = {}
     for each in rows:

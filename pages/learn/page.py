@@ -41,16 +41,19 @@ KEY = "learn"
 
 
 def top() -> LearningTask:
-    """Return the task."""
+    """Return the task that the visitor has chosen."""
     return task_of(LearnOptions.task.value)
 
 
 def _show_view(
     draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., Finding], task: LearningTask
 ) -> None:
-    """Draw the finding, the controls, and one view of the rows of the live run or of the recorded runs.
+    """Draw the finding, the controls, and one view of the live run or of the recorded runs.
 
-    The explanation of the finding is below the view.
+    Args:
+        draw: draws the view from the measurements; its last argument is a prefix for the keys of elements.
+        describe: returns the finding, whose text is above the view and whose explanation is below it.
+        task: the task.
     """
     result = st.container(key="learn.summary").empty()
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
@@ -98,7 +101,7 @@ def _show_view(
 
 
 def _limits() -> Iterator[str]:
-    """Yield which of the chosen variants cannot be trained here, and why."""
+    """Yield messages about the chosen variants that cannot be trained, or that would be too many."""
     chosen, refused = options.trainable()
     for title, reason in refused.items():
         yield _("{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason))
@@ -143,7 +146,7 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
-    """Draw how the numbers were made, and the download."""
+    """Draw how the models were trained and when, and the download."""
     parts = LearnOptions.view.value == "parts"
     shown = [each.full for each in missing.part_results(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec

@@ -24,9 +24,10 @@ MISSING_PARTS = {
 
 
 def largest_losses(results: Sequence[PartOutcome]) -> Finding:
-    """Return the part whose removal lowers each variant's accuracy most, and by how much.
+    """Return the sentences about the part whose removal lowers each variant's accuracy most, and by how much.
 
-    If there is such a variant, the variants whose accuracy no part changes are the explanation.
+    The explanation lists the variants whose accuracy no removed part changes. If there are only such variants, this
+    list is the finding.
 
     Args:
         results: the variants; those without a removed part are left out.
@@ -70,7 +71,7 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
 
 
 def not_removable(results: Sequence[PartOutcome]) -> str:
-    """Return which of the parts a variant's model does not have; empty if all models have all parts."""
+    """Return the sentences about parts that some models do not have; empty if all models have all parts."""
     lacking = {
         part: [escape_markdown(outcome.full.name) for outcome in results if part not in outcome.parts]
         for part in PART_NAMES

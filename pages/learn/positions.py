@@ -14,11 +14,11 @@ from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
 OTHER_POSITIONS: dict[Positions, Positions] = {"none": "rotary", "rotary": "none"}
-"""The position encoding that each of the two is compared with."""
+"""For each of the two compared position encodings, the other one."""
 
 
 def show(rows: Sequence[LearnRow]) -> None:
-    """Draw the comparison of the models with both position encodings, and a button that changes the encoding."""
+    """Draw the sentence that compares both position encodings, and a button that switches to the other one."""
     if not (text := generalisation_words.compare_positions(outcomes(rows), outcomes(counterparts(rows)))):
         return
     other = OTHER_POSITIONS[rows[0].spec.model.positions]
@@ -36,7 +36,7 @@ def show(rows: Sequence[LearnRow]) -> None:
 
 
 def counterparts(rows: Sequence[LearnRow]) -> list[LearnRow]:
-    """Return the known rows of the same models with the other position encoding."""
+    """Return the measurements of the same models with the other position encoding, if recorded or cached."""
     known_rows: list[LearnRow] = []
     for spec in dict.fromkeys(each.spec for each in rows if each.spec.model.positions in OTHER_POSITIONS):
         model = replace(spec.model, positions=OTHER_POSITIONS[spec.model.positions])

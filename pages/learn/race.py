@@ -19,7 +19,7 @@ from pages.learn.outcomes import THRESHOLD, Outcome, numbers_stored, outcomes
 
 HEIGHT = 306
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
-"""Accuracies at which a variant that learned the task may have its name next to its line."""
+"""Accuracies at which the name of a variant that learned the task may be placed next to its line."""
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -28,7 +28,7 @@ AXES = {
     "length": N_("tokens in a sequence"),
     "items": N_("key–value pairs to remember"),
 }
-"""Titles of the axes by what they show."""
+"""Titles of the axes by the measured quantity."""
 
 
 def show_race(rows: Sequence[LearnRow], key: str) -> None:
@@ -46,8 +46,8 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         # grow.
         x_end = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         text = words.guess_label(chance, from_sequence=from_sequence)
-        # The label is where no curve is: if guesses are drawn from the sequence's answers, accuracy starts below the
-        # chance level, otherwise it starts at this level and rises.
+        # The label must not cover the curves. If guesses are drawn from the sequence's answers, the accuracy starts
+        # below the accuracy of guessing. Otherwise, it starts at this accuracy and rises.
         side = "top right" if from_sequence else "bottom right"
         lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), text_position=side))
         threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
@@ -73,7 +73,13 @@ def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:
-    """Return a variant's curve; with several seeds, the seconds of a step are their mean."""
+    """Return a variant's curve.
+
+    Args:
+        outcome: the measurements of the variant.
+        measure: the vertical axis, "accuracy" or "loss".
+        by: the horizontal axis, "step" or "seconds"; with several seeds, the mean of their CPU seconds at a step.
+    """
     steps = sorted({each.row.step for each in outcome.rows})
     summary = spread((each.row.step, getattr(each.row, measure)) for each in outcome.rows)
     seconds = {
@@ -89,7 +95,7 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
 
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
-    """Draw the accuracy of the trained models on longer sequences, or with more items to remember."""
+    """Draw the accuracy of the trained models on longer sequences (``by="length"``) or with more items to remember."""
     results = [each for each in outcomes(rows) if each.test_points(by)]
     if text := gaps.no_tests(task_of(rows[0].spec.model.task), by=by):
         st.info(text)
@@ -109,7 +115,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         guessing = _guide(_("guessing"), x, [task.chance(int(n), spec.items) for n in x])
         lines.append(replace(guessing, text_position="bottom right"))
     else:
-        # The chance level falls, so there is room for its label below and to the left of the second point.
+        # The accuracy of guessing falls, so there is room for its label below and to the left of the second point.
         guessing = guide(_("guessing"), x, [task.chance(spec.length, int(n)) for n in x])
         texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
         lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
@@ -117,14 +123,23 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     longest = length_with_items(task, spec.length, int(x[-1]))
     numbers = {each.name: numbers_stored(each.rows[0].spec.model) for each in results}
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
-    if by == "length" and key == "end":  # The last drawing: a rerun may draw this button only once.
+    # A chart is drawn several times in a run, but the button must be drawn only once, at the end.
+    if by == "length" and key == "end":
         positions.show(rows)
 
 
 def _explain(
     rows: Sequence[LearnRow], results: Sequence[Outcome], *texts: str, references: bool = True, definition: str = ""
 ) -> None:
-    """Draw the key of the line styles with notes on the chart behind an information icon, and below it other texts."""
+    """Draw the key of a chart's line styles, notes on the chart in its tooltip, and other texts below it.
+
+    Args:
+        rows: the measurements.
+        results: the same measurements by variant.
+        texts: the texts below the key.
+        references: whether the chart has reference lines.
+        definition: a text at the beginning of the tooltip.
+    """
     seeds, dashes = len({each.row.seed for each in rows}), any(style(each.colour).dash != "solid" for each in results)
     help_text = paragraph(definition, words.reading_note(seeds, dashes=dashes))
     key = "".join(

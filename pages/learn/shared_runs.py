@@ -1,6 +1,6 @@
-"""Training runs that visitors share: a model that another visitor trains or has trained is not trained again.
+"""Training runs that visitors share, so that a model is not trained again if another visitor has trained it.
 
-The cache holds each model's measurements and its last checkpoint. A visitor who starts later continues from these.
+The cache holds each model's measurements and its last checkpoint. A later visitor continues from this checkpoint.
 Tasks that several visitors need at the same time run once.
 """
 
@@ -21,7 +21,13 @@ _cache: ByteLRUCache[Frozen[tuple[LearnRow, ...]]] = cached.cache(8, 2)
 
 
 def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
-    """Exchange a run's rows with the cache, and return the tasks that can run then."""
+    """Return the tasks of a run that can start now, after an exchange of measurements with the cache.
+
+    Args:
+        plan: the models to train.
+        rows: the measurements of the run so far. They are stored in the cache, and replaced by the cached ones if
+            another visitor's run is further.
+    """
     all_rows: list[LearnRow] = []
     for spec in plan.specs:
         key = digest((spec, plan.every))
@@ -42,13 +48,13 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
 
 
 def known_rows(spec: TrainSpec) -> Sequence[LearnRow]:
-    """Return the recorded rows of a model, otherwise those that a visitor's training has left in the cache."""
+    """Return the recorded measurements of a model, or else the cached ones of a visitor's run; empty without either."""
     cached_rows = _cache.known(digest((spec, learning.MEASURE_INTERVAL)))
     return recorded_runs.recorded_rows(Plan(specs=(spec,))) or (() if cached_rows is None else cached_rows.value)
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
-    """Return each measurement of a model once, and only the last of its checkpoints."""
+    """Return the measurements without repetitions, and without checkpoints except the last one."""
     unique = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
     last = max((i for i, each in enumerate(unique.values()) if each.checkpoint is not None), default=-1)
     return tuple(

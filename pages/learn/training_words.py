@@ -12,7 +12,7 @@ from pages.learn.outcomes import Outcome
 
 
 def trained_tensors(models: Sequence[ModelSpec]) -> str:
-    """Return what is trained in addition to queries, keys and values, and in which variants."""
+    """Return the sentence that lists the trained parameters, and the variants that have them."""
     names: dict[str, list[str]] = {}
     for model in dict.fromkeys(models):
         for each in model.trainable:
@@ -33,7 +33,7 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 
 
 def learning_rates(results: Sequence[Outcome]) -> str:
-    """Return the learning rate of each variant, and how it was chosen."""
+    """Return the sentences about the learning rate of each variant, and how it was chosen."""
     tuned: list[str] = []
     default: list[str] = []
     for outcome in results:
@@ -55,7 +55,7 @@ def learning_rates(results: Sequence[Outcome]) -> str:
 
 
 def duration(seconds: Sequence[float | None]) -> str:
-    """Return how long the training of some models takes.
+    """Return the text about how long the training of some models takes.
 
     Args:
         seconds: CPU seconds of each model; None if they are not known.

@@ -12,15 +12,15 @@ from attention_core.learning.train import TrainSpec
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, numbers_stored
 
 MAX_STEPS = 150
-"""Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
+"""Training steps within which gated linear attention with the feature map elu + 1 learns the task recall; tested."""
 
 
 def headline(results: Sequence[Outcome], link: str = "") -> Finding:
-    """Return which variants learned the task; the explanation has the results of the others and their causes.
+    """Return the sentence about which variants learned the task, and an explanation about the other variants.
 
     Args:
         results: the variants; at least one.
-        link: address of the view of more to remember; empty for no link to it.
+        link: address of the view “More to remember”; empty for no link to it.
     """
     if len(results) == 1:
         finding, others = (_single_headline(results[0]), paragraph(capacity_note(results, link), cause(results[0])))
@@ -30,10 +30,7 @@ def headline(results: Sequence[Outcome], link: str = "") -> Finding:
 
 
 def cause(outcome: Outcome) -> str:
-    """Return why a variant that was trained did not learn the task, with its accuracy; empty if no cause is known.
-
-    A test trains gated linear attention with a feature map, with which it learns recall within ``MAX_STEPS`` steps.
-    """
+    """Return the sentences about why a variant did not learn the task; empty if it did, or if no cause is known."""
     if outcome.step == 0 or outcome.learned_at is not None:
         return ""
     spec = outcome.rows[0].spec
@@ -66,7 +63,10 @@ def cause(outcome: Outcome) -> str:
 
 
 def guess_accuracy(outcome: Outcome) -> float | None:
-    """Return the accuracy of guessing the answers that a variant's mask hides; None if the variant's is not close."""
+    """Return the accuracy of a model that only guesses the answers that the variant's mask hides.
+
+    Return None if the variant's measured accuracy differs by more than ``MAX_CLOSE``, or if guessing does not apply.
+    """
     if outcome.step == 0 or outcome.learned_at is not None or not hidden_share(outcome.rows[0].spec):
         return None
     expected = accuracy_with_guesses(outcome.rows[0].spec)
@@ -74,16 +74,16 @@ def guess_accuracy(outcome: Outcome) -> float | None:
 
 
 def right_guess_share(spec: TrainSpec) -> float:
-    """Return the share of the hidden answers that are right if they are guessed; the mask hides at least one."""
+    """Return the share of right guesses of the answers that the mask hides; it must hide at least one."""
     return 1 - (1 - accuracy_with_guesses(spec)) / hidden_share(spec)
 
 
 def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
-    """Return why guesses of hidden answers are right more often than other guesses; empty if no chart compares them.
+    """Return the note on the accuracy of guessing answers that the mask hides; empty if no variant guesses them.
 
     Args:
         results: the variants.
-        chance: the accuracy of guessing all answers.
+        chance: the accuracy of guessing all answers, from 0 to 1.
     """
     guessed = sorted(right_guess_share(each.rows[0].spec) for each in results if guess_accuracy(each) is not None)
     shares = [share for share in dict.fromkeys(map(percent, guessed)) if share != percent(chance)]
@@ -98,10 +98,10 @@ def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
 
 
 def guess_label(chance: float, *, from_sequence: bool) -> str:
-    """Return the label of the accuracy of guessing.
+    """Return the label of the line at the accuracy of guessing.
 
     Args:
-        chance: the accuracy.
+        chance: the accuracy of guessing.
         from_sequence: whether a guess is one of the possible answers that the sequence contains.
     """
     text = N_("{share}: guessing an answer<br>from the sequence") if from_sequence else N_("{share}: guessing")
@@ -109,7 +109,11 @@ def guess_label(chance: float, *, from_sequence: bool) -> str:
 
 
 def threshold_note(*, from_sequence: bool) -> str:
-    """Return from which accuracy on a variant has learned the task, and why accuracy can start below guessing."""
+    """Return the note on the accuracy that counts as learned, and on an accuracy below that of guessing.
+
+    Args:
+        from_sequence: whether a guess is one of the possible answers that the sequence contains.
+    """
     return paragraph(
         _("A variant has learned the task if at least {most} of its answers are correct.", most=percent(THRESHOLD)),
         _(
@@ -122,7 +126,7 @@ def threshold_note(*, from_sequence: bool) -> str:
 
 
 def _single_headline(outcome: Outcome) -> str:
-    """Return whether the only variant learned the task."""
+    """Return the sentence about whether the only variant learned the task."""
     values = {
         "name": escape_markdown(outcome.name),
         "steps": outcome.rows[0].spec.steps,
@@ -138,9 +142,9 @@ def _single_headline(outcome: Outcome) -> str:
 
 
 def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, str]:
-    """Return which of several variants learned the task, with their results, and the others with their causes.
+    """Return the sentence about which of several variants learned the task, and a text about the other variants.
 
-    The causes have a line each.
+    The text has one line for each known cause.
     """
     surprise, named = _fastest_fails(results, link)
     learned, capable, explained, others, untrained = [], [], [], [], []
@@ -190,7 +194,10 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
 
 
 def fastest_by_seed(results: Sequence[Outcome]) -> str:
-    """Return with how many seeds each variant learned first; empty if all seeds agree or some training is not over."""
+    """Return the sentence about which variant learned first with how many seeds.
+
+    It is empty if the same variant is first with all seeds, or if some training is not complete.
+    """
     learned = [outcome for outcome in results if outcome.learned_at]
     if (
         not all(outcome.is_trained for outcome in results)
@@ -217,11 +224,11 @@ def fastest_by_seed(results: Sequence[Outcome]) -> str:
 
 
 def _solving_more(results: Sequence[Outcome]) -> tuple[int, list[Outcome], list[Outcome]]:
-    """Return the largest number of pairs that the variants that learned recall are tested with.
+    """Return the results of the test with most pairs, for the variants that learned the task recall.
 
     Returns:
-        The number, or 0 if it is not the same for all, or not above that of training; the tested variants; and those
-        that still reach ``THRESHOLD``.
+        The number of pairs in this test, or 0 if it differs between variants or is not larger than in training; the
+        tested variants; and the tested variants whose accuracy reaches ``THRESHOLD``.
     """
     tests = [(outcome, *test) for outcome in results if outcome.learned_at and (test := outcome.largest_test("items"))]
     numbers = {pairs for _outcome, pairs, _share in tests}
@@ -240,9 +247,11 @@ def _pairs_link(n: int, link: str) -> str:
 
 
 def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]]:
-    """Return that the variant that learned recall first fails with more pairs, unlike slower ones, and their names.
+    """Return the sentence that the variant that learned recall first fails with more pairs, unlike slower variants.
 
-    The sentence is empty unless the first variant fails and another one does not.
+    Returns:
+        The sentence, or "" unless the first variant fails and another does not; and the names of the variants whose
+        number of steps is in the sentence.
     """
     pairs, tested, solving = _solving_more(results)
     steps = {outcome.name: outcome.learned_at[0] for outcome in tested if outcome.learned_at}
@@ -279,14 +288,15 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]
 
 
 def _lines(*texts: str) -> str:
-    """Return texts as lines of one paragraph, without empty ones."""
+    """Return the texts that are not empty as lines of one Markdown paragraph."""
     return "  \n".join(filter(None, texts))
 
 
 def _choice(results: Sequence[Outcome]) -> str:
-    """Return which variants to choose for few and for many pairs, if the first one to learn recall fails with many.
+    """Return the sentences about which variants to choose for few and for many pairs.
 
-    The text is empty unless this variant keeps a state of constant size and the others keep a cache that grows.
+    They are empty unless the variant that learned recall first stores a state of constant size, and those that solve
+    the test with most pairs store a cache that grows with the text.
     """
     pairs, tested, solving = _solving_more(results)
     fast = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0])
@@ -314,7 +324,12 @@ def _choice(results: Sequence[Outcome]) -> str:
 
 
 def capacity_note(results: Sequence[Outcome], link: str = "") -> str:
-    """Return which of the variants that learned recall still solve it with the largest tested number of pairs."""
+    """Return the sentence about which variants that learned recall still solve it with the most pairs tested.
+
+    Args:
+        results: the variants.
+        link: address of the view “More to remember”; empty for no link to it.
+    """
     pairs, tested, solving = _solving_more(results)
     if not pairs:
         return ""
@@ -343,7 +358,7 @@ def capacity_note(results: Sequence[Outcome], link: str = "") -> str:
 
 
 def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> str:
-    """Return how many of at least two variants learned the task, and which."""
+    """Return the sentence about how many of at least two variants learned the task, and which (``names``)."""
     steps, n = results[0].rows[0].spec.steps, len(results)
     if all(outcome.is_trained for outcome in results):
         if not learned:
@@ -409,7 +424,7 @@ def line_key(seeds: int, *, dashes: bool, references: bool) -> list[tuple[tuple[
 
 
 def medians_note(seeds: int) -> str:
-    """Return the number of seeds that the lines of a chart show."""
+    """Return the sentence about the number of training runs (seeds) that each line of a chart shows."""
     return _n(
         "The lines show {n} training run of each variant.",
         "The lines are medians over {n} training runs of each variant, with different seeds.",
@@ -418,7 +433,7 @@ def medians_note(seeds: int) -> str:
 
 
 def reading_note(seeds: int, *, dashes: bool) -> str:
-    """Return what the band of several seeds shows, and that dash patterns only distinguish variants."""
+    """Return the note on the band around a line (if there are several seeds) and on dash patterns."""
     return paragraph(
         _("The runs of a variant have different seeds. The band is between their quartiles.") if seeds > 1 else "",
         _("Colours and dash patterns only distinguish the variants.") if dashes else "",
@@ -426,7 +441,7 @@ def reading_note(seeds: int, *, dashes: bool) -> str:
 
 
 def diverged_note(results: Sequence[Outcome]) -> str:
-    """Return which variants have a loss that is not finite; empty if all losses are finite."""
+    """Return the sentence that lists the variants whose loss is not finite; empty if all losses are finite."""
     names = [escape_markdown(outcome.name) for outcome in results if outcome.diverged]
     if not names:
         return ""

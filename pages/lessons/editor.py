@@ -26,9 +26,9 @@ QUESTION_KINDS = {
     "choice": N_("own choices"),
     "draw": N_("curve to draw"),
 }
-"""The types of question that a step can ask."""
+"""The types of question that a step can ask, and their names on screen."""
 MAX_CHARACTERS = 60
-"""Maximum characters of a step in the list of steps."""
+"""Maximum number of characters of a step's text in the list of steps."""
 
 
 def show() -> None:
@@ -173,8 +173,7 @@ def _set_kind(step: Step, index: int) -> None:
     elif kind == "draw":
         changes["draw"] = f"{next(iter(discover()[step.page].curves))} {_variant_keys(step)[0]}"
     elif kind in ("least", "most"):
-        # Only the kind is stored: the author must choose the number to ask about, because a default could be
-        # overlooked.
+        # The number to ask about has no default, because the author could overlook a wrong default.
         changes["answer"] = kind
     draft.update_step(index, **changes)
 
@@ -186,7 +185,7 @@ def _variant_keys(step: Step) -> list[str]:
 
 
 def _show_measure(step: Step, index: int, kind: str) -> None:
-    """Draw the choice of the number that the question asks about, and of its variant."""
+    """Draw the choice of the number on the page that the question asks about, and of its variant."""
     ranked = kind in ("least", "most")
     word, _space, key = step.answer.removeprefix(f"{kind} ").partition(" ")
     measures = {name: each for name, each in discover()[step.page].measures.items() if each.per_variant or not ranked}
@@ -214,7 +213,7 @@ def _show_measure(step: Step, index: int, kind: str) -> None:
 
 
 def _show_curve(step: Step, index: int) -> None:
-    """Draw the choice of the curve to draw, and of its variant."""
+    """Draw the choice of the curve that learners must draw, and of its variant."""
     name, _space, key = step.draw.partition(" ")
     curves = discover()[step.page].curves
     pick = partial(st.selectbox, on_change=_set_curve, args=(index,))

@@ -1,4 +1,8 @@
-"""The matrices of the Masks page: the query-key pairs that each mask allows or that a stack of layers connects."""
+"""The matrices of the Masks page: the query-key pairs that each mask allows or that a stack of layers connects.
+
+A stack is a sequence of layers, each with a variant's mask. It connects a pair if information can pass from the key to
+the query through its layers.
+"""
 
 from collections.abc import Sequence
 
@@ -21,13 +25,13 @@ from pages.masks.reach import StackReach, left_out_note
 from pages.masks.stack import PANEL_KEY
 
 PANELS_BEFORE_STACK = 3
-"""Patterns before the panel of the stack, so that a wide board shows it in its first line."""
+"""Number of panels before the stack's panel, so that a wide board shows the stack in its first row."""
 LAYERS_HEADING = N_("First connected by")
-"""Heading of the categories of the stack's panel."""
+"""Heading of the layers in the legend of the board."""
 
 
 def show(stack_reach: StackReach) -> None:
-    """Draw the patterns, coloured by what allows each pair, and the layer of the stack that first connects each pair.
+    """Draw the matrices of the masks, coloured by the rule that allows each pair, and the matrix of the stack.
 
     A click selects the token whose reach is shown below.
     """
@@ -104,7 +108,7 @@ def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairK
 
 
 def _set_budget(key: str, value: object, dragging: bool) -> None:
-    """Set the budget of a variant, or the number of layers of the stack; ignore a value that is not valid."""
+    """Store the value of a panel's slider: a variant's budget or the number of layers. Invalid values are ignored."""
     if key != PANEL_KEY:
         variant_picker.set_budget(key, value)
     elif isinstance(value, int) and 1 <= value <= current().stack_layers:
@@ -112,7 +116,13 @@ def _set_budget(key: str, value: object, dragging: bool) -> None:
 
 
 def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel:
-    """Return the panel of the stack, whose categories follow after ``offset`` others."""
+    """Return the panel of the stack, coloured by the layer that first connects each pair.
+
+    Args:
+        stack_reach: the stack.
+        reach: its reach.
+        offset: the number of colours (categories) of the other panels, which come first in the legend.
+    """
     max_depth, depth = stack_reach.max_depth, stack_reach.depth
     stops = sorted({*range(1, max_depth + 1), depth})
     missing = (reach.first < 0) | (reach.first > max_depth)
@@ -132,12 +142,15 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
 
 
 def stack_title(layers: Sequence[str]) -> str:
-    """Return the title of the stack's panel, which differs from the titles of the variants' panels."""
+    """Return the title of the stack's panel, such as ``Local → Atrous``."""
     return " → ".join(layers) if len(layers) > 1 else _("Stack: {layers}", layers=layers[0])
 
 
 def connected_after(reach: Reach, depth: int, layers: Sequence[Pattern]) -> str:
-    """Return the caption of the stack's panel: the share of pairs that layers connect, or the cost of all pairs."""
+    """Return the caption of the stack's panel: the share of pairs that are connected after ``depth`` layers.
+
+    If all are connected, it has the number of layers needed, and how many pairs these layers allow.
+    """
     if reach.complete is not None and depth >= reach.complete:
         return cost_text(layers, reach.complete)
     share = percent(reach.shares[depth])
@@ -150,9 +163,9 @@ def connected_after(reach: Reach, depth: int, layers: Sequence[Pattern]) -> str:
 
 
 def _layer_categories(max_depth: int) -> list[Category]:
-    """Return the categories of the panel of the stack: layers 1 to ``max_depth``, the token itself, and no layer.
+    """Return the stack's categories (legend entries): layers 1 to ``max_depth``, the token itself, and no layer.
 
-    A token is connected with itself before the first layer. The panel shows these pairs like those of layer 1.
+    A token is connected with itself before the first layer. These pairs have the colour of layer 1.
     """
     group, colours = _(LAYERS_HEADING), layer_colours(max_depth)
     layers = [

@@ -33,7 +33,12 @@ def show(masks: Masks) -> None:
 
 
 def sorting_note(missed: int, *, head: int) -> str:
-    """Return what a hash round does, and how many pairs of the same bucket no round allows."""
+    """Return the sentences about what a hash round does, and about pairs that share a bucket but are not allowed.
+
+    Args:
+        missed: number of these pairs.
+        head: the shown head.
+    """
     return paragraph(
         _(
             "A hashing round assigns each token to a bucket and sorts the tokens by bucket, then by position. "

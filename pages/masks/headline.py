@@ -1,4 +1,8 @@
-"""The headline of the Masks page: which layers connect all pairs of tokens, how many pairs they allow, and why."""
+"""The headline of the Masks page: which layers connect all pairs of tokens, how many pairs they allow, and why.
+
+A stack is a sequence of layers, each with a variant's mask. It connects a pair of tokens if information can pass from
+one to the other through its layers.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +16,14 @@ from pages.masks.patterns import percent, relative_cost
 from pages.masks.reach import StackReach
 
 MAX_MULTIPLES = 3
-"""Most distances that a sentence lists."""
+"""Largest number of distances that a sentence lists."""
 MAX_NAMED = 3
-"""Most variants whose numbers of layers the headline lists."""
+"""Largest number of variants whose numbers of layers the headline lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedVariant:
-    """A variant that connects all pairs if every layer uses it.
+    """A variant that connects all pairs of tokens if it is used in every layer of a model.
 
     Attributes:
         layers: the number of layers needed.
@@ -66,7 +70,10 @@ def _has_hub(pattern: Pattern) -> bool:
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
-    """Return the variants that need as many layers as the stack, if they and the stack allow fewer pairs than softmax.
+    """Return the names of the variants that connect all pairs with as many layers as the stack.
+
+    Only variants that allow fewer pairs in all layers than one softmax layer are returned, and none if the stack does
+    not.
 
     Args:
         repeated: the variants that connect all pairs alone, by their names.
@@ -128,11 +135,13 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
 
 
 def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
-    """Return why a stack connects all pairs or never does; empty if the patterns' distances do not explain it.
+    """Return the sentence about why a stack connects all pairs, or why it never does.
+
+    It is empty if the distances between the tokens of allowed pairs do not explain it.
 
     Args:
-        layers: name and pattern of each layer of one round.
-        complete: depth at which the repeated stack connects all pairs; None if it never does.
+        layers: name and pattern of each layer of the stack. The stack is repeated to make deeper models.
+        complete: number of layers after which all pairs are connected; None if this never happens.
         n: number of tokens.
     """
     common_step, largest_step = (
@@ -154,8 +163,8 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
     if largest_step > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % largest_step)
         if len(layers) == 2 and len(others) == 1 and complete <= 2:
-            # Each distance between two tokens is then a distance of one pattern plus a distance of the other; either
-            # can be 0.
+            # Two layers then suffice: each distance between tokens is the sum of a distance that one pattern allows
+            # and a distance that the other allows.
             strided = next(name for name, pattern in layers if pattern.step == largest_step)
             return _(
                 "**{strided}** reaches keys {distances} tokens away, and **{other}** fills the gaps between them.",
@@ -184,7 +193,7 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
 
 
 def multiples(step: int, max_distance: int) -> str:
-    """Return the distances that are multiples of a step: all up to ``max_distance``, or the first three."""
+    """Return the multiples of ``step`` up to ``max_distance`` as a list in words, but only the first three of many."""
     distances = [str(distance) for distance in range(step, max_distance + 1, step)]
     if len(distances) <= MAX_MULTIPLES:
         return enumeration(distances)
@@ -192,7 +201,7 @@ def multiples(step: int, max_distance: int) -> str:
 
 
 def hub_sentence(names: Sequence[str]) -> str:
-    """Return how variants with a global token connect all pairs; empty for none."""
+    """Return the sentence about the variants that connect all pairs through global tokens; empty without names."""
     if not names:
         return ""
     return _n(
@@ -204,7 +213,10 @@ def hub_sentence(names: Sequence[str]) -> str:
 
 
 def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
-    """Return how many layers each variant alone needs to connect all pairs; empty for none or many."""
+    """Return the sentence about how many layers each variant alone needs to connect all pairs.
+
+    It is empty without variants, and for more than ``MAX_NAMED`` variants.
+    """
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
@@ -224,10 +236,10 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
 
 
 def never_connected(steps: Mapping[str, int]) -> str:
-    """Return which variants never connect all pairs, and why; empty for none.
+    """Return the sentence about the variants that never connect all pairs, and why; empty without variants.
 
     Args:
-        steps: greatest common divisor of the distances in each pattern, by the variant's name.
+        steps: greatest common divisor of the distances between the tokens of allowed pairs, by the variant's name.
     """
     if len(steps) > 1:
         return _(
@@ -254,7 +266,7 @@ def never_connected(steps: Mapping[str, int]) -> str:
 
 
 def fewest_pairs(shares: Mapping[str, float]) -> str:
-    """Return which variant allows the fewest pairs; empty for none.
+    """Return the sentence about the variant that allows the fewest pairs; empty without variants.
 
     Args:
         shares: the share of pairs that each variant allows, by its name.

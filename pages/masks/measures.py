@@ -28,7 +28,10 @@ def _layers_needed(screen: Screen, attention: ac.Attention) -> float | None:
 
 
 def _reach(screen: Screen) -> Reach | None:
-    """Return the reach of the stack, without layers that cannot be causal; None for a stack without layers."""
+    """Return which pairs the stack on a lesson's screen connects; None for a stack without layers.
+
+    With a causal mask, layers whose variant cannot be causal are left out.
+    """
     shared, chosen = screen.shared, screen.chosen
     layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
     usable = tuple(each for each in layers if not (shared.causal and each.variant.causal_reason))

@@ -37,7 +37,7 @@ def _rows(masks: Masks) -> list[dict[str, object]]:
 
 
 def show(masks: Masks) -> None:
-    """Draw the table of the patterns' numbers."""
+    """Draw the table with one row per variant."""
     rows = _rows(masks)
     possible = list(rows[0])[2]
     st.dataframe(

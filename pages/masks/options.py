@@ -53,7 +53,7 @@ class MasksOptions(HashOptions):
 
 
 def show_menus() -> None:
-    """Draw the menu of variants, and a button that selects every variant with a pattern."""
+    """Draw the menu of variants, and a button that selects every variant with a fixed mask."""
     variant_picker.show_menu(_("Variants"))
     st.button(
         _("All patterns"),

@@ -36,7 +36,7 @@ def top() -> StackReach:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the patterns: one head, or all heads side by side."""
+    """Return the scope of the masks: one head, or all heads, which are not averaged."""
     return replace(input_panel.scope(chosen), aggregation="each")
 
 

@@ -19,11 +19,11 @@ from pages.masks.options import MasksOptions
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """The patterns of all chosen variants.
+    """The patterns (allowed query-key pairs) of all chosen variants.
 
     Attributes:
         view: input, head and masking that the patterns share.
-        patterns: pattern of every variant that could be computed, in the order chosen.
+        patterns: the pattern of every variant for which it could be computed, in the order chosen.
         labels: one label per token, with repeated tokens numbered.
         key_labels: one label per key if the keys are those of another sequence; else None.
     """
@@ -51,7 +51,7 @@ def compute_masks(chosen: ChosenInput) -> Masks:
 
 
 def _primitive_names(pattern: Pattern) -> list[str]:
-    """Return the names of the primitives that allow a pair."""
+    """Return the names of the rules (primitives, such as "window") that allow some pair of the pattern."""
     return [name for name, part in pattern.primitives.items() if part.any()]
 
 
@@ -61,7 +61,7 @@ def is_window(pattern: Pattern) -> bool:
 
 
 def rule_text(pattern: Pattern) -> str:
-    """Return in words which keys a query can attend to."""
+    """Return a short text about which keys a query can attend to, such as ``up to 4 tokens away``."""
     names = _primitive_names(pattern)
     if is_window(pattern):
         return _("up to {n} tokens away", n=pattern.farthest)
@@ -72,7 +72,12 @@ def rule_text(pattern: Pattern) -> str:
 
 
 def caption(pattern: Pattern, *, all_heads: bool) -> str:
-    """Return a panel's caption: how many pairs are allowed, per head and in any head."""
+    """Return a panel's caption: the share of allowed pairs.
+
+    Args:
+        pattern: the pattern.
+        all_heads: whether it includes all heads. The caption then has the mean over heads and the share in any head.
+    """
     share = pattern.pairs / pattern.possible
     if all_heads and pattern.allowed.sum() > round(pattern.pairs):
         in_any = pattern.allowed.sum() / pattern.possible
@@ -83,10 +88,10 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
 
 
 def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
-    """Return the allowed pairs of a stack's layers up to a depth, as a share of those of one softmax layer.
+    """Return the sum of the allowed pairs in ``depth`` layers, divided by the pairs of one softmax layer.
 
     Args:
-        layers: pattern of each layer of one round; the rounds are repeated.
+        layers: patterns of the layers, which are repeated up to the depth.
         depth: number of layers.
     """
     return sum(pattern.pairs for pattern in islice(cycle(layers), depth)) / layers[0].possible
@@ -101,7 +106,7 @@ def cost_note() -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of pairs in per cent; only all pairs are 100%."""
+    """Return a share of pairs in per cent; a share below 1 is never rounded to 100%."""
     if share == 1:
         return "100%"
     words = f"{share:.1%}"
@@ -109,10 +114,10 @@ def percent(share: float) -> str:
 
 
 def cost_text(layers: Sequence[Pattern], complete: int | None) -> str:
-    """Return how many layers connect all pairs, and how many pairs these layers allow.
+    """Return a text about how many layers connect all pairs, and how many pairs these layers allow.
 
     Args:
-        layers: pattern of each layer of one round; the rounds are repeated.
+        layers: patterns of the layers, which are repeated in deeper stacks.
         complete: number of layers after which every pair is connected; None if this never happens.
     """
     if complete is None:

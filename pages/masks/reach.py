@@ -29,14 +29,14 @@ from pages.masks.patterns import Masks, is_window, relative_cost
 
 @dataclass(frozen=True, eq=False)
 class StackReach:
-    """A stack of patterns and its reach.
+    """A stack of layers, and the pairs of tokens that it connects (its reach).
 
     Attributes:
         masks: patterns of the chosen variants.
-        stack: layers of one round, without those that cannot be causal.
-        not_causal: layers that were left out.
-        patterns: pattern of each layer of the stack.
-        reach: reach of the deepest possible stack, of which the page shows some layers; None if no layer is left.
+        stack: the variant of each layer, without those that cannot be causal. Deeper models repeat these layers.
+        not_causal: the variants that were left out.
+        patterns: the pattern of each layer in ``stack``.
+        reach: the reach of the deepest model that can be chosen; None if no layer is left.
     """
 
     masks: Masks
@@ -52,7 +52,7 @@ class StackReach:
 
     @property
     def max_depth(self) -> int:
-        """Number of layers after which nothing new is connected, at most the number that the slider allows; or 0."""
+        """Number of layers that connect all pairs, or else the largest number that can be chosen; 0 without layers."""
         limit = current().stack_layers
         return min(limit, self.reach.complete or limit) if self.reach else 0
 
@@ -93,9 +93,9 @@ def show(stack_reach: StackReach) -> None:
 
 
 def window_sentence(stack_reach: StackReach) -> str:
-    """Return the smallest window with which the stack still connects all pairs in two layers.
+    """Return the sentence about the smallest window with which the stack connects all pairs in two layers.
 
-    The text is empty unless the stack is a window and a stride, in any order, that connect all pairs in two layers.
+    It is empty unless the stack is a window and a stride, in any order, that connect all pairs in two layers.
     """
     patterns, reach, view = stack_reach.patterns, stack_reach.reach, stack_reach.masks.view
     step = max(pattern.step for pattern in patterns)
@@ -114,7 +114,7 @@ def window_sentence(stack_reach: StackReach) -> str:
 
 
 def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
-    """Return how small the window of a stack may be.
+    """Return the sentence about how small the window of a stack may be.
 
     Args:
         stack: name of the stack.
@@ -155,7 +155,7 @@ def _explain() -> None:
 
 
 def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
-    """Return which layers of a stack are left out while causal is on."""
+    """Return the note that lists the layers that are left out, because their variants cannot be causal."""
     titles = list(dict.fromkeys(_(a.title) for a in not_causal))
     return _n(
         "{names} cannot be causal, so it is left out of the stack.",
@@ -218,13 +218,13 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
 
 
 def connected_counts(token: str, first: np.ndarray, depth: int, *, outgoing: bool) -> str:
-    """Return how many tokens one token is connected with, layer by layer, as Markdown.
+    """Return the sentence about how many tokens one token is connected with after each layer, as Markdown.
 
     Args:
         token: label of the token.
-        first: first layer that connects it with each token, ``[n]``; -1 if none does.
+        first: the first layer that connects it with each token, ``[n]``; -1 if not connected.
         depth: number of layers.
-        outgoing: whether to count the tokens that hold information of this token, instead of the reverse.
+        outgoing: whether to count the tokens that this token reaches, instead of the tokens that reach it.
     """
     counts = enumeration(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}

@@ -23,7 +23,7 @@ PRESETS = {
     "sparse": (("sparse",), 2),
     "atrous": (("atrous",), 4),
 }
-"""Preset stacks: the layers of one round, and the number of layers in all."""
+"""Preset stacks: the variants of the layers, which are repeated, and the total number of layers."""
 
 
 PANEL_KEY = "reach"
@@ -36,7 +36,7 @@ def is_open() -> bool:
 
 
 def show_editor() -> None:
-    """Draw the editor in one line: the layers of one round, and the form that adds layers."""
+    """Draw the editor in one line: the layers of the stack, and the form that adds layers."""
     with st.container(
         horizontal=True, gap="xsmall", vertical_alignment="center", horizontal_alignment="right", key="stack.chips"
     ):
@@ -99,7 +99,7 @@ def _apply_preset() -> None:
 
 
 def _append_layer(key: str) -> None:
-    # The stack is cut to its limit: two quick presses of the button before the page is redrawn may exceed it.
+    # Two quick presses of the button before the page is redrawn could exceed the limit.
     MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 

@@ -1,4 +1,7 @@
-"""The Curves view of the Model page: perplexity and copying over each variant's budget, such as its window."""
+"""The Curves view of the Model page: perplexity and copying over each variant's budget.
+
+The budget is the setting that trades cost for accuracy, such as a window.
+"""
 
 from collections.abc import Sequence
 
@@ -69,20 +72,25 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
 
 
 def by_budget(rows: Sequence[SwapRow], word: str) -> list[CurvePoint]:
-    """Return one variant's perplexity and copying loss by budget."""
+    """Return one variant's perplexity and copying loss by budget.
+
+    Args:
+        rows: all measurements.
+        word: the variant and its settings as in links, such as ``local~window~64``.
+    """
     budgets = {each.word: budget_value(each.word) for each in swap.budget_variants(word, swap.PERIOD * 2)}
     return curve_points([row for row in rows if row.layers], lambda row: budgets.get(row.word))
 
 
 def _setting(word: str) -> str:
-    """Return the name of a variant's budget."""
+    """Return the name of a variant's budget on screen, such as "window"."""
     setting = registry.from_word(word).variant.budget
     assert setting is not None
     return setting_name(setting.name)
 
 
 def curve_name(word: str) -> str:
-    """Return the name of a line over a variant's budget: the variant, the budget, and other changed settings."""
+    """Return the name of a variant's line: the variant, the name of its budget, and other changed settings."""
     attention = registry.from_word(word)
     setting = attention.variant.budget
     assert setting is not None
@@ -92,14 +100,19 @@ def curve_name(word: str) -> str:
 
 
 def budget_value(word: str) -> float:
-    """Return the value of a variant's budget."""
+    """Return the value of a variant's budget, such as 64."""
     attention = registry.from_word(word)
     assert attention.variant.budget is not None
     return float(getattr(attention.params, attention.variant.budget.name))
 
 
 def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> Lines:
-    """Return the budgets from which perplexity and copying are preserved, one line per variant."""
+    """Return the findings about the budgets with which perplexity and copying are preserved, one line per variant.
+
+    Args:
+        lines: measurements by budget, by the variant's word.
+        rows: all measurements, including those of the original model.
+    """
     reading_row, copy_row = original_rows(rows)
     if reading_row is None or copy_row is None:
         return []
@@ -117,7 +130,14 @@ def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]
 
 
 def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: float) -> str:
-    """Return the tested values of a budget with which a number is within a limit, as a condition; empty for none."""
+    """Return the tested budgets with which a measurement is within a limit, such as ``window ≥ 64``; empty for none.
+
+    Args:
+        word: the variant.
+        points: its measurements by budget.
+        name: the measurement, "perplexity" or "copied" (the copying loss).
+        limit: the largest value allowed.
+    """
     setting = _setting(word)
     if (least := preserved_from(points, name, limit)) is not None:
         return f"{setting} ≥ {least:g}"

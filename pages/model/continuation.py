@@ -38,7 +38,7 @@ def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
 
 
 def tasks(question: Question) -> tuple[ContinuationTask, ...]:
-    """Return the tasks of this view."""
+    """Return the tasks of this view: to continue the text with the original model and with each variant."""
     return continuation.tasks(question.text, question.words, question.layers, seed=SEED, live=question.live)
 
 
@@ -48,7 +48,7 @@ def name_of(row: ContinuationRow) -> str:
 
 
 def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
-    """Return one line per model: its greedy and its sampled continuation, and the size of its cache.
+    """Return one table row per model: its greedy and its sampled continuation, and the size of its cache.
 
     Continuations that are not known yet are empty.
     """
@@ -70,7 +70,7 @@ def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
 
 
 def marked_continuation(row: ContinuationRow | None, original: ContinuationRow | None) -> str:
-    """Return a continuation as Markdown, in bold from the token where it diverges from the first one."""
+    """Return a continuation as Markdown, in bold from the token where it differs from the original model's."""
     if row is None or original is None:
         return ""
     divergence = first_difference(original, row)
@@ -85,9 +85,9 @@ def one_line(pieces: Sequence[str]) -> str:
 
 
 def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
-    """Return after how many tokens each model diverges from the original model.
+    """Return the finding about the number of tokens after which each model's text differs from the original model's.
 
-    The explanation is the size of the smallest cache.
+    The explanation has the size of the smallest cache.
     """
     greedy = [row for row in rows if row.seed is None]
     original = next((row for row in greedy if not row.layers), None)

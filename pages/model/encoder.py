@@ -34,7 +34,7 @@ SENTENCES = (
 )
 """Sentences to rank: some are close in meaning to the default query, some share its words, some do neither."""
 SAME_TAU, SIMILAR_TAU = 0.95, 0.7
-"""Kendall's τ from which on a ranking is reported as the same, and as similar."""
+"""Smallest values of Kendall's τ for which a ranking is reported as the same, and as similar."""
 
 
 def _missing(question: Question) -> str:
@@ -80,7 +80,7 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
 
 
 def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
-    """Return with which variants the ranking is the same, similar and different, one line for each of these groups."""
+    """Return the findings about the variants with the same, a similar, and a different ranking, one line per group."""
     same = [row for row in rows if row.tau >= SAME_TAU]
     similar = [row for row in rows if SIMILAR_TAU <= row.tau < SAME_TAU]
     texts = (
@@ -107,7 +107,7 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
 
 
 def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:
-    """Return the mean drift of each variant's embeddings."""
+    """Return the sentence about the mean change (drift) of the sentence embeddings with each variant."""
     return _(
         "Mean change of the sentence embeddings compared with the original model (drift): {drifts}.",
         drifts=enumeration(f"{display_name(row.word)} {number(row.drift, 2)}" for row in rows),
@@ -122,7 +122,7 @@ def ranks(similarities: Sequence[float]) -> np.ndarray:
 
 
 def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
-    """Return each model's curve of similarities, with the sentences in the original model's order."""
+    """Return each model's curve of the sentences' similarities to the query, in the original model's ranking."""
     order = np.argsort(ranks(rows[0].before))
     xs = [float(i) for i in range(1, 1 + len(order))]
     notes = [_(SENTENCES[i]) for i in order]
@@ -142,7 +142,7 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
 
 
 def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
-    """Return the sentences with their ranks in every model, in the order of the original model."""
+    """Return a table of the sentences and their ranks in every model, in the original model's ranking."""
     sentences = {_("Sentence"): np.array([_(each) for each in SENTENCES])}
     original = {_(ORIGINAL): ranks(rows[0].before)}
     changed = {display_name(row.word): ranks(row.after) for row in rows}

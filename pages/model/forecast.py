@@ -19,9 +19,9 @@ from pages.model.options import Question, display_name
 from pages.model.view import HEIGHT, View
 
 MIN_POINTS = 5
-"""Minimum number of points for which an order is reported."""
+"""Minimum number of points (measured variants with their settings) for which an order is reported."""
 SAME_ORDER, SIMILAR_ORDER = 0.9, 0.6
-"""Rank correlations from which on an order is reported as the same, and as roughly the same."""
+"""Smallest rank correlations for which an order is reported as the same, and as roughly the same."""
 ROUNDING_ERROR = 1e-4
 """Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
 
@@ -56,7 +56,7 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
 
 
 def tasks(question: Question) -> tuple[SwapTask, ...]:
-    """Return the tasks of this view."""
+    """Return the tasks of this view: to measure each variant with several budgets."""
     layers, n = question.layers, swap.PERIOD * 2
     return swap.budget_tasks(question.text, _budget_words(question), layers, n, output_errors=True, live=question.live)
 
@@ -66,7 +66,7 @@ def _budget_words(question: Question) -> list[str]:
 
 
 def describe_correlation(points: Sequence[ErrorPoint]) -> str:
-    """Return how well the output error orders perplexity and copying."""
+    """Return the sentences that say if the output error ranks variants like perplexity and like copying loss do."""
     if len(points) < MIN_POINTS:
         return _("At least {n} points are needed to compare the rankings.", n=MIN_POINTS)
     errors = [p.output for p in points]
@@ -76,7 +76,7 @@ def describe_correlation(points: Sequence[ErrorPoint]) -> str:
 
 
 def pair_counts(points: Sequence[ErrorPoint]) -> str:
-    """Return, for both measures, how many pairs of variants the error orders correctly, and the largest outlier."""
+    """Return the sentences about how many pairs of points the output error ranks correctly, and the largest outlier."""
     if len(points) < MIN_POINTS:
         return ""
     errors, keys = [p.output for p in points], [registry.from_word(p.word).key for p in points]
@@ -95,7 +95,14 @@ def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ..
 
 
 def _between(name: str, outlier: str, correct: int, pairs: int) -> str:
-    """Return how many pairs of points from different variants have the same order in the error and in a measure."""
+    """Return the sentence about how many pairs of points from different variants the output error ranks correctly.
+
+    Args:
+        name: the other measurement, such as "perplexity".
+        outlier: name of the variant whose ranks differ most.
+        correct: number of pairs with the same order in both measurements.
+        pairs: number of pairs.
+    """
     return _n(
         "For {same} of {n} pair of points from different variants, the point with the larger output error also has "
         "the higher {name}. The largest outlier is {outlier}.",
@@ -109,7 +116,13 @@ def _between(name: str, outlier: str, correct: int, pairs: int) -> str:
 
 
 def _order(name: str, rho: float, n: int) -> str:
-    """Return how well the output error orders another measure."""
+    """Return the sentence that compares the rankings by output error and by another measurement.
+
+    Args:
+        name: the other measurement, such as "perplexity".
+        rho: the rank correlation; NaN if it is not defined.
+        n: number of points.
+    """
     values = {"name": name, "rho": number(rho, 2), "n": n}
     if math.isnan(rho):
         return _(

@@ -19,7 +19,7 @@ from pages.model.options import Question, depth, display_name
 from pages.model.view import View
 
 MAX_RATIO = 2.0
-"""Ratio of perplexities at which the colour saturates; one replaced layer seldom exceeds it."""
+"""Ratio to the original perplexity that has the last colour; with one replaced layer, few ratios are larger."""
 
 
 def _tasks(question: Question) -> tuple[SwapTask, ...]:
@@ -67,13 +67,25 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
 
 
 def by_layers(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[CurvePoint]:
-    """Return one variant's numbers by the number of replaced layers or, with ``single``, by the layer."""
+    """Return one variant's perplexity and copying loss by the number of replaced layers.
+
+    Args:
+        rows: all measurements.
+        word: the variant and its settings as in links, such as ``local~window~64``.
+        single: whether only one layer was replaced at a time; the results are then by the index of this layer.
+    """
     variant_rows = [row for row in rows if row.word == word and row.layers]
     return curve_points(variant_rows, lambda row: float(row.layers[0] if single else len(row.layers)))
 
 
 def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow], edge: str) -> Lines:
-    """Return how many layers each variant can replace before perplexity rises and before copying is lost."""
+    """Return the findings about how many layers each variant can replace, or about its most harmful layer.
+
+    Args:
+        lines: measurements by layers, by the variant's word.
+        rows: all measurements, including those of the original model.
+        edge: the end of the model from which layers are replaced, or "single" for one layer at a time.
+    """
     reading_row, copy_row = original_rows(rows)
     if reading_row is None or copy_row is None:
         return []
@@ -140,7 +152,10 @@ def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> l
 
 
 def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
-    """Return in how many layers each variant beats those that ignore the text; empty without common layers."""
+    """Return the sentences about the layers in which each variant is better than those that ignore the text.
+
+    They are empty if no layer was measured with all of these variants.
+    """
     floors, sentences = [lines[floor] for floor in BASELINES if floor in lines], []
     for word, points in lines.items():
         reads, copies = (beats_all([points, *floors], name) for name in ("perplexity", "copied"))
@@ -179,7 +194,7 @@ def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow],
     """Draw the maps of perplexity and of copying, each as soon as the original model has been measured.
 
     Args:
-        lines: measurements of each word, by replaced layer.
+        lines: measurements by replaced layer, by the variant's word.
         rows: all rows, including those of the original model.
         key: prefix of the elements' keys.
     """
@@ -198,7 +213,7 @@ def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow],
 
 
 def perplexity_row(word: str, points: Sequence[CurvePoint], reading_row: ReadingRow) -> Row:
-    """Return a row of the perplexity map: log of the ratio to the original perplexity, to base ``MAX_RATIO``."""
+    """Return a variant's row of the perplexity map, with the logarithm of its ratio to the original perplexity."""
     ratios = {
         int(point.x): point.perplexity / reading_row.perplexity for point in points if point.perplexity is not None
     }
@@ -217,7 +232,11 @@ def perplexity_row(word: str, points: Sequence[CurvePoint], reading_row: Reading
 
 
 def copying_row(word: str, points: Sequence[CurvePoint], copy_row: CopyRow) -> Row:
-    """Return a row of the copying map: the lost share of what copying saves."""
+    """Return a variant's row of the copying map.
+
+    It shows which share of the original model's gain from copying is lost; the gain is the loss of a token on its first
+    occurrence minus the loss on its copy.
+    """
     losses = {int(point.x): point.copied for point in points if point.copied is not None}
     saved, whole = max(copy_row.first - copy_row.copied, 1e-9), number(copy_row.copied, 3)
     text = N_("{name}, layer {layer}: copying loss {copied} nats per token, {whole} in the original model")

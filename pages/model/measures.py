@@ -21,16 +21,16 @@ def _question(screen: Screen) -> Question:
 
 
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
-    """Return the rows of tasks: recorded rows if available, else rows that the page has computed."""
+    """Return the measurement of each task: a recorded one if available, else one that the page has computed."""
     known = [(task, None if task.live else swap.recorded_row(task)) for task in tasks]
     return [row or cast(SwapRow, sweep_results.read_rows("swap", [task])[0]) for task, row in known]
 
 
 def _scores(screen: Screen) -> tuple[Score, Score]:
-    """Return the scores of the original model and of the chosen variant.
+    """Return the perplexity and copying loss of the original model, and those with the variant on a lesson's screen.
 
     Raises:
-        LessonError: if there is no variant, or it has not been measured.
+        LessonError: if no variant is chosen, or it has not been measured.
     """
     question = _question(screen)
     if not question.words:

@@ -27,13 +27,16 @@ from attention_core.model_patching import UNIFORM, from_word, layer_range
 
 OWN_TEXT = "own"
 DEFAULT_WORDS = ("local~window~64", "sink~window~64~sinks~1")
-"""Variants of a first visit: a sliding window, and the same window with one attention sink."""
+"""Variants of a first visit, as in links: a sliding window, and the same window with one attention sink.
+
+Such a text, with a variant's key and its changed settings, is called a word.
+"""
 ENCODER_WORDS = ("local~window~2", "linear", "nystrom~landmarks~8")
 """Variants of a first visit in the encoder."""
 REPLACEMENT_WORDS = ("local~window~4", "linear", UNIFORM)
-"""Variants of a first visit in the model trained here."""
+"""Variants of a first visit in the tiny model that is trained on this server."""
 ALL_LAYERS = -1
-"""Value of the replaced layer if all layers are replaced."""
+"""Value of the option ``replaced`` if all layers are replaced."""
 DEFAULT_QUERY = "A child is looking for a lost key."
 TEXTS = {
     "long": C_("example text", "Long"),
@@ -53,7 +56,7 @@ TABS = {
     N_("Embeddings"): ("encoder",),
     N_("Tiny model"): ("trained",),
 }
-"""Tabs of the page, each with its views."""
+"""Tabs of the page, and the views in each tab."""
 
 
 def depth() -> int:
@@ -62,7 +65,16 @@ def depth() -> int:
 
 
 def read_words(values: list[str], *, causal: bool) -> tuple[str, ...]:
-    """Return a link's words without duplicates, or raise ``ValueError`` if one has to be causal and is not."""
+    """Return the words (variants) of a link without duplicates.
+
+    Args:
+        values: the values of the query parameter.
+        causal: whether all variants have to be causal.
+
+    Raises:
+        ValueError: if a variant has to be causal and is not.
+        TruncatedError: if there are too many variants.
+    """
     if values == ["none"]:
         return ()
     words = tuple(dict.fromkeys(from_word(word).word for word in values))
@@ -99,7 +111,7 @@ def words_control(default: tuple[str, ...], *, causal: bool) -> Control[tuple[st
     """Return the control of the variants that replace softmax.
 
     Args:
-        default: words of a first visit.
+        default: words of the variants of a first visit.
         causal: whether only causal variants are allowed.
     """
     return link_only_option(
@@ -173,16 +185,16 @@ class ModelOptions(Options, prefix="m_"):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The measurement that the options describe.
+    """What to measure according to the options: the text, the variants and the replaced layers.
 
     Attributes:
-        text: the text.
+        text: the text that the model reads.
         title: name of the text on screen.
         words: words of the variants that replace softmax.
         layers: indices of the replaced layers.
         live: whether to compute results even if they are recorded.
         options: the page's options.
-        headline: the place of the result below the title; None outside the page.
+        headline: the element below the title in which the findings are shown; None outside the page.
     """
 
     text: str
@@ -195,17 +207,17 @@ class Question:
 
     @property
     def layers_text(self) -> str:
-        """The replaced layers, in words."""
+        """The replaced layers as text, such as ``layers 10 to 20``."""
         return layers_text(self.layers)
 
 
 def current_question() -> Question:
-    """Return the measurement that the current options describe."""
+    """Return what to measure according to the current options."""
     return question_of(ModelOptions.current(), SharedOptions.text.value)
 
 
 def question_of(options: ModelOptions, own_text: str) -> Question:
-    """Return the measurement that options and the visitor's own text describe."""
+    """Return what to measure according to options and the visitor's own text."""
     low, high = options.layers
     return Question(
         text=own_text if options.text == OWN_TEXT else presets.texts()[options.text],
@@ -234,7 +246,7 @@ def scope() -> Scope:
 
 
 def trained_scope(options: ModelOptions, spec: TrainSpec) -> Scope:
-    """Return the scope of the view of the model trained here."""
+    """Return the scope of the view of the tiny model that is trained on this server."""
     layers = "all" if options.replaced == ALL_LAYERS else str(options.replaced)
     values = {"model": " ".join(words_of_run(spec)), "layers": layers}
     return Scope(variants=tuple(options.replacements), causal=TASKS[spec.model.task].causal, facts=values)
@@ -246,7 +258,7 @@ def model_title(key: str) -> str:
 
 
 def layers_text(layers: Sequence[int]) -> str:
-    """Return layers in words: ``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
+    """Return layers as text: ``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
     if len(layers) == depth():
         return _("all {n} layers", n=depth())
     if len(layers) == 1:
@@ -255,7 +267,11 @@ def layers_text(layers: Sequence[int]) -> str:
 
 
 def display_name(word: str) -> str:
-    """Return the name of a word on screen: the variant with its budget and other changed settings."""
+    """Return the name of a variant on screen, with its main setting (budget) and other changed settings.
+
+    Args:
+        word: the variant and its changed settings as in links.
+    """
     if word == UNIFORM:
         return _("Equal weights")
     attention = registry.from_word(word)
@@ -266,14 +282,14 @@ def display_name(word: str) -> str:
 
 
 def select_reading(reported: ReadingState) -> None:
-    """Select another variant's reading, another baseline of the colours, or another token."""
+    """Store which variant, token and baseline of the colours the visitor has selected on the board of readings."""
     ModelOptions.shown.set(reported.shown)
     ModelOptions.against.set(reported.baseline)
     ModelOptions.token.set(reported.token if reported.token >= 0 else None)
 
 
 def tokens_text(tokens: int, total: int) -> str:
-    """Return in words how much of a text is read."""
+    """Return how much of a text is read, such as ``the first 64 of 80 tokens``."""
     if tokens == total:
         return _n("{n} token", "{n} tokens", n=tokens)
     return _n("the first {tokens} of {n} token", "the first {tokens} of {n} tokens", n=total, tokens=tokens)

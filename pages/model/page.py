@@ -25,7 +25,10 @@ TAB_KEY = "model.tab"
 
 
 def top() -> Question:
-    """Draw the choice of the view, the layers, the text and the variants below the result, and return the question."""
+    """Draw the controls of the view, the layers, the text and the variants, and return what to measure.
+
+    The findings are shown above these controls.
+    """
     is_encoder, headline = ModelOptions.view.value == "encoder", st.container()
     if ModelOptions.view.value == "trained":
         _tabs()
@@ -99,7 +102,7 @@ def _show_settings(view: str) -> None:
 
 
 def settings_summary() -> str:
-    """Return the current values of the settings in the menu, without the layers where the view has its own choice."""
+    """Return the current settings as the label of their menu, without the layers if the view has its own choice."""
     now, view = current_question(), ModelOptions.view.value
     if view == "encoder":
         low, high = ModelOptions.encoder_layers.value

@@ -19,7 +19,7 @@ from pages.model.view import View, show_definitions
 
 
 def show(question: Question) -> None:
-    """Draw the text as every model reads it, next to it the details of the selected token, and the definitions."""
+    """Draw the text, coloured by each token's loss, the details of the selected token, and the definitions."""
     text, *side = st.columns([1] if question.options.token is None else [5, 2], gap="medium")
     with text:
         original, changed = readings(question, READING.run(question))
@@ -35,13 +35,13 @@ def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
 
 
 def scores(question: Question, rows: Sequence[SwapRow]) -> tuple[Score, list[Score]]:
-    """Return the scores of the original model and of each variant."""
+    """Return the scores (perplexity and copying loss) of the original model and of each variant."""
     original, *changed = [score(name, word, layers, rows) for name, word, layers, _colour in sweep.models(question)]
     return original, changed
 
 
 def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, list[ReadingRow | None]]:
-    """Return the text as read by the original model and by each variant; None for one that is not measured yet."""
+    """Return the losses on the text of the original model and of each variant; None if they are not measured yet."""
     by_model = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow)}
     return by_model.get((SOFTMAX, ())), [by_model.get((word, question.layers)) for word in question.words]
 
@@ -49,25 +49,25 @@ def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | 
 def describe_outcome(
     question: Question, rows: Sequence[SwapRow], describe: Callable[[Score, Sequence[Score]], Lines]
 ) -> Lines | str:
-    """Return the effect of the replacements, or what to do if nothing is replaced.
+    """Return the findings about the effect of the variants, or a message if no variant is chosen or measured yet.
 
     Args:
         question: what is measured.
-        rows: the rows found so far.
-        describe: returns the effect of the variants, given the scores of the original model and of the variants.
+        rows: the measurements so far.
+        describe: returns the findings, given the scores of the original model and of the variants.
     """
     if not question.words:
         return _("Choose a replacement for softmax.")
     original, changed = scores(question, rows)
     if complete := [each for each in changed if original.complete and each.complete]:
         return describe(original, complete)
-    # The first task reads the text and returns a ``ReadingRow``. If the first row is of another kind, that task failed.
+    # The first task reads the text and returns a ``ReadingRow``. If the first row has another type, that task failed.
     refused = bool(rows) and not isinstance(rows[0], ReadingRow)
     return "" if refused else _("Reading the text …")
 
 
 def measured_text(question: Question, rows: Sequence[SwapRow]) -> str:
-    """Return the layers, the model, the text, and the date of the results."""
+    """Return the sentences about the replaced layers, the model, the text, and the date of the results."""
     reading = next((row for row in rows if isinstance(row, ReadingRow)), None)
     if reading is None:
         return ""
@@ -111,7 +111,7 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
 
 
 def uncoloured_note(variant_score: Score) -> str:
-    """Return why the beginning of the text has no colour; empty if the variant hides nothing of the text."""
+    """Return the note on why the first tokens have no colour; empty if the variant's mask hides no tokens."""
     if variant_score.hidden is None or not variant_score.hidden.share:
         return ""
     if (n := variant_score.hidden.from_token) == 1:

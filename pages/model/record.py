@@ -1,8 +1,8 @@
 """Record the results that the Model page shows first for the built-in texts: ``python -m pages.model.record``.
 
 This takes a quarter of an hour. Repeat it if a changed model, text, variant or task affects the numbers. Each file has
-a stamp with the date and the processor. With ``--continue``, rows that a file already has are kept, for example after
-an interrupted run.
+the date and the processor. With ``--continue``, results that a file already contains are not computed again, for
+example after an interrupted run.
 """
 
 import sys
@@ -25,7 +25,7 @@ from pages.model.variant_buttons import BUTTON_WORDS
 TaskT = TypeVar("TaskT")
 RowT = TypeVar("RowT")
 WRITE_INTERVAL = 40
-"""Number of tasks after which a file is written."""
+"""Number of computed tasks between two writes of a file."""
 
 
 def tasks() -> Iterator[SwapTask]:
@@ -41,7 +41,10 @@ def tasks() -> Iterator[SwapTask]:
 
 
 def unique_tasks() -> Sequence[SwapTask]:
-    """Return the tasks to record without duplicates, with detail if any duplicate asks for detail."""
+    """Return the tasks to record without duplicates.
+
+    Of tasks that differ only in ``detail``, the one with detail is returned.
+    """
     by_name: dict[tuple[str, str | None], SwapTask] = {}
     for task in tasks():
         name = type(task).__name__, records.key(task)
@@ -51,7 +54,7 @@ def unique_tasks() -> Sequence[SwapTask]:
 
 
 def continuations() -> list[ContinuationTask]:
-    """Return the continuations to record."""
+    """Return the tasks to record that generate continuations of the texts."""
     texts, all_layers = [presets.texts()[name] for name in TEXTS if name != OWN_TEXT], tuple(range(depth()))
     return [task for text in texts for task in continuation.tasks(text, DEFAULT_WORDS, all_layers, seed=SEED)]
 
@@ -70,7 +73,15 @@ def _write(
     to_json: Callable[[Stamp, list[tuple[TaskT, RowT]]], bytes],
     path: str,
 ) -> None:
-    """Compute the missing results of one experiment and write its file."""
+    """Compute the missing results of one experiment and write its file.
+
+    Args:
+        tasks: the tasks to record.
+        load_row: returns the recorded result of a task, or None.
+        compute: computes the result of a task.
+        to_json: returns the content of the file.
+        path: path of the file, relative to the package ``attention_core``.
+    """
     file, start = Path(attention_core.__file__).parent / path, time.monotonic()
     file.parent.mkdir(exist_ok=True)
     rows = [(task, row) for task in tasks if (row := load_row(task))] if "--continue" in sys.argv else []

@@ -16,7 +16,10 @@ from pages.model.view import HEIGHT
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
-    """Return the name, word, replaced layers and colour of the original model and of each changed model."""
+    """Return one tuple for the original model and for each variant: name, word, replaced layers, index of the colour.
+
+    A word is a variant with its settings as in links, such as ``local~window~64``.
+    """
     coloured = zip(question.words, palette.indices(question.words), strict=True)
     changed = [(display_name(word), word, question.layers, place) for word, place in coloured]
     return [(_(ORIGINAL), SOFTMAX, (), GREY), *changed]
@@ -34,12 +37,12 @@ def draw(
     """Draw the charts of perplexity and of copying.
 
     Args:
-        lines: measurements of each word.
+        lines: measurements by the variant's word.
         rows: all rows, including those of the original model.
         key: prefix of the elements' keys.
         x_title: title of the horizontal axis.
         log_x: whether the horizontal axis is logarithmic.
-        name_of: function that returns the legend name of a word.
+        name_of: function that returns a variant's name in the legend, given its word.
     """
     ends = [point.x for points in lines.values() for point in points]
     if not ends:

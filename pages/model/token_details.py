@@ -21,15 +21,22 @@ from attention_core.inputs.labels import number_repeats, readable
 from pages.model.options import ORIGINAL, Question, display_name
 
 MAX_LISTED = 8
-"""Number of tokens listed."""
+"""Number of tokens in the list of the largest increases in loss."""
 MIN_PROBABILITY = 1e-6
-"""Smallest probability that is written out."""
+"""Smaller probabilities are shown as "under 0.0001%"."""
 MAX_UNCHANGED = 1e-6
-"""Share of moved weight below which only rounding differs."""
+"""If a smaller share of the attention weight moves, two rows are equal except for rounding."""
 
 
 def show(question: Question, original: ReadingRow, changed: ReadingRow, *detail_column: DeltaGenerator) -> None:
-    """Draw the folded list of the largest increases in loss and, in the second column, the selected token's details."""
+    """Draw a collapsed list of the largest increases in loss, and the selected token's details.
+
+    Args:
+        question: what is measured.
+        original: the text as read by the original model.
+        changed: the text as read with a variant.
+        detail_column: the column for the details; without it, they are not drawn.
+    """
     token = question.options.token
     if detail_column and token is not None and 0 < token < original.tokens:
         with detail_column[0]:
@@ -53,7 +60,7 @@ def _increases(original: ReadingRow, changed: ReadingRow) -> None:
 
 
 def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, object]]:
-    """Return the tokens whose loss increases most, with both losses."""
+    """Return table rows of the tokens whose loss increases most, with the losses before and after."""
     differences, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
     return [
         {
@@ -67,7 +74,7 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
 
 
 def _predictions(question: Question, word: str, token: int) -> None:
-    """Predict the token with the original and the changed model, and draw both predictions and the changed row."""
+    """Draw how the original model and the changed model predict a token, and an attention row that changes."""
     name, placeholder = display_name(word), st.empty()
     [task] = next_token.tasks(question.text, word, question.layers, token)
     try:
@@ -98,7 +105,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
 
 
 def prediction_texts(predictions: Sequence[tuple[str, float]]) -> list[str]:
-    """Return the predicted tokens with their probabilities."""
+    """Return one text per predicted token, with its probability, as Markdown."""
     return [f"{escape_markdown(readable(token))} · {percent(probability)}" for token, probability in predictions]
 
 
@@ -110,7 +117,12 @@ def format_probability(probability: float) -> str:
 
 
 def describe_token(row: NextTokenRow, name: str) -> str:
-    """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
+    """Return the sentences about how a token's probability changed, and where the attention weights changed most.
+
+    Args:
+        row: the predictions of the token by the original model and with a variant.
+        name: the variant's name on screen.
+    """
     values = {
         "token": escape_markdown(row.label),
         "before": format_probability(row.probabilities[0]),

@@ -37,7 +37,7 @@ BUTTON_WORDS = (
     UNIFORM,
     "synthesizer~kind~random",
 )
-"""Variants offered as buttons; the last two are content-blind baselines."""
+"""Variants offered as buttons, as in links (words); the weights of the last two do not depend on the text."""
 
 
 def show(
@@ -47,8 +47,8 @@ def show(
 
     Args:
         causal: whether to offer the variants that can be causal only.
-        control: the option of the variants; by default the decoder's if they must be causal, otherwise the encoder's.
-        introduction: the words before the buttons; by default those for the decoder or the encoder.
+        control: the option that stores the variants; None for the decoder's option if ``causal``, else the encoder's.
+        introduction: the text before the buttons; empty for the default text of the decoder or the encoder.
         offered: words of the variants that can be added by a button.
     """
     control = control or (ModelOptions.words if causal else ModelOptions.encoders)
@@ -96,7 +96,7 @@ def _settings(control: WordsControl, index: int, word: str) -> None:
 def _set_setting(control: WordsControl, index: int, key: str, name: str, value: Value) -> None:
     words = list(control.value)
     if index >= len(words) or (attention := registry.from_word(words[index])).key != key:
-        return  # The visitor has removed the variant in the meantime.
+        return  # The visitor has removed this variant since its settings were drawn.
     changed = variant_picker.with_setting(attention, name, value).word
     if changed not in words:  # A variant is not listed twice with equal settings.
         words[index] = changed
@@ -140,7 +140,7 @@ def _menu(control: WordsControl, causal: bool, offered: Sequence[str]) -> None:
 
 
 def _add_chosen(control: WordsControl) -> None:
-    with suppress(ac.LabError):  # A message from the browser may name an unknown variant.
+    with suppress(ac.LabError):  # An outdated browser message may name an unknown variant.
         if chosen := st.session_state[ANY_KEY]:
             _add(control, ac.get(chosen).word)
     st.session_state[ANY_KEY] = None

@@ -1,4 +1,4 @@
-"""The ``View`` class of the Model page. A view runs tasks or loads their recorded results, and shows the results."""
+"""The ``View`` class of the Model page. A view runs tasks or loads their recorded results (rows), and shows these."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ RowT = TypeVar("RowT")
 HEIGHT = 400
 """Height in pixels of the charts."""
 RECORDED: dict[str, Callable[[Any], Any]] = {"swap": swap.recorded_row, "continuation": continuation.recorded_row}
-"""Functions that return the recorded row of a task, by experiment."""
+"""Functions that return the recorded result of a task or None, by the name of the experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class View(Generic[RowT]):
-    """One view: the measurements that it needs, and what the page shows of them.
+    """A view of the page: the measurements that it needs, and functions that draw and describe them.
 
     Attributes:
-        experiment: name of the experiment.
-        tasks: returns the tasks of a question.
-        missing: returns what the visitor has to choose before anything can be measured; empty if nothing is missing.
-        describe: returns the findings about the rows found so far; a text is a single finding.
-        draw: draws the rows found so far; its last argument is a key that differs from drawing to drawing.
+        experiment: name of the experiment, whose tasks a worker runs.
+        tasks: returns the tasks of a question (what to measure).
+        missing: returns a message about what the visitor has to choose first; empty if nothing is missing.
+        describe: returns the findings about the rows so far; a string is a single finding.
+        draw: draws the rows so far; its last argument is a prefix for the keys of elements.
         notes: returns the caption below the drawing.
-        file: name of the CSV file with the rows.
-        has_charts: whether the view has charts that can be saved as pictures.
+        file: name of the CSV file with the rows, which visitors can download.
+        has_charts: whether the view has charts, which visitors can download as pictures.
     """
 
     experiment: str = "swap"
@@ -49,11 +49,11 @@ class View(Generic[RowT]):
         return to_lines(self.describe(question, rows))
 
     def show(self, question: Question) -> None:
-        """Run the tasks and draw their rows."""
+        """Run the tasks of a question and draw their rows."""
         self.run(question)
 
     def run(self, question: Question) -> list[RowT]:
-        """Run the tasks, draw their rows, and return the rows; recorded rows need no worker."""
+        """Run the tasks of a question, draw their rows, and return the rows. Tasks with recorded rows are not run."""
         if missing := self.missing(question):
             st.info(missing)
             return []
@@ -86,7 +86,7 @@ class View(Generic[RowT]):
 
 
 def show_definitions() -> None:
-    """Draw the definitions of perplexity and of the copy test, folded; the views of the tab Text share them."""
+    """Draw a collapsed section with the definitions of perplexity and of the copy test."""
     export.draw_formula(
         _("Definitions"),
         r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",

@@ -1,4 +1,7 @@
-"""Sentences of the Model page, computed from the measurements."""
+"""Sentences of the Model page, computed from the measurements.
+
+The copying loss is a model's loss on random tokens that it has read before.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,23 +18,26 @@ from pages.model.options import model_title
 SAME_RATIO = 1.05
 """Largest ratio of perplexities for which perplexity counts as preserved."""
 WORSE_RATIO = 1.5
-"""Ratio of perplexities that the Layers view reports."""
+"""The Layers view reports from how many layers on perplexity exceeds this multiple of the original."""
 PRESERVED_LOSS = 0.2
-"""Largest lost share of what copying saves for which copying counts as preserved."""
+"""Copying counts as preserved if at most this share of the gain from copying is lost.
+
+The gain is the loss of a token on its first occurrence minus the loss on its copy.
+"""
 FAILED_LOSS = 0.8
-"""Lost share from which on copying fails."""
+"""Copying fails if at least this share of the gain from copying is lost."""
 GUESS_LOSS = math.log(swap.VOCABULARY)
 """Loss in nats of a uniform guess over the vocabulary."""
 MAX_SENTENCES = 3
-"""Largest number of variants with a sentence each. Of more variants, only the best and the worst are named."""
+"""Largest number of variants with one sentence per variant. Of more variants, only the best and worst are named."""
 
 
 def measured_text(*, layers: str, tokens: str, title: str) -> str:
-    """Return the layers, the model and the text of the measurements, in words.
+    """Return the sentences about what is measured: the replaced layers, the model and the text.
 
     Args:
-        layers: the layers, in words.
-        tokens: the number of tokens read, in words.
+        layers: the layers as text, such as ``layers 10 to 20``.
+        tokens: the number of tokens read as text, such as ``64 tokens``.
         title: name of the text.
     """
     return _(
@@ -44,7 +50,7 @@ def measured_text(*, layers: str, tokens: str, title: str) -> str:
 
 
 def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
-    """Return the effect of the variants on perplexity and copying, compared with the original model."""
+    """Return the findings about how the variants change perplexity and copying, compared with the original model."""
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         summary = _(
@@ -62,9 +68,10 @@ def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
 
 
 def _first_token_effect(original: Score, changed: Sequence[Score]) -> Finding | None:
-    """Return how much less perplexity rises if the first token stays visible; None without two such variants.
+    """Return the finding that perplexity rises less if the first token stays visible.
 
-    Both variants hide the same number of pairs, and one of them hides the first token from most queries.
+    Return None unless exactly two variants are compared, both hide the same number of query–key pairs, and only one of
+    them hides the first token from most queries.
     """
     if len(changed) != 2:
         return None
@@ -93,7 +100,7 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> Finding | 
 
 
 def _perplexity_effect(original: Score, each: Score) -> Finding:
-    """Return the effect of one variant on perplexity."""
+    """Return the finding about the effect of one variant on perplexity."""
     ratio = each.perplexity / original.perplexity
     values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME_RATIO - 1}
     if ratio > SAME_RATIO:
@@ -113,9 +120,9 @@ def _perplexity_effect(original: Score, each: Score) -> Finding:
 
 
 def _hidden_pairs(each: Score) -> str:
-    """Return the share of query–key pairs that a variant's mask hides, and whether it hides the first token.
+    """Return the sentence about the share of query–key pairs that a mask hides, and whether it hides the first token.
 
-    The text is empty if the mask hides no pairs.
+    It is empty if the mask hides no pairs.
     """
     if not each.hidden or not each.hidden.share:
         return ""
@@ -128,7 +135,7 @@ def _hidden_pairs(each: Score) -> str:
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
-    """Return the effect of the variants on copying, with the loss of each if they are few."""
+    """Return the findings about the effect of the variants on copying, with each copying loss if they are few."""
     losses = paragraph(
         *(
             _(
@@ -144,7 +151,7 @@ def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
 
 
 def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]:
-    """Return with which variants copying fails, gets worse, or is preserved, and why if their patterns explain it."""
+    """Return one finding for each group of variants: those with which copying fails, gets worse, or is preserved."""
     failing: list[Score] = []
     worse: list[Score] = []
     preserved: list[Score] = []
@@ -177,7 +184,7 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
 
 
 def _copying_losses(group: Sequence[Score]) -> str:
-    """Return the losses on copied tokens with the variants of a group, or their range if the variants are many."""
+    """Return the copying losses of a group of variants as text, or their range if the variants are many."""
     if len(group) <= MAX_SENTENCES:
         return enumeration(number(each.copied, 3) for each in group)
     low, high = (number(choose(each.copied for each in group), 3) for choose in (min, max))
@@ -185,7 +192,7 @@ def _copying_losses(group: Sequence[Score]) -> str:
 
 
 def _copying_cause(group: Sequence[Score]) -> str:
-    """Return why copying gets worse with all variants of a group; empty unless their patterns explain it."""
+    """Return why copying gets worse with a group of variants; empty unless their masks hide the tokens to copy."""
     hidden = [each.hidden for each in group if each.hidden and each.hidden.hides_copied]
     if not group or len(hidden) < len(group):
         return ""
@@ -206,14 +213,14 @@ def _copying_cause(group: Sequence[Score]) -> str:
 
 
 def listed_names(names: Sequence[str], total: int) -> str:
-    """Return the names of variants, or how many there are if these are all."""
+    """Return the names of variants as a list in words, or "all n variants" if there are only these (``total``)."""
     if len(names) == total > 1:
         return _("both variants") if total == 2 else _("all {n} variants", n=total)
     return enumeration(names)
 
 
 def results_origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
-    """Return whether the results were recorded, with the date, or computed now."""
+    """Return the sentence about where the results come from: recorded (date and processor), or computed now."""
     stamps = sorted({row.recorded for row in rows if row.recorded})
     live = sum(not row.recorded for row in rows)
     if not stamps:

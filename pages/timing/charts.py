@@ -19,13 +19,16 @@ from attention_core.formatting import MIB, format_interpolated
 from pages.timing.words import speedup
 
 HEIGHT = 350
-"""Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
+"""Height in pixels of a chart, without the line about machine and date below it (the stamp).
+
+With the sentence above it, the chart fits a projector's screen.
+"""
 NARROW_WIDTH = 250
-"""Width in pixels of the lines on a phone."""
+"""Width in pixels of the area with the lines on a phone."""
 NEAR_RATIO = 1.5
 """Ratio of two lengths up to which their labels would overlap."""
 BRACKET_POSITION = 0.95
-"""Position of the bracket of the speedup, as a part of the longest length."""
+"""Horizontal position of the bracket that marks the speedup, as a fraction of the longest length."""
 TITLES = {
     "ratio": N_("Time relative to softmax"),
     "memory": N_("Peak memory of one call"),
@@ -37,15 +40,15 @@ UNITS = {
     "memory": N_("peak memory without the inputs (MiB)"),
     "work": N_("multiply-adds of one call"),
 }
-"""Their axis titles."""
+"""Titles of the vertical axes of these charts."""
 
 
 def crossovers(series: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
-    """Return a large marker where each variant overtakes softmax; tooltips have both times.
+    """Return one curve per variant with a single large marker, at the length from which it is faster than softmax.
 
     Args:
-        series: series on the page.
-        narrow: whether there is only room for the lengths, without names.
+        series: the timed variants on the page.
+        narrow: whether there is only room for the lengths in the labels, without the variants' names.
     """
     crossings = [
         (line, crossing) for line in series if not line.masked and (crossing := overtaking(line.run, line.word))
@@ -76,9 +79,17 @@ def crossovers(series: Sequence[Series], *, narrow: bool = False) -> list[Curve]
 
 
 def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> str:
-    """Return where the label of a crossing is: above to the left if there is room, else below to the right.
+    """Return Plotly's position of the label of a marker from ``crossovers``: "top left" if there is room.
 
-    The first label is below the lines in the left half, because it would cover the line of a slow start.
+    Otherwise, and for the first label in the left half of the chart, return "bottom right". There, a label above would
+    cover the line of a variant that is slow at short lengths.
+
+    Args:
+        text: the label, as HTML.
+        tokens: the length at the marker.
+        sizes: the measured lengths, ascending.
+        is_first: whether this is the first label from the left.
+        narrow: whether the chart is on a phone.
     """
     share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
     room = share * (NARROW_WIDTH if narrow else WIDTH)
@@ -87,12 +98,13 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
 
 
 def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
-    """Return the text at each crossing, as HTML for Plotly.
+    """Return the label at each crossing (the length from which a variant is faster than softmax), as HTML for Plotly.
 
-    The last one of neighbouring crossings has the texts of all of them, each in a line with a dot in its colour.
+    Of neighbouring crossings, the last one has the labels of all, each in a line with a dot in the variant's colour.
+    The others have an empty label.
 
     Args:
-        crossings: length, short name and colour of each crossing, by ascending length; an empty name is left out.
+        crossings: the length, the variant's short name (may be empty) and its colour, by ascending length.
     """
     near, texts = list[tuple[float, str, int]](), list[str]()
     for crossing, following in zip_longest(crossings, crossings[1:]):
@@ -117,7 +129,7 @@ def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
 
 
 def crossover_text(name: str, overtaking: Overtaking) -> str:
-    """Return where a variant overtakes softmax, and both times at the two nearest lengths, as HTML for Plotly."""
+    """Return a marker's tooltip: where a variant becomes faster than softmax, and both times at the nearest lengths."""
     sentences = [
         _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=variant_time, full=softmax_time)
         for n, variant_time, softmax_time in (overtaking.before, overtaking.after)
@@ -131,7 +143,12 @@ def crossover_text(name: str, overtaking: Overtaking) -> str:
 
 
 def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
-    """Return the curves of the chart next to the time chart."""
+    """Return the curves of the chart next to the time chart.
+
+    Args:
+        side: the chart, a key of ``TITLES``.
+        series: the timed variants.
+    """
     if side == "ratio":
         return [
             curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], series)
@@ -143,7 +160,15 @@ def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
 
 
 def curve(line: Series, values: Sequence[tuple[float, float, float, float]], series: Sequence[Series]) -> Curve:
-    """Return a variant's curve: dotted for a mask, hollow if recorded, and also dashed if there is a live run."""
+    """Return a variant's curve.
+
+    It is dotted for a mask on the full matrix. A recorded run has hollow markers, and dashes if a live run is shown too.
+
+    Args:
+        line: the variant in one run.
+        values: the length, and the lower edge of the band, the value and the upper edge at this length.
+        series: all series on the page.
+    """
     solid = {other.name for other in series if other.live}
     x, low, middle, high = zip(*values, strict=True)
     # If two runs are drawn, only the run on this machine ("live") has bands, because the bands of both would overlap.
@@ -165,15 +190,15 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], ser
 
 
 def end_name(line: Series) -> str:
-    """Return the label at a curve's end: the variant as measured, and whether its run is incomplete."""
+    """Return the label at a curve's end: the variant with its settings, and "so far" if its run is not complete."""
     title = _("{name} (fused\N{NO-BREAK SPACE}kernel)", name=line.name) if line.is_reference else line.name
     return _("{name}, so far", name=title) if unfinished(line.run) else title
 
 
 def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
-    """Mark the ``speedup`` at the longest length by a bracket from softmax's time to those of the other variants.
+    """Add a bracket to the time chart that marks how many times as fast as softmax the variants are (``speedup``).
 
-    The bracket ends at the fastest variant and has a tick at the slowest one.
+    At the longest length, it extends from softmax's time to the fastest variant's. A tick marks the slowest variant.
     """
     factors, softmax = speedup(series), next((line for line in series if line.is_reference), None)
     if factors is None or softmax is None:
@@ -196,13 +221,13 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
 def show_chart(
     lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], series: Sequence[Series], key: str, name: str
 ) -> None:
-    """Draw a chart of two runs at most, with their stamps.
+    """Draw a chart of one or two runs, with their machines and dates (stamps) below it.
 
     Args:
         lines: the curves.
         unit: title of the vertical axis.
         runs: each run, and whether it was made on this machine in this session.
-        series: series on the page.
+        series: the timed variants on the page.
         key: key of the element.
         name: "time", or one of ``TITLES``.
     """

@@ -10,7 +10,7 @@ from pages.timing.words import name
 
 
 def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
-    """Return which chosen variants were not measured from some length on and why, in one sentence per reason.
+    """Return sentences that list the chosen variants that were not measured from some length on, one per reason.
 
     Args:
         run: the run.
@@ -37,7 +37,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
 
 
 def _reason(run: Run, skipped: Skipped) -> str:
-    """Return why a variant was not measured, in one sentence."""
+    """Return the sentence that says why a variant was not measured."""
     variant = attention_from_word(skipped.variant).variant
     if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
         # The file of a recorded run contains its reason as a sentence, which may no longer have a translation.
@@ -46,7 +46,7 @@ def _reason(run: Run, skipped: Skipped) -> str:
 
 
 def words_of(run: Run) -> dict[str, list[str]]:
-    """Return the words that a run measured, by the variant's key."""
+    """Return the settings with which a run measured each variant, as words such as ``local~window~16``, by its key."""
     words: dict[str, list[str]] = {}
     for word in run.spec.variants:
         words.setdefault(word.partition("~")[0], []).append(word)
@@ -54,7 +54,7 @@ def words_of(run: Run) -> dict[str, list[str]]:
 
 
 def not_measured(run: Run, *, live: bool) -> list[str]:
-    """Return which chosen variants a run did not measure, in at most one sentence; a mask only if it was chosen.
+    """Return the sentence that lists the chosen variants that a run did not measure, as a list with at most one item.
 
     Args:
         run: the run.
@@ -72,7 +72,10 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
 
 
 def other_settings(run: Run, *, live: bool) -> list[str]:
-    """Return which variants a run measured with other settings than the chosen ones, in at most one sentence."""
+    """Return the sentence about variants that a run measured with other settings than the chosen ones.
+
+    It is returned as a list, which is empty if there are no such variants.
+    """
     measured = words_of(run)
     others = [
         _(

@@ -20,18 +20,21 @@ from attention_core.limits import current
 from attention_core.runtime.devices import devices
 
 FROM_FILE, NO_RUN = "loaded", "none"
-"""Choices next to the recorded runs: a run from a file, or none; ``NO_RUN`` is also a choice of the mask."""
+"""Values of the option ``recorded`` for a run from a file and for no run.
+
+``NO_RUN`` is also the value of the option ``masked`` for no mask.
+"""
 MIN_LENGTH = 16
 MAX_ROUNDS = 25
-"""Maximum rounds of a run; the quartiles change little after these."""
+"""Maximum number of timed rounds of a run; with more rounds, the quartiles change little."""
 MASK_FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
-"""Ways to apply a mask to the full matrix."""
+"""Ways to compute full attention with a mask, and their names on screen."""
 SIDE_CHARTS = {"ratio": N_("Time"), "memory": N_("Memory"), "work": N_("Multiply-adds")}
-"""Charts that can be shown next to the time chart."""
+"""Charts next to the time chart, and their short names; "ratio" is the time relative to softmax."""
 
 
 def doublings() -> list[int]:
-    """Return the available lengths, in powers of two."""
+    """Return the sequence lengths that can be chosen: powers of two up to the app's limit."""
     return [2**i for i in range(MIN_LENGTH.bit_length() - 1, current().timed_tokens.bit_length())]
 
 
@@ -82,7 +85,7 @@ class TimingOptions(Options, prefix="t_"):
 
 
 def opening() -> dict[str, Any]:
-    """Return the first variants, with the settings of a recorded run, so that its times are those of the variants."""
+    """Return the variants that an empty address opens with. A recorded run has times with exactly their settings."""
     words = {word.partition("~")[0]: word for run in recorded_runs().values() for word in run.spec.variants}
     return {"variants": tuple(ac.from_word(words.get(each.key, each.word)) for each in first_variants())}
 
@@ -129,13 +132,16 @@ def _draw_setup() -> None:
 
 
 def scope() -> Scope:
-    """Return the scope of the page: the timed variants, and whether they are causal in the chosen mode."""
+    """Return the scope of the page: the timed variants, and whether they are causal.
+
+    The mode says what is timed, such as a decode step.
+    """
     causal = SharedOptions.causal.value and TimingOptions.mode.value != "decode"
     return Scope(variants=tuple(attention.word for attention in timed_variants()), causal=causal)
 
 
 def timed_variants() -> tuple[ac.Attention, ...]:
-    """Return the timed variants: the chosen ones and, if chosen, one variant's mask on the full matrix."""
+    """Return what is timed: the chosen variants and, if the visitor wants it, full attention with a variant's mask."""
     maskable, masked = _maskable(), TimingOptions.masked.value
     if not maskable or masked == NO_RUN:
         return SharedOptions.variants.value

@@ -12,7 +12,7 @@ from pages.timing.options import TimingOptions
 
 
 def top() -> DeltaGenerator:
-    """Draw the variant picker, and return the place of the sentence, which is above it."""
+    """Draw the variant picker, and return the element above it for the summary of the results."""
     headline = st.container(key="timing.summary").empty()
     variant_picker.show(uses_input=False)
     return headline

@@ -20,11 +20,14 @@ from attention_core.limits import current
 from pages.timing.options import FROM_FILE, NO_RUN, TimingOptions, show_setup
 
 FILE_KEY = "timing.loaded"
-"""Session state key of the run from a file."""
+"""Session state key of the run that was loaded from a file."""
 
 
 def show(spec: TimingSpec) -> Run | None:
-    """Draw the recorded runs, the setup and the form with files; return the chosen run of this mode and causality."""
+    """Draw the choice of a recorded run, the settings and the menu of files, and return the chosen run or None.
+
+    Only runs with the mode and causality of ``spec`` can be chosen.
+    """
     state = st.session_state
     available: dict[str, Run] = {**recorded_runs(), **({FROM_FILE: state[FILE_KEY]} if FILE_KEY in state else {})}
     comparable = {
@@ -34,8 +37,8 @@ def show(spec: TimingSpec) -> Run | None:
     chosen = TimingOptions.recorded.restrict_to(options) or options[0]
     if comparable:
         TimingOptions.recorded.draw_with_options(
-            # “none” is listed here only while it is chosen; the form with files always lists it. It would be useless
-            # before a run on this machine, and if it appeared when the run starts, it would move the stop button.
+            # “none” is listed here only while it is chosen; the menu of files always lists it. Before a run on this
+            # machine, “none” is useless, and adding it when the run starts would move the stop button.
             options if chosen == NO_RUN else options[:-1],
             options[0],
             key="timing.beside",

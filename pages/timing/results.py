@@ -71,7 +71,10 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
 
 
 def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> list[Series]:
-    """Return the series of the first recorded run of the same mode on a device that no shown run was measured on."""
+    """Return the timed variants in the first recorded run on a device that no shown run used; empty without one.
+
+    The run must have the same mode and causality.
+    """
     devices, spec = {run.stamp.device for run, _live in runs}, runs[0][0].spec
     for run in recorded_runs().values():
         if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal) and run.stamp.device not in devices:
@@ -80,7 +83,10 @@ def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> list[Series]:
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
-    """Return the timed variants' series in a run, with the chosen settings if measured, else with the run's own."""
+    """Return the results of the timed variants in a run.
+
+    A variant that was not measured with the chosen settings has the first settings with which the run measured it.
+    """
     result: list[Series] = []
     for attention in timed_variants():
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]

@@ -17,7 +17,13 @@ from pages.timing.options import TimingOptions
 
 
 def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
-    """Draw the table at one length, and, below the last drawing of a run, its controls and the download."""
+    """Draw the table at one length.
+
+    Args:
+        series: the timed variants.
+        key: key of the element.
+        is_last: whether this is the last drawing in a rerun, which also draws the controls and the download.
+    """
     sizes = sorted({p.n for line in series for p in line.points})
     common_sizes = [n for n in sizes if all(n in {p.n for p in line.points} for line in series)]
     n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common_sizes or sizes)
@@ -36,7 +42,7 @@ def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
 
 
 def row(line: Series, n: int) -> dict[str, object]:
-    """Return a row of the table: the results at one length, and the growth of time and work."""
+    """Return a row of the table: the results with n tokens, and the growth of time and multiply-adds, by column."""
     sizes = [point.n for point in line.points]
     time = growth(sizes, [p.quartiles[1] for p in line.points])
     work = growth(sizes, [p.multiply_adds for p in line.points])
@@ -64,7 +70,7 @@ def _column_at(n: int) -> str:
 
 
 def first_columns(n: int) -> list[str]:
-    """Return the columns of the table that are shown initially."""
+    """Return the titles of the columns that are shown initially, for a table with n tokens."""
     return [
         _("variant"),
         _("run"),
@@ -76,7 +82,7 @@ def first_columns(n: int) -> list[str]:
 
 
 def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[str], n: int) -> str:
-    """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
+    """Return the sentence that says why some cells of the table are empty; empty if all cells have values."""
     short = _("at least two lengths are needed")
     reason_by_column = {
         _("faster than softmax from"): _("softmax was not measured"),
@@ -111,7 +117,7 @@ def _columns(n: int) -> dict[str, Any]:
 
 
 def csv(series: Sequence[Series]) -> bytes:
-    """Return every sample with its device, settings and length, as CSV."""
+    """Return every measured time with its device, settings and length, as CSV."""
     rows = [
         row for line in series for row in sample_table(line.run, line.word, origin="live" if line.live else "recorded")
     ]

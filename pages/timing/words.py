@@ -1,4 +1,4 @@
-"""Sentences of the Timing page about memory, full attention with a variant's mask, and how times are measured."""
+"""Sentences of the Timing page about times, memory, full attention with a variant's mask, and the method."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,10 +16,9 @@ from attention_core.formatting import format_interpolated, memory, number, perce
 from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
-"""Smallest growth of the work, divided by the growth of the time, at which starting the operations takes most of the
-time of a short text."""
+"""If the work grows at least this many times as much as the time, short texts mostly wait for operations to start."""
 MIN_FIXED_SHARE = 0.5
-"""Smallest share of multiply-adds that are the same at every length which explains a slow start."""
+"""If at least this share of multiply-adds does not depend on the length, it explains why short texts are slow."""
 
 
 def name(attention: ac.Attention) -> str:
@@ -30,7 +29,7 @@ def name(attention: ac.Attention) -> str:
 
 
 def softmax_growth(series: Sequence[Series]) -> str:
-    """Return how fast softmax's time grows and why; empty if too few lengths of a run are measured."""
+    """Return the sentence about how fast softmax's time grows, and why; empty if too few lengths are measured."""
     softmax = next((line for line in series if line.is_reference), None)
     law = softmax and growth([p.n for p in softmax.points], [p.quartiles[1] for p in softmax.points])
     if not law:
@@ -49,7 +48,10 @@ def softmax_growth(series: Sequence[Series]) -> str:
 
 
 def start_overhead(series: Sequence[Series]) -> str:
-    """Return which variant's time on a GPU grows least with the length, and why; empty if all grow with their work."""
+    """Return the sentence about the variant whose time on a GPU grows least with the length, and why.
+
+    It is empty if the time grows about as much as the work, and for a CPU.
+    """
     lines = [line for line in series if not line.masked and not line.is_reference and len(line.points) > 1]
     if not lines or series[0].run.spec.device == "cpu":
         return ""
@@ -83,16 +85,16 @@ def start_overhead(series: Sequence[Series]) -> str:
 
 
 def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> str:
-    """Return the lengths from which variants are faster than softmax on another device; empty without a run there.
+    """Return the sentence about the lengths from which variants are faster than softmax on another device.
 
     Args:
-        series: series on the page.
-        recorded: series of the other run.
+        series: the timed variants on the page.
+        recorded: the same variants in a recorded run on the other device; the sentence is empty without them.
     """
     same = [line for line in recorded if line.is_reference or line.word in {other.word for other in series}]
     if not series or len(same) < 2:
         return ""
-    where = crossings(without_settings(same))  # The names omit settings: the chart shows them.
+    where = crossings(without_settings(same))  # The names omit settings, because the chart shows them.
     device = escape_markdown(same[0].run.stamp.device)
     variant_count = sum(not line.is_reference and not line.masked for line in series)
     if "at" in where and sum(len(where.get(kind, [])) for kind in ("below", "at")) == variant_count > 1:
@@ -127,7 +129,7 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
 
 
 def without_settings(series: Sequence[Series]) -> list[Series]:
-    """Return the series that are no masks, with names without settings unless two would then have the same name."""
+    """Return the series without masks. Their names omit settings, unless two series would have the same name."""
     unmasked = [line for line in series if not line.masked]
     names = [line.name.partition(" · ")[0] for line in unmasked]
     if len(set(names)) < len(names):
@@ -138,7 +140,8 @@ def without_settings(series: Sequence[Series]) -> list[Series]:
 def speedup(series: Sequence[Series]) -> tuple[int, str, str] | None:
     """Return the longest length of a run, and how many times as fast as softmax its variants are there.
 
-    The two factors are the least and the largest one. Return None unless all variants are faster at that length.
+    Returns:
+        The length, and the smallest and the largest factor as text; None unless all variants are faster than softmax.
     """
     last = [line.ratios[-1] for line in series if not line.masked and not line.is_reference and line.ratios]
     if len({ratio.n for ratio in last}) != 1 or any(ratio.high >= 1 for ratio in last):
@@ -148,7 +151,7 @@ def speedup(series: Sequence[Series]) -> tuple[int, str, str] | None:
 
 
 def speedup_sentence(series: Sequence[Series]) -> str:
-    """Return the ``speedup`` in one sentence; empty without one."""
+    """Return the sentence about the ``speedup``; empty if that is None."""
     if (factors := speedup(series)) is None:
         return ""
     n, lowest, highest = factors
@@ -166,9 +169,9 @@ def speedup_sentence(series: Sequence[Series]) -> str:
 
 
 def slow_start_cause(series: Sequence[Series]) -> str:
-    """Return why a variant of a run is the slowest at its shortest length, if fixed work explains it; otherwise "".
+    """Return the sentence about the slowest variant at the shortest length, if work of constant size explains it.
 
-    The work at two lengths gives the least number of multiply-adds that are the same at every length.
+    Otherwise, return "". The constant number of multiply-adds is estimated from the work at two lengths.
     """
     lines = [line for line in series if not line.masked and line.points]
     if series[0].run.spec.device != "cpu":  # On a GPU, the time for a short text does not depend on its work.
@@ -207,13 +210,13 @@ def slow_start_cause(series: Sequence[Series]) -> str:
 
 
 def memory_sentence(series: Sequence[Series]) -> str:
-    """Return which variant of a run needs the least memory at the longest length that all were measured at.
+    """Return the sentence about the variant that needs the least memory at the longest length measured for all.
 
     Args:
-        series: series of one run; masks are left out.
+        series: the timed variants of one run; masks are left out.
 
     Returns:
-        One paragraph; empty if softmax or any other variant is missing.
+        One paragraph; empty without softmax, or without any other variant.
     """
     peaks = {line.name: {p.n: p.peak_bytes for p in line.points} for line in series if not line.masked}
     softmax = next((line.name for line in series if line.is_reference), None)
@@ -244,7 +247,10 @@ def memory_sentence(series: Sequence[Series]) -> str:
 
 
 def mask_effects(series: Sequence[Series]) -> str:
-    """Return the time of a mask on the full matrix compared with its variant's own algorithm; empty without a mask."""
+    """Return the sentence that compares full attention with a mask and the variant's own algorithm.
+
+    It is empty if no mask was timed.
+    """
     for line in series:
         own_series = next((other for other in series if line.masked and other.word == line.masked.plain.word), None)
         both = {r.n: r for r in own_series.ratios} if own_series else {}
@@ -255,17 +261,17 @@ def mask_effects(series: Sequence[Series]) -> str:
 
 
 def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> str:
-    """Return the time of a mask on the full matrix compared with the algorithm that skips the masked pairs.
+    """Return the sentence that compares full attention with a mask and the algorithm that skips the masked pairs.
 
     Args:
         name: name of the variant.
-        form: how the mask is applied.
+        form: how the mask is applied, as text from ``MASK_FORMS``.
         masked: time with the mask, divided by softmax's time.
         variant_ratio: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
     if masked.high < 1:
         effect = _("**A mask alone saves time.**")
-    elif masked.low < 1:  # The quartiles lie on both sides of 1, which is softmax's own time.
+    elif masked.low < 1:  # The lower quartile is below 1 (as fast as softmax), and the upper one is not.
         effect = _("**A mask alone has no clear effect on the time.**")
     else:
         effect = _("**A mask alone saves no time.**")

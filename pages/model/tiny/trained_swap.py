@@ -22,12 +22,12 @@ from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name
 from pages.model.view import View
 
 BUTTON_WORDS = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linear", "retention", UNIFORM)
-"""Variants offered as buttons: a window of four tokens is short for the sequences of the tasks."""
+"""Variants offered as buttons. A window of four tokens is much shorter than the sequences of the tasks."""
 NEXT_TOKEN_TASKS = ("characters", "induction")
-"""Tasks whose answers are the next tokens, so that the loss has a perplexity."""
+"""Tasks whose answers are the next tokens. Only for these, the perplexity is shown."""
 
 MAX_LOSS = 700.0
-"""Loss in nats up to which a float can hold the exponential."""
+"""Largest loss in nats whose exponential does not overflow a float."""
 
 
 def top() -> None:
@@ -72,10 +72,10 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
 
 
 def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
-    """Return with which replacements the accuracy falls, rises, and stays the same.
+    """Return the finding about the variants with which the accuracy falls, rises, and stays the same.
 
     Args:
-        rows: the rows found so far; the unchanged model comes first.
+        rows: the measurements so far; the unchanged model comes first.
     """
     if len(rows) < 2:
         return _("Choose a replacement above.") if rows else ""
@@ -103,14 +103,19 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
 
 
 def _changes(rows: Sequence[TrainedSwapRow]) -> str:
-    """Return the accuracy with each replacement, in words."""
+    """Return a list in words of the accuracy with each replacement."""
     return enumeration(
         _("{share} with {name}", share=percent(row.accuracy), name=display_name(row.word)) for row in rows
     )
 
 
 def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[str, str]]:
-    """Return one line per model, with the perplexity if the task has one."""
+    """Return one table row per model.
+
+    Args:
+        rows: the measurements.
+        predicts_next: whether the answers are the next tokens; the rows then have the perplexity.
+    """
     return [
         {
             _("Attention"): display_name(row.word)
@@ -130,7 +135,7 @@ def perplexity(loss: float) -> float:
 
 
 def notes(spec: TrainSpec, layers: int) -> str:
-    """Return what is measured.
+    """Return the sentences about what is measured.
 
     Args:
         spec: the training run.
