@@ -13,7 +13,7 @@ from pages.learn.outcomes import Outcome, PartOutcome
 
 
 def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
-    """Return a message that lists the chosen variants without a recorded run; empty if there are none.
+    """Return a message that lists the chosen variants without a recorded run; empty without any.
 
     Args:
         chosen: the chosen variants.

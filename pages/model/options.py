@@ -185,7 +185,7 @@ class ModelOptions(Options, prefix="m_"):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What to measure according to the options: the text, the variants and the replaced layers.
+    """Definition of a measurement according to the options: the text, the variants and the replaced layers.
 
     Attributes:
         text: the text that the model reads.

@@ -162,7 +162,7 @@ def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
 def curve(line: Series, values: Sequence[tuple[float, float, float, float]], series: Sequence[Series]) -> Curve:
     """Return a variant's curve.
 
-    It is dotted for a mask on the full matrix. A recorded run has hollow markers, and dashes if a live run is shown too.
+    It is dotted for a mask on the full matrix. A recorded run has hollow markers, and dashes if there is a live run.
 
     Args:
         line: the variant in one run.

@@ -151,7 +151,7 @@ def speedup(series: Sequence[Series]) -> tuple[int, str, str] | None:
 
 
 def speedup_sentence(series: Sequence[Series]) -> str:
-    """Return the sentence about the ``speedup``; empty if that is None."""
+    """Return the sentence about the ``speedup``; empty without one."""
     if (factors := speedup(series)) is None:
         return ""
     n, lowest, highest = factors
@@ -271,7 +271,7 @@ def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> st
     """
     if masked.high < 1:
         effect = _("**A mask alone saves time.**")
-    elif masked.low < 1:  # The lower quartile is below 1 (as fast as softmax), and the upper one is not.
+    elif masked.low < 1:  # Only one quartile is below 1, the time of softmax.
         effect = _("**A mask alone has no clear effect on the time.**")
     else:
         effect = _("**A mask alone saves no time.**")

@@ -1,4 +1,4 @@
-"""Tests of Home's sentence: the browser receives the core's numbers, and bad input gets one sentence."""
+"""Tests of Home's sentence: the browser receives the computed numbers, and bad input leads to a message."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Helpers for the tests of stories: a step on the page, a story without a page, and the head of the input."""
+"""Helpers for the tests of stories (the step-by-step explanations of variants on the Inside page)."""
 
 import re
 
@@ -27,13 +27,13 @@ def source(**changes):
 
 
 def head(**changes):
-    """Return queries, keys and values of that head."""
+    """Return queries, keys and values of the second head of the short sequence; ``changes`` are settings of it."""
     qkv = source(**changes).load()
     return qkv.q[1].double(), qkv.k[1].double(), qkv.v[1].double()
 
 
 def data(attention, *, causal=False, parts=(), **changes):
-    """Return the argument of a story's functions, without a page.
+    """Return the ``HeadData`` that is the argument of a story's functions, for the second head.
 
     Args:
         attention: the variant.
@@ -64,13 +64,13 @@ def softmax(x):
 
 
 def figures(words, pattern):
-    """Return the numbers that a pattern finds in a sentence."""
+    """Return the numbers that the groups of a regular expression find in a sentence."""
     [found] = re.findall(pattern, words.replace("−", "-").replace("\N{NO-BREAK SPACE}", " "))
     return tuple(float(x.rstrip("%.").replace(",", "")) for x in (found if isinstance(found, tuple) else (found,)))
 
 
 def said(at, pattern):
-    """Return the numbers that a pattern finds in the page's text."""
+    """Return the numbers that the groups of a regular expression find in the page's text."""
     return figures(spoken(at), pattern)
 
 

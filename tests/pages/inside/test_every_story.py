@@ -1,4 +1,4 @@
-"""Tests that every step of every story has text and draws, with changed settings, few tokens, and causal."""
+"""Tests that every step of every story has text and draws, also with other settings, few tokens and a causal mask."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Tests of the story that is made from the declared intermediates of a variant."""
+"""Tests of the explanation on the Inside page for variants without their own story."""
 
 import numpy as np
 import pytest

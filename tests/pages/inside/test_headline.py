@@ -66,7 +66,7 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
 @pytest.mark.parametrize(
     ("key", "need"),
     [
-        # Two factors of 16 landmarks, and three of 32 with the inverse.
+        # Landmark attention has two factors. Nyström has three factors, and one landmark per token of this short text.
         (
             "landmark",
             "With 16 landmarks, the factors of the matrix have 768 entries in total (softmax's matrix: 576). ",
@@ -75,7 +75,7 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
             "nystrom",
             "With 24 landmarks, the factors of the matrix have 1,728 entries in total (softmax's matrix: 576). ",
         ),
-        # Ranks of 16 for keys and values, which 2 heads of size 8 rebuild; without them, 2 · 16 numbers for each token.
+        # Keys and values of 2 heads of size 8 have rank 16 each. Without compression, a token has 2 · 16 numbers.
         ("mla", "For 24 tokens, the cache holds 1,280 numbers (all keys and values: 768). "),
         ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),
     ],

@@ -35,7 +35,7 @@ def test_pools_and_weights_follow_the_formula():
     assert f"{left[3].max():.1%}" in drawn_words(at)
 
 
-def test_blur_is_the_error_of_the_best_weights():
+def test_the_best_possible_error_is_that_of_the_best_weights():
     q, k = arrays(sharpness=6.0)
     S = softmax(q @ k.T / 8**0.5)
     P = np.kron(np.eye(6), np.full((1, 4), 0.25))
@@ -81,7 +81,7 @@ def test_queries_that_keep_a_key_are_reported():
 
 
 def causal_left(q, k):
-    """Return the weights of each query on the pools of four before its own, and on its own pool's earlier tokens."""
+    """Return each query's weights on the pools (of four tokens) before its own, and on its pool's tokens up to it."""
     own = (np.arange(24) // 4 == np.arange(24)[:, None] // 4) & np.tri(24, dtype=bool)
     data = np.hstack([np.arange(6) < np.arange(24)[:, None] // 4, own])
     logits = q @ np.vstack([k.reshape(6, 4, 8).mean(1), k]).T / 8**0.5
@@ -112,7 +112,7 @@ def test_causal_queries_see_earlier_pools_and_the_tokens_of_their_own():
     assert "no query has an earlier pool" in " ".join(m.value for m in alone.markdown)
 
 
-def test_causal_blur_includes_only_earlier_pools():
+def test_the_best_possible_error_of_the_causal_variant_includes_only_earlier_pools():
     q, k = arrays(sharpness=6.0)
     P = np.kron(np.eye(6), np.full((1, 4), 0.25))
     S = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))

@@ -58,7 +58,7 @@ def test_the_estimate_is_drawn_against_the_truth():
 
 @pytest.mark.parametrize("kind", ["positive", "hyperbolic", "trig"])
 def test_the_estimate_of_directions_of_random_length_is_unbiased(kind):
-    """Check that the mean over many draws of one independent direction is the true value."""
+    """Check that the mean of many estimates, each with one independent direction, is the true value."""
     x, y = torch.tensor([[0.3, -0.2]]).double(), torch.tensor([[0.5, 0.1]]).double()
     found = []
     for seed in range(4000):
@@ -115,7 +115,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
 
 
 def spreads(**of):
-    """Return medians by kind of feature, orthogonal or not, at 8, 16 and 32 directions."""
+    """Return the errors with 8, 16 and 32 directions, by kind of feature and whether directions are orthogonal."""
     x = (8.0, 16.0, 32.0)
     return {
         (kind, way): Spread(x=x[: len(y)], middle=y, low=y, high=y) for kind, y in of.items() for way in (True, False)
@@ -194,7 +194,7 @@ def test_bias_and_spread_explain_the_median_estimate(kind, row_norms, middle, wo
 
 
 def formula_features(x, directions, kind):
-    """Return the features of queries or keys by the formula of the story."""
+    """Return the features of queries or keys, computed by the formula that the page shows."""
     x = x / x.shape[-1] ** 0.25
     projections, half_norm, m = x @ directions.T, (x**2).sum(-1, keepdims=True) / 2, len(directions)
     return {

@@ -1,4 +1,4 @@
-"""Tests of Reformer's story: its hash and order, allowed and missed pairs."""
+"""Tests of Reformer's story: hash buckets, sorting, and the pairs that are allowed or missed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Tests of the Learn page: recorded results at first sight, training on request, refusals, and the link."""
+"""Tests of the Learn page: recorded results on a first visit, training, variants that are refused, and links."""
 
 import math
 from collections import Counter

@@ -25,7 +25,7 @@ from pages.learn.outcomes import THRESHOLD, PartOutcome, numbers_stored, outcome
 
 
 def rows_of(word, accuracies, *, seed=0, every=10, loss=1.0):
-    """Return rows at steps 0, 10, 20, ... with these accuracies."""
+    """Return the measurements of a variant at steps 0, 10, 20, ... with these accuracies."""
     [spec] = learning.plan([word], seeds=[seed]).specs
     return [
         LearnRow(
@@ -53,7 +53,7 @@ def row_of_test(rows, **changes):
 
 
 def lines(finding):
-    """Return a finding, which must be in bold, and on a second line its explanation; empty without a finding."""
+    """Return the finding and, on a second line, its explanation, after a check that the finding is bold."""
     assert not finding.text or (finding.text.startswith("**") and finding.text.endswith("**"))
     return "  \n".join(filter(None, (finding.text, finding.explanation)))
 
@@ -218,7 +218,7 @@ FIRST, SECOND, NEVER = [0.1, 1.0, 1.0], [0.1, 0.2, 1.0], [0.1, 0.2, 0.3]
     ],
 )
 def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text):
-    """Check seeds that agree, ties, a seed without any success, a single learner, and training that is not over."""
+    """Check seeds that agree, ties, a seed without success, a single variant that learns, and incomplete training."""
     runs = [
         row
         for word, own in (("softmax", softmax), ("linear", linear))
@@ -353,7 +353,7 @@ def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
 
 @pytest.mark.parametrize(("away", "is_close"), [(-0.06, False), (-0.04, True), (0.04, True), (0.06, False)])
 def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers(away, is_close):
-    """Count for each hidden value how many values the window of 16 tokens hides; one of these is guessed."""
+    """Compute the expected accuracy by counting the values that the window of 16 tokens hides, of which one is guessed."""
     spec = rows_of("local", [0.1])[0].spec
     rights, guessed = [], []
     for place, answer in queried(spec, spec.length):
@@ -470,7 +470,7 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
 
 
 def queried(spec, length):
-    """Yield the place of each question of associative recall, and that of its value."""
+    """Yield the position of each query of associative recall, and the position of its answer."""
     batch = evaluation_batch(spec, length, spec.items)
     for inputs in batch.inputs.tolist():
         pairs = dict(zip(inputs[: 2 * spec.items : 2], range(1, 2 * spec.items, 2), strict=True))
@@ -539,7 +539,7 @@ def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
 
 
 def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
-    """Return the outcome of a variant that is tested at one length."""
+    """Return the measurements of a variant that is tested at one length."""
     rows = rows_of(word, [0.1, 1.0], seed=seed)
     rows.append(row_of_test(rows, length=length, accuracy=accuracy))
     spec = rows[0].spec
@@ -635,7 +635,7 @@ def test_more_heads_shrink_states_but_not_caches(heads):
     of = lambda word: numbers_stored(learning.plan([word], heads=heads).specs[0].model)  # noqa: E731
     assert of("softmax") == (0, 2 * 64)
     assert of("deltanet") == (64 * 64 // heads, 0)
-    assert of("linear") == (64 * 64 // heads + 64, 0)  # and the sums of the keys
+    assert of("linear") == (64 * 64 // heads + 64, 0)  # The second term is the sum of the keys.
 
 
 def test_variants_without_a_recorded_run_are_named():
@@ -722,7 +722,10 @@ def test_settings_are_unchanged_without_trained_tensors(word, fixed):
 
 
 def part_outcome(word, whole, **without):
-    """Return the outcome of a variant that has these parts; an accuracy of None is not trained."""
+    """Return the measurements of a variant with all parts (accuracy ``whole``) and without each part.
+
+    A model whose accuracy is None is not trained.
+    """
     [outcome] = outcomes(rows_of(word, [0.1, whole]))
     removed = {part: outcomes(rows_of(word, [0.1, share]))[0] for part, share in without.items() if share is not None}
     return PartOutcome(full=outcome, parts=tuple(without), ablations=removed)
@@ -805,7 +808,7 @@ def test_the_steepest_rise_ends_at_a_point(line, place):
 
 
 def with_matrices(word, weights, *, task="recall", **model):
-    """Return the rows of a variant that gives these shares of its weight to the answers, by step and layer."""
+    """Return the measurements of a variant whose matrices have these shares of weight on answers, by step and layer."""
     [spec] = learning.plan([word], task=task, layers=len(weights[0]), **model).specs
     batch = evaluation_batch(spec, spec.length, spec.items, sequences=1)
     is_answer = batch.inputs[0][None, :] == batch.targets[0][:, None]

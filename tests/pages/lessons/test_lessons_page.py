@@ -1,4 +1,4 @@
-"""Tests of a new lesson: screens added on other pages, texts, questions, order, and the resulting file."""
+"""Tests of the lesson editor: screens added on other pages, texts, questions, order, and the resulting file."""
 
 import pytest
 from driver import go, open_page, spoken, visit

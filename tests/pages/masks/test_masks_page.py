@@ -24,7 +24,7 @@ def matrices(at):
 
 
 def reach(at):
-    """Return the caption of the panel of the stack, and the names of its cells' categories."""
+    """Return the caption of the stack's panel, and the name of each cell's category, such as "layer 1"."""
     panel, codes = board(at, "masks.board")[1]["reach"]
     sent = board_settings(at, "masks.board")
     names = [
@@ -89,7 +89,8 @@ def test_a_preset_and_the_layers_make_the_stack():
 def test_layers_beyond_the_limit_are_dropped():
     most = current().stack_layers
     at = open_masks(stack=("local",) * (most - 1))
-    at.session_state["stack"] = ("local",) * most  # by an earlier click, which the page has not answered yet
+    # The stack was filled by an earlier click, after which the page has not been redrawn yet.
+    at.session_state["stack"] = ("local",) * most
     at = at.button(key="reach.add.atrous").click().run()
     assert at.session_state["stack"] == ("local",) * most
 

@@ -1,4 +1,4 @@
-"""Tests of the Model page use made-up numbers unless a test undoes that."""
+"""Fixtures that make the tests of the Model page use made-up numbers instead of a language model."""
 
 import pytest
 from no_model import without_a_model

@@ -133,7 +133,7 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
 
 
 def test_the_first_reading_uses_the_original_model(monkeypatch):
-    """Check the first occurrence, which a patched model reads with another loss."""
+    """Check that the line of the first occurrence has the original model's loss, not that of the other models."""
 
     def compute(task):
         row = made_up(task)
@@ -153,7 +153,9 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
     assert set(found) == {display_name(DEFAULT_WORDS[0]), display_name(DEFAULT_WORDS[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.layer_counts(30)))
-    text = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
+    # Of 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 with 8 layers, and the copying loss
+    # 1 + x/2 first exceeds 6 with 15 layers.
+    text = spoken(at)
     assert "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.**" in text
     assert "With Local · window 64, perplexity exceeds 1.5 times the original once 8 layers are replaced." in text
 
@@ -283,7 +285,7 @@ def test_typed_text_is_never_markup():
         m.value for m in at.markdown if m.value.startswith("P(") and ("**zq" in m.value or "[zq](f)" in m.value)
     ]
     header, _ = board(at)
-    assert header["tokens"][1] == "**zq**"  # which the browser inserts as text
+    assert header["tokens"][1] == "**zq**"  # The browser inserts it as text.
 
 
 def test_the_board_refuses_losses_of_another_text():
@@ -297,7 +299,7 @@ def test_the_encoder_has_a_line_per_model_and_the_ranks_of_ten_sentences():
     assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = at.table[0].value
     assert found["Original model"].tolist() == list(range(1, 11))
-    assert found.columns[0] == "Sentence"  # so that no screen clips it
+    assert found.columns[0] == "Sentence"  # The first column is not clipped on a narrow screen.
     assert set(found["Sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
     as_it_is = curves(at)["Original model"][1]
@@ -339,7 +341,7 @@ def test_a_continuation_reports_progress_and_resumes_after_stop(monkeypatch):
         asked.append(task)
         if len(asked) == 3 and not broken.is_set():
             progress.step(7, 20)
-            assert broken.wait(20)  # until the page has shown it
+            assert broken.wait(20)  # Wait until the page has shown the progress.
             raise StopException  # raised by Streamlit when the visitor presses a button
         return written(task)
 

@@ -22,7 +22,7 @@ AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
 
 
 def explained(describe, *args):
-    """Return the lines of the findings that a function returns, with each finding before its explanation."""
+    """Return the text of the findings that ``describe`` returns: line by line, each followed by its explanation."""
     found = describe(*args)
     for each in chain(*found):
         assert "**" not in each.explanation, "bold findings are not explanations"
@@ -161,7 +161,7 @@ def test_hidden_tokens_are_counted(word, reach, sinks, n):
 
 
 def test_a_pattern_that_never_connects_the_copies_has_no_relay():
-    """Strides of 2 reach even distances only, but the token to copy is an odd distance back."""
+    """Check strides of 2, which reach even distances only, while the token to copy is at an odd distance."""
     found = derived.hidden_pairs("atrous~stride~2", 40)
     assert found.layers_to_copy is found.window is None
     assert found.max_keys == 20
@@ -303,8 +303,8 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
     read_row = layers.perplexity_row("linear", pairs, reading_row(20))
     copy_row = layers.copying_row("linear", pairs, COPY)
     assert (read_row.title, len(read_row.positions)) == ("Linear", 30)
-    assert read_row.positions[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
-    assert copy_row.positions[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
+    assert read_row.positions[[0, 2]].tolist() == [0, 1]  # Twice the perplexity has the last colour.
+    assert copy_row.positions[[0, 2]].tolist() == [0, 0.5]  # Copying loss 6 is halfway from 1 to 11 nats.
     assert math.isnan(read_row.positions[1])
     assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2 times that of the original model"
     assert copy_row.notes[2] == "Linear, layer 2: copying loss 6 nats per token, 1 in the original model"

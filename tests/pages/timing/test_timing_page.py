@@ -39,7 +39,7 @@ def live_lines(at):
 
 
 def gathered(at):
-    """Return the results of a visitor's run."""
+    """Return the results of a visitor's run so far."""
     run = at.session_state["timing.run"]
     return group_samples(run.request, stamp("cpu", run.started_at), run.rows)
 
@@ -122,7 +122,7 @@ def test_the_button_measures_next_to_the_recorded_run():
         ({}, "fused.local"),
         ({"t_form": "explicit"}, "explicit.local"),
         ({"t_masked": "atrous"}, "fused.atrous"),
-        ({"t_masked": "bigbird"}, "fused.local"),  # which is not among the selected variants
+        ({"t_masked": "bigbird"}, "fused.local"),  # BigBird is not among the selected variants.
         ({"t_masked": "none"}, None),
         ({"t_mode": "decode"}, None),
         ({"variants": (ac.get("softmax"), ac.get("reformer"))}, None),
@@ -195,7 +195,7 @@ def test_a_stopped_run_names_missing_results_and_continues():
     assert missing in sentence(at)
     assert "(this machine, 16 to 32 tokens)" in sentence(at)
     assert list(at.dataframe[0].value["faster than softmax from"])[1].endswith(", so far")
-    assert not [b for b in at.button if b.label == "Continue"]  # it belongs to other settings
+    assert not [b for b in at.button if b.label == "Continue"]  # The stopped run has other settings.
     at.session_state["t_rounds"] = 2
     at.run()
     assert missing in sentence(at)

@@ -114,7 +114,7 @@ def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
     ],
 )
 def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, side):
-    """Check no room at the left, room, a first label, a first label in the right half, and a phone."""
+    """Check labels without and with room at the left, the first label in both halves of the chart, and a phone."""
     text = '<span style="color:#000000">●</span> Linear: faster from 96<br>Local: faster from 99 tokens'
     assert charts._label_side(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == side
 
@@ -170,7 +170,7 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
     ],
 )
 def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, work, expected):
-    """Check the smallest share that explains it, an exact inverse, less fixed work, less work than others, softmax."""
+    """Check the smallest share of constant work that explains it, an exact inverse, and cases without explanation."""
     other = counted("linear", 50, 100, ms=0.5)
     one = counted(slow, *work, ms=2.0)
     assert slow_start_cause([other, one]) == (
@@ -182,7 +182,7 @@ def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, w
     ("ms", "sizes", "fastest"), [(0.4, (64, 128), True), (0.6, (64, 128), False), (0.4, (64, 128, 256), False)]
 )
 def test_a_variant_that_starts_slowly_may_be_the_fastest_at_the_longest_length(ms, sizes, fastest):
-    """Check the fastest, another than the fastest, and a length at which the other variant was not measured."""
+    """Check the slow variant as the fastest, as not the fastest, and without a time of the other variant."""
     one = counted("nystrom", *(100, 120, 140)[: len(sizes)], ms=2.0, sizes=sizes)
     one = replace(one, points=[one.points[0], *(replace(point, ms=(ms,)) for point in one.points[1:])])
     text = slow_start_cause([counted("linear", 50, 100, ms=0.5), one])
@@ -225,7 +225,7 @@ def test_the_constant_work_of_nystrom_is_explained_by_its_landmarks():
     ],
 )
 def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, last, expected):
-    """Check work that grows at least four times as fast as the time, less, a CPU, and unknown work."""
+    """Check work that grows four times as fast as the time, work that grows less, a CPU, and unknown work."""
     run = replace(RUN, spec=replace(RUN.spec, device=device))
     steep, flat = (
         replace(
