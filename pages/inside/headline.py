@@ -38,7 +38,8 @@ def measurements(data: HeadData) -> str:
 def _needs(data: HeadData) -> str:
     """Return the sentence that compares the variant's stored numbers, or its multiply-adds, with softmax's."""
     variant, (heads, n, d) = data.attention.variant, data.qkv.k.shape
-    if "left" in data.parts and "provenance" not in data.parts:  # a product of factors, all computed from the input
+    # The matrix is then a product of factors that are all computed from the queries and keys.
+    if "left" in data.parts and "provenance" not in data.parts:
         factors = [data.parts[name] for name in ("left", "inverse", "right") if name in data.parts]
         return factor_numbers(data.parts["left"].shape[1], sum(factor.size for factor in factors), n * n)
     if variant.family == "cache" and variant.cache is not None:

@@ -81,7 +81,7 @@ def pair_panel(data: HeadData, title: str, values: np.ndarray, caption: str = ""
 
 
 def result_panels(data: HeadData) -> tuple[Panel, Panel]:
-    """Return the panels of the variant's attention matrix and of its reference, which end the board of a step."""
+    """Return the panels of the variant's attention matrix and of its reference, the last ones on most boards."""
     variant_panel = pair_panel(data, _(data.attention.title), data.weights, _("the resulting matrix"))
     return variant_panel, reference_panel(data)
 

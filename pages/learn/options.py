@@ -90,7 +90,7 @@ class LearnOptions(Options, prefix="l_"):
 
 
 def opening() -> dict[str, object]:
-    """Return the variants that an empty address opens with: those of the recorded runs."""
+    """Return the options of a visit without query parameters, by name: the variants of the recorded runs."""
     return {"variants": tuple(map(ac.from_word, default_words("recall")))}
 
 

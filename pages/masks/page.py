@@ -41,7 +41,10 @@ def scope(chosen: ChosenInput) -> Scope:
 
 
 def opening() -> dict[str, Any]:
-    """Return the variants that an empty address opens with: a window, a stride, and a mix with global tokens."""
+    """Return the options of a visit without query parameters, by name.
+
+    The variants are a window, a stride, and a mix with global tokens.
+    """
     return {"variants": tuple(map(ac.get, (REFERENCE, "local", "atrous", "bigbird")))}
 
 

@@ -85,7 +85,7 @@ class TimingOptions(Options, prefix="t_"):
 
 
 def opening() -> dict[str, Any]:
-    """Return the variants that an empty address opens with. A recorded run has times with exactly their settings."""
+    """Return the options of a visit without query parameters, by name: variants with the settings of a recorded run."""
     words = {word.partition("~")[0]: word for run in recorded_runs().values() for word in run.spec.variants}
     return {"variants": tuple(ac.from_word(words.get(each.key, each.word)) for each in first_variants())}
 

@@ -43,7 +43,7 @@ TURNED = [
     ac.get("mesa", gate="keys", ridge=100.0),
 ]
 BOTH_WAYS = ("reformer", "pooled")
-"""Variants tested with changed settings in both forms, because their causal form differs much."""
+"""Variants whose changed settings are tested with and without a causal mask, because the two forms differ much."""
 
 
 def forms():

@@ -353,7 +353,7 @@ def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
 
 @pytest.mark.parametrize(("away", "is_close"), [(-0.06, False), (-0.04, True), (0.04, True), (0.06, False)])
 def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers(away, is_close):
-    """Compute the expected accuracy by counting the values that the window of 16 tokens hides, of which one is guessed."""
+    """Compute the expected accuracy from the number of values that the window hides; one of these is guessed."""
     spec = rows_of("local", [0.1])[0].spec
     rights, guessed = [], []
     for place, answer in queried(spec, spec.length):
@@ -724,7 +724,7 @@ def test_settings_are_unchanged_without_trained_tensors(word, fixed):
 def part_outcome(word, whole, **without):
     """Return the measurements of a variant with all parts (accuracy ``whole``) and without each part.
 
-    A model whose accuracy is None is not trained.
+    A model without an accuracy (None) is not trained.
     """
     [outcome] = outcomes(rows_of(word, [0.1, whole]))
     removed = {part: outcomes(rows_of(word, [0.1, share]))[0] for part, share in without.items() if share is not None}

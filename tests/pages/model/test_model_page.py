@@ -153,8 +153,8 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
     assert set(found) == {display_name(DEFAULT_WORDS[0]), display_name(DEFAULT_WORDS[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.layer_counts(30)))
-    # Of 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 with 8 layers, and the copying loss
-    # 1 + x/2 first exceeds 6 with 15 layers.
+    # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
+    # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
     assert "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.**" in text
     assert "With Local · window 64, perplexity exceeds 1.5 times the original once 8 layers are replaced." in text
