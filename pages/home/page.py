@@ -30,7 +30,7 @@ def top() -> None:
 
 
 def _page_links() -> str:
-    """Return links to all pages by their questions, as HTML. They keep the input and the variants."""
+    """Return an HTML list of links to all pages, each with the page's question. Links keep the input and the variants."""
     columns = []
     for section in SECTIONS:
         links = (

@@ -186,7 +186,7 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
 
 
 def current_state(budgets: BudgetComparison) -> SentenceState:
-    """Return the chosen word and the slider positions; the position nearest to a budget that this sentence lacks."""
+    """Return the chosen word, and for each variant the position of its slider that is nearest to the chosen budget."""
     steps = {}
     for each in budgets.variants:
         key = each.attentions[0].key

@@ -54,7 +54,9 @@ def words_of(run: Run) -> dict[str, list[str]]:
 
 
 def not_measured(run: Run, *, live: bool) -> list[str]:
-    """Return the sentence that lists the chosen variants that a run did not measure, as a list with at most one item.
+    """Return the sentence that names the chosen variants that a run did not measure.
+
+    It is returned as a list, which is empty if the run measured all.
 
     Args:
         run: the run.
