@@ -30,7 +30,7 @@ def top() -> None:
 
 
 def _page_links() -> str:
-    """Return an HTML list of links to all pages, each with the page's question. Links keep the input and the variants."""
+    """Return HTML links to all pages, each with the page's question. They keep the input and the variants."""
     columns = []
     for section in SECTIONS:
         links = (
