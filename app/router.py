@@ -68,8 +68,10 @@ def _run_app() -> None:
     current_page = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == current_page)
     page = discover()[key]
-    url.register_fields(opening_fields(page.opening()))
-    mounting.mount(page, is_presenting=LessonOptions.present.value)
+    fields = opening_fields(page.opening())
+    url.register_fields(fields)
+    opening = url.opening_query(fields | page.options.fields())
+    mounting.mount(page, opening=opening, is_presenting=LessonOptions.present.value)
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
     current_page.run()
     gc_tuning.freeze_objects(current_page.url_path)

@@ -1,6 +1,7 @@
 """The invisible Streamlit component that loads the app's JavaScript on every page and receives events from it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -11,7 +12,7 @@ import streamlit as st
 from app.page import Page
 from app.page_script.bundling import script
 from app.state import url
-from app.state.session import LanguageOptions, opening_fields
+from app.state.session import LanguageOptions
 from app.ui import navigation
 from app.ui.chart import NARROW
 from app.ui.lazy import OPEN_FORMS
@@ -21,11 +22,12 @@ from app.words.i18n import _
 _KEY = "page_script.mount"
 
 
-def mount(page: Page[Any], *, is_presenting: bool) -> None:
+def mount(page: Page[Any], *, opening: Mapping[str, Sequence[str]], is_presenting: bool) -> None:
     """Add the script to the current page, as an element without height.
 
     Args:
         page: the current page, whose section and title the menu shows.
+        opening: the query that a link must keep if the address has none.
         is_presenting: whether the page is enlarged for an audience.
     """
     language = {
@@ -45,7 +47,7 @@ def mount(page: Page[Any], *, is_presenting: bool) -> None:
             "input": _("Input"),
             "menu": _("Menu"),
             "language": language,
-            "opening": url.query_string(url.opening_query(opening_fields(page.opening()) | page.options.fields())),
+            "opening": url.query_string(opening),
         },
         on_form_change=_open_form,
         on_language_change=_set_language,

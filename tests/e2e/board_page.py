@@ -2,12 +2,12 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import streamlit as st
 
 from app.matrix_board import Knob, Panel, matrix_board, shades, thumbnail_board
-from app.page import discover
 from app.page_script import mounting
 
 st.set_page_config(layout="wide")
@@ -71,4 +71,4 @@ if case == "heads":
     )
     st.text(f"chosen {state.chosen}")
 # The drawing code arrives after the boards, which wait for it.
-mounting.mount(discover()["matrices"], is_presenting=False)
+mounting.mount(SimpleNamespace(section="", title="", uses_input=False), opening={}, is_presenting=False)
