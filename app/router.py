@@ -138,7 +138,7 @@ def _draw_header(key: str, page: Page[object], subtitle: str) -> None:
             if page.uses_input:
                 st.caption(
                     f"[{subtitle or _('Choose the input')}](#input)"
-                )  # app/page_script/navigation/to_input.js handles a click.
+                )  # app/page_script/navigation/to_input.js opens the input when this link is clicked.
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
             if page.has_causal_switch:
                 SharedOptions.causal.draw(width="content")

@@ -100,7 +100,7 @@ def at_most(value: float, digits: int = 1) -> str:
     """Format an upper bound like ``number``, rounded up, so that the text is never less than the value."""
     if not math.isfinite(value) or value == 0:
         return number(value, digits)
-    # The exact binary value of 3e-6 may be slightly above 3e-6 and would be rounded up to 4e-6; its repr is not.
+    # The float 3e-6 may be slightly larger than 3e-6 and would be rounded up to 4e-6. Its repr is exactly "3e-06".
     exact = Decimal(repr(float(value)))
     last_digit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     return number(float(exact.quantize(last_digit, ROUND_CEILING, Context(prec=400))), digits)

@@ -1,7 +1,7 @@
 """Imports the modules of the web app that notebooks use: the matrix board's messages and script, and the figures.
 
-They need no Streamlit. The app's code imports its package as ``app``, a name that a package of the notebook's user may
-also have. The modules are therefore imported once, and ``app`` then refers to the user's package again.
+They need no Streamlit. The app's code imports its package as ``app``. A package of the notebook's user may have the
+same name, so ``app`` refers to the app's package only during these imports, and afterwards to the user's again.
 """
 
 import importlib

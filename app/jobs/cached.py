@@ -86,8 +86,8 @@ def page_lock() -> FairLock:
     return FairLock(current().concurrent_pages)
 
 
-# These types are hashed by their repr, which contains all their fields. For an uploaded file, it contains the digest of
-# the file's bytes instead of the bytes. The digest is computed once, when the file arrives.
+# Sources, views and gates are hashed by their repr, which contains all their fields. For an uploaded file, it contains
+# the digest of the file's bytes instead of the bytes. The digest is computed once, when the file arrives.
 _KEY_FUNCTIONS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
 _KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
 _KEY_FUNCTIONS[tuple] = lambda parts: tuple(map(_key, parts))

@@ -48,7 +48,7 @@ class Screen:
 
     @classmethod
     def current(cls, page: str) -> "Screen":
-        """Return the screen of the current session."""
+        """Return the screen that the current session shows on ``page``."""
         return cls(page, url.values())
 
     def options(self, kind: type[OptionsT]) -> OptionsT:

@@ -1,8 +1,9 @@
 """Training of tiny models with different attention variants, and tests of the trained models on other sequences.
 
 A run trains several models a few steps at a time, so that all curves grow together. A trained model is then
-tested on longer sequences and on sequences with more items. Each task continues from the checkpoint of the one before,
-so a run can stop after any task and continue with the same numbers.
+tested on longer sequences and on sequences with more items to remember (key-value pairs or symbols). Each task of a
+run starts from the checkpoint that the task before it has saved, so a run can stop after any task and continue with the
+same numbers.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ class Plan:
 
     @property
     def tests(self) -> tuple[tuple[int, int], ...]:
-        """The pairs of length and items to test on."""
+        """The length in tokens and the number of items of each test."""
         spec = self.specs[0]
         task = task_of(spec.model.task)
         longer = [(length, spec.items) for length in self.lengths]

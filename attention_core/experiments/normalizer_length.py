@@ -1,4 +1,4 @@
-"""The sum of a row's weights before division (Z), for softmax and squared ReLU, over the number of tokens."""
+"""The sum of a row's weights before division (Z), for softmax and squared ReLU, at each number of tokens."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -229,8 +229,6 @@ def _check_layer(layer: int, count: int, title: str) -> None:
 def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
     """Return the beginning of a text that has at most ``tokens`` tokens, cut after a word if words are separated.
 
-    The result is a text that models can read, unlike a ``QKV`` with the first tokens of a longer text.
-
     Args:
         text: any text; if it has no more tokens than the limit, it is returned unchanged.
         tokens: maximum number of tokens, including those that the model adds.

@@ -70,7 +70,7 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
 
 
 def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
-    """Fit a power law to a curve whose exponent is shown as its growth rate.
+    """Fit a power law to a curve, to show the exponent as the growth rate of the curve.
 
     Args:
         x: positive positions, ascending.

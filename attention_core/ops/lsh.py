@@ -67,7 +67,8 @@ class Chunks(NamedTuple):
     """The chunks of one round.
 
     Attributes:
-        code: each token's code, which decides the allowed pairs, ``int32 [..., n]``, never negative.
+        code: a number for each token, ``int32 [..., n]``, never negative. A query attends to keys whose code is equal
+            or one less.
         slot: each token's slot among the ``n_chunks * size`` slots, ``int64 [..., n]``; slots may stay empty.
         n_chunks: number of chunks, the same for every batch and head.
         size: slots in a chunk.

@@ -1,4 +1,4 @@
-"""The headline of the Matrices page: how far each matrix is from its reference, and why."""
+"""The headline of the Matrices page: how far each matrix is from the reference, softmax's, and why."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -30,7 +30,9 @@ class QuerySums(CompactRepr):
 
 
 def sums_of_query(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bool) -> QuerySums:
-    """Compute the sums that a query reads: over all keys, or when causal over the keys up to its own position.
+    """Compute the sums of key features and values that give a query's output.
+
+    The sums are over all keys, or when causal over the keys up to the query's own position.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.

@@ -149,9 +149,9 @@ def read_tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, Tensor]:
 
 
 def undo_rotary_order(weight: Tensor, heads: int) -> Tensor:
-    """Reorder the rows of a projection for the rotation of transformers.
+    """Reorder the rows of a projection for the rotary encoding (RoPE) of the library transformers.
 
-    llama.cpp rotates neighbouring rows (2i, 2i+1) of a head by one angle, transformers rows i and i + d/2.
+    llama.cpp rotates the neighbouring rows 2i and 2i + 1 of a head by one angle. The library rotates i and i + d/2.
 
     Args:
         weight: ``[heads * d, size]`` in llama.cpp's order.

@@ -161,7 +161,7 @@ def token_decay(reference: Tensor) -> Tensor:
 
 
 def exceeds_spread(first: Tensor, last: Tensor) -> bool:
-    """Return whether references increase from ``first`` to ``last`` by more than ``SPREAD``, too much to share one."""
+    """Return whether a reference increases from ``first`` to ``last`` by more than ``SPREAD``."""
     return not first.is_meta and bool((last - first).max() > SPREAD)  # meta tensors have no numbers to compare
 
 

@@ -80,7 +80,7 @@ def block_runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[in
     """Yield the first and the last of consecutive blocks of one shape, in order; arguments as in ``window_groups``."""
     blocks = -(-n // block)
     first_full = -(-before // block)  # the first block whose keys start inside the sequence
-    last_full = (n - after) // block  # the first block that is short or whose keys would end after the sequence
+    last_full = (n - after) // block  # the first block that is shorter or lacks keys
     if first_full >= last_full:
         first_full = last_full = blocks
     yield from ((b, b) for b in range(first_full))

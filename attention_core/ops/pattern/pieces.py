@@ -109,7 +109,10 @@ def _window_view(heads: slice, extent: range, blocks: range, step: int) -> Calla
 
 
 def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable[[Tensor, Tensor], None]:
-    """Return a function that adds to the tokens of a view; two blocks ``spacing`` blocks apart must share no token."""
+    """Return a function ``add(target, source)`` that adds the blocks of ``source`` to ``view(target)`` in place.
+
+    Blocks may overlap: two blocks may share tokens if fewer than ``spacing`` blocks are between their starts.
+    """
 
     def add(target: Tensor, source: Tensor) -> None:
         for first in range(min(spacing, source.shape[1])):

@@ -200,7 +200,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
 
 
 def has_even_decay(p: RetentionParams, *, causal: bool) -> bool:
-    """Return whether ``decayed_attention`` is used; it is not for ``exp``, whose references differ between features."""
+    """Return whether ``decayed_attention`` can be used; ``exp`` scales each feature differently, so it cannot."""
     return p.feature_map != "exp" and not (causal and p.mode == "recurrent")
 
 

@@ -86,7 +86,7 @@ def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
 
 
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
-    """Return the output of one token, ``[..., d_v]``, and the next sums."""
+    """Return the output of one token, ``[..., d_v]``, and the sums including this token."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = attend_chunk(state, q, k, v)
     return out.squeeze(-2).to(v.dtype), state

@@ -48,7 +48,7 @@ class ReformerParams(Params):
 
 
 def query_segments(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Return the stretches of queries ``start <= i < stop``, with the hash sizes for the tokens before ``stop``."""
+    """Return segments of queries ``start <= i < stop``, each with the hash sizes for the tokens before ``stop``."""
     c = p.bucket_size
     if not causal:
         return [(0, n, lsh.hash_sizes(max(2, n / c), max(4, c)))]
@@ -188,8 +188,9 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     """Return the buckets and chunks of each round, and the pairs that all rounds miss.
 
     ``buckets``, ``order`` (the tokens sorted by bucket and position) and ``chunks`` are ``int64 [..., rounds, n]``; if
-    causal, they describe the last stretch. ``missed``, ``bool [..., n, n]``, are pairs that share a bucket in some
-    round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
+    causal, they describe the last segment of ``query_segments``. ``missed``, ``bool [..., n, n]``, are pairs that share
+    a bucket in some round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over
+    all pairs.
     """
     q = at_least_float32(q)
     allowed, same_bucket = allowed_and_same_bucket(q, p, causal=causal)

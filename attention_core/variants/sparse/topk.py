@@ -148,8 +148,9 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None
         return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal, keys=keys)
     products = sum(rows.size * (p.k + 1 if gathers_values(rows.key_count, p) else rows.key_count) for rows in blocks)
-    # Numbers in memory in addition to a block's scores: their softmax, or two copies of the int64 positions of the
-    # selected keys while their values are gathered.
+    # Memory of a row in addition to its scores, in units of one number. While values are gathered, each selected key
+    # takes 5 units: its weight, and its int64 position (2 units) twice. Otherwise, the row's softmax (one unit for each
+    # key) or the selection (a weight and an int64 position for each selected key) takes most.
     extra_per_row = 5 * candidates(m, p.k + 1) if gathers_values(m, p) else max(m, 3 * p.k)
     return Cost(
         multiply_adds=d * (n_pairs(n, causal=causal, keys=keys) + products),
