@@ -26,7 +26,7 @@ BASE = 10_000.0
 
 
 ALREADY_APPLIED = Notice("RoPE has already been applied to these queries and keys, so it is not applied again.")
-NOTHING_TO_REMOVE = Notice("These queries and keys contain no RoPE that the lab knows of, so nothing is removed.")
+NOTHING_TO_REMOVE = Notice("These queries and keys are not known to contain RoPE, so none is removed.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -468,10 +468,7 @@ class ImageSource(Source):
         """Return one pair of seed and source for each seed of the noise."""
         return tuple((seed, replace(self, seed=seed)) for seed in range(self.seed, self.seed + seeds))
 
-    _original_notice = Notice(
-        "Queries and keys of an image have no RoPE. To compute queries and keys with RoPE, they are rotated by "
-        "position."
-    )
+    _original_notice = Notice("Queries and keys of an image have no RoPE. With RoPE, they are rotated by position.")
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the ``QKV`` at another length is made, the same for all images."""

@@ -61,7 +61,7 @@ def _logits(data: HeadData) -> str:
     if data.setting("kind") == "relu":  # This kernel's error does not depend on the scale of the logits.
         return ""
     return _(
-        "The random error grows with the logits. The largest logit of this head is {largest:.1f}.",
+        "Performer's random error grows with the logits. The largest logit of this head is {largest:.1f}.",
         largest=logits(data.qkv, data.head)[data.visible].max(),
     )
 

@@ -77,7 +77,7 @@ CLAIM = Claim(
     "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
     "between query and key. In every head, uniform attention (equal weights) and six simple kernels are compared with "
     "softmax. Matrix error and output error are the relative differences from softmax's matrix and output. The "
-    "article's author later found that 1 + cos works poorly.",
+    "author of the source article later found that 1 + cos works poorly.",
     measure=measure,
     numbers=numbers,
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "

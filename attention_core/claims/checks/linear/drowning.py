@@ -161,7 +161,7 @@ CLAIM = Claim(
             "linear attention: share of the tokens in the top quarter by weight without a decay that are also there "
             "with a decay",
             "%",
-            brief="linear attention: share of the top quarter of tokens (by weight) that stays there with a decay",
+            brief="linear attention: share of the top quarter of tokens by weight that a decay leaves in this quarter",
         ),
         Quantity(
             "early",

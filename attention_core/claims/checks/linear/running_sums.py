@@ -149,7 +149,7 @@ CLAIM = Claim(
         Quantity("size", "head size of this input"),
         Quantity(
             "growth",
-            "growth exponent p of memory with all states stored ÷ memory with running sums (dᵖ for head size d)",
+            "growth exponent p (dᵖ for head size d) of the ratio: memory with all states stored ÷ with running sums",
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(

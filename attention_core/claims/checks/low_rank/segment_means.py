@@ -72,15 +72,14 @@ CLAIM = Claim(
             "ratio",
             "Nyström attention's matrix error with means of neighbouring tokens as landmarks ÷ with k-means centres, "
             "median over heads",
-            brief="matrix error with landmarks from neighbouring tokens ÷ with landmarks from k-means, median over "
-            "heads",
+            brief="ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, median over heads",
         ),
         Quantity(
             "most",
             "Nyström attention's matrix error with means of neighbouring tokens as landmarks ÷ with k-means centres, "
             "third quartile over heads",
-            brief="matrix error with landmarks from neighbouring tokens ÷ with landmarks from k-means, third "
-            "quartile over heads",
+            brief="ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, third quartile over "
+            "heads",
         ),
         Quantity(
             "segments",

@@ -102,7 +102,7 @@ CLAIM = Claim(
         Quantity(
             "worst",
             "perplexity with the worst replacement for softmax in one middle layer ÷ perplexity of the unchanged model",
-            brief="perplexity with the worst replacement ÷ perplexity of the unchanged model",
+            brief="perplexity with the worst replacement for softmax ÷ perplexity of the unchanged model",
         ),
         Quantity(
             "lost",
