@@ -92,9 +92,9 @@ CLAIM = Claim(
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
     finding="In PaTH attention, each token removes from all earlier keys their component along one direction. If this "
-    "direction is the token's key k, PaTH multiplies the earlier keys by the matrix I − k kᵀ. DeltaNet multiplies its "
-    "state (the sum of stored values) by the same matrix. Over {n} tokens, PaTH's logits then differ from DeltaNet's "
-    "attention weights by at most {same}.",
+    "direction is the token's key k, PaTH multiplies the earlier keys by the matrix I − k kᵀ, and DeltaNet multiplies "
+    "its state by the same matrix. Over {n} tokens, PaTH's logits then differ from DeltaNet's attention weights by at "
+    "most {same}.",
     details="In PaTH, each token removes from all earlier keys their component along its direction w. If w is the "
     "token's rotated key, PaTH's logits differ from DeltaNet's weights by up to {turned}. If w is the same for all "
     "tokens, they differ by up to {fixed} (medians over heads).",
