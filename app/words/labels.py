@@ -24,6 +24,11 @@ def setting_name(name: str) -> str:
     return _(C_(SETTING, name.replace("_", " ")))
 
 
+def axis_title(title: str, *, log: bool) -> str:
+    """Return the title of an axis, with its scale if it is logarithmic."""
+    return _("{title} (log scale)", title=title) if log else title
+
+
 def token_options(labels: Sequence[str]) -> dict[str, Any]:
     """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 

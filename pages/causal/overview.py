@@ -37,8 +37,6 @@ KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values
 """Kinds of memory of variants, in the order of the table."""
 SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
 """Colours of softmax's memory, of growing memories below it, and of constant memories."""
-LABEL_LENGTH = 512
-"""Number of tokens at which lines have a text."""
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -90,7 +88,7 @@ def scope(chosen: ChosenInput) -> Scope:
 
 
 def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
-    """Return the memory of softmax and of linear attention, and how many variants keep it constant or cannot generate.
+    """Return how many variants can generate text, the memory of softmax and linear attention, and why some cannot.
 
     Args:
         rows: the variants that can generate text, with linear attention among them.
@@ -100,8 +98,10 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**After {n:,} tokens, softmax stores {softmax} in one layer, {times} times as much as linear attention "
-            "({linear} at any length).**",
+            "**{able} variants can generate text, {unable} cannot. After {n:,} tokens, softmax stores {times} times as "
+            "much as linear attention ({softmax} and {linear}).**",
+            able=len(rows),
+            unable=len(not_causal),
             n=TOKEN_COUNTS[-1],
             softmax=memory(softmax),
             linear=memory(linear.state_bytes),
@@ -169,16 +169,17 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
+    name = _(ac.from_word(linear.variant).title)
     band = _constant_line(others, _("{n} more in the band", n=len(others)))
     return [
-        _constant_line([linear], _(ac.from_word(linear.variant).title), _("constant")),
+        replace(_constant_line([linear], name), label=_("{name} · constant", name=name)),
         _constant_line([smallest], _(ac.from_word(smallest.variant).title)),
         replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
-        replace(band, x=TOKEN_COUNTS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:], texts=()),
+        replace(band, x=TOKEN_COUNTS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:]),
     ]
 
 
-def _constant_line(rows: Sequence[MemoryRow], name: str, text: str = "") -> Curve:
+def _constant_line(rows: Sequence[MemoryRow], name: str) -> Curve:
     """Return the line of the last of these memories, whose tooltip lists all of them."""
     note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in rows)
     return Curve(
@@ -188,7 +189,6 @@ def _constant_line(rows: Sequence[MemoryRow], name: str, text: str = "") -> Curv
         colour=CONSTANT_COLOUR,
         markers=False,
         notes=[note] * len(TOKEN_COUNTS),
-        texts=[text if n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
     )
 
 
@@ -218,16 +218,17 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     lines = []
     for size, group in groupby(growing, key=_bytes):
         attentions = [ac.from_word(row.variant) for row in group]
+        name = _abbreviated([_(each.variant.title) for each in attentions])
         sizes, is_last = [size[1] + n * size[0] for n in TOKEN_COUNTS], size == _bytes(growing[-1])
         lines.append(
             Curve(
-                _abbreviated([_(each.variant.title) for each in attentions]),
+                name,
                 TOKEN_COUNTS,
                 [each / KIB for each in sizes],
                 colour=SOFTMAX_COLOUR if is_last else GROWING_COLOUR,
                 markers=False,
                 notes=["<br>".join([memory(each), *map(label, attentions)]) for each in sizes],
-                texts=[_("grows with the text") if is_last and n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
+                label=_("{name} · growing", name=name) if is_last else "",
             )
         )
     return lines

@@ -11,6 +11,7 @@ from app.state.session import with_chosen_settings
 from app.ui import chart, export
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, enumeration, escape_markdown
+from app.words.labels import axis_title
 from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import memory
 from attention_core.variant import Variant
@@ -45,6 +46,8 @@ def bold(names: Iterable[str]) -> str:
 
 def show_lines(lines: Sequence[Curve], *, key: str, name: str, alt: str, **axes: Any) -> None:  # noqa: ANN401
     """Draw a line chart; ``axes`` are arguments of ``curves``, the others those of ``chart.show``."""
+    for axis in "xy":
+        axes[f"{axis}_title"] = axis_title(axes[f"{axis}_title"], log=axes.get(f"log_{axis}", False))
     chart.show(curves(lines, **axes), key=key, name=name, alt=alt)
 
 

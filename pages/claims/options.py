@@ -26,7 +26,7 @@ class ClaimsOptions(Options):
     )
     # All heads by default, because most claims are judged by the median head or by a share of the heads.
     heads = choice(
-        {"all": N_("all heads"), "one": N_("selected head")},
+        {"all": N_("All heads"), "one": N_("Selected head")},
         C_("choice of heads", "Heads"),
         link="claim_heads",
         layout={"label_visibility": "collapsed"},

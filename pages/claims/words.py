@@ -29,8 +29,9 @@ NEED_PHRASES = {
     "<=": N_("required: at most {bound}"),
     ">": N_("required: more than {bound}"),
     "<": N_("required: less than {bound}"),
+    "=": N_("required: {bound}"),
 }
-"""Phrases for what a claim needs to hold, by the comparison of a number with its threshold."""
+"""Phrases for what a claim needs to hold, by the comparison of a number with its threshold; "=" for the maximum."""
 VERDICTS_BY_NAME = {
     "holds": Verdict.HOLDS,
     "partly": Verdict.PARTLY,
@@ -128,13 +129,20 @@ def conditions(outcome: Outcome) -> str:
 def _condition_text(outcome: Outcome, margin: Margin) -> str:
     """Return a number of a rule, by its brief name, and what the rule needs; a share of heads as a number of heads."""
     quantity, value, bound = _compared(outcome.claim, margin)
+    needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
     if quantity.of_heads and outcome.heads:
-        count, threshold = (round(outcome.heads * each / 100, 6) for each in (margin.value, margin.threshold))
-        value = _("{count} of {heads}", count=round(count), heads=outcome.heads)
+        threshold = round(outcome.heads * margin.threshold / 100, 6)
+        value = _("{count} of {heads}", count=_head_count(outcome, margin.value), heads=outcome.heads)
         required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
         bound = _(C_("number of heads", "{n}"), n=required)
-    needs = _(NEED_PHRASES[margin.comparison], bound=bound)
+        needs_maximum = margin.comparison == ">=" and required == outcome.heads
+    needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
     return _("{label}: {value} ({needs})", label=_(quantity.brief or quantity.label), value=value, needs=needs)
+
+
+def _head_count(outcome: Outcome, per_cent: float) -> int:
+    """Return a share of the measured heads as a number of heads."""
+    return round(outcome.heads * per_cent / 100)
 
 
 def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
@@ -183,12 +191,28 @@ def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
 
 def finding(outcome: Outcome, *, brief: bool = False) -> str:
     """Return the finding of a claim, as Markdown; with ``brief``, without the details and notes."""
-    return escape_markdown(_(outcome.sentences[0], **outcome.formatted_numbers) if brief else plain_finding(outcome))
+    return escape_markdown(_sentence(outcome, outcome.sentences[0]) if brief else plain_finding(outcome))
 
 
 def plain_finding(outcome: Outcome) -> str:
     """Return the finding of a claim, as plain text."""
-    return paragraph(*(_(each, **outcome.formatted_numbers) for each in outcome.sentences))
+    return paragraph(*(_sentence(outcome, each) for each in outcome.sentences))
+
+
+def _sentence(outcome: Outcome, template: str) -> str:
+    """Return a sentence of a claim with its numbers; a share of heads becomes a number of heads if it is known."""
+    text, share = _(template), _("{share} of the heads")
+    shares = () if outcome.untestable_reason or not outcome.heads else outcome.claim.quantities
+    for each in shares:
+        if each.of_heads:
+            count = _n(
+                "{count} of {n} head",
+                "{count} of {n} heads",
+                n=outcome.heads,
+                count=_head_count(outcome, outcome.numbers[each.name]),
+            )
+            text = text.replace(share.replace("{share}", f"{{{each.name}}}%"), count)
+    return _(text, **outcome.formatted_numbers)
 
 
 def article(source: Paper) -> str:
@@ -283,14 +307,31 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
         if counts[word] or word == chosen
     }
     return paragraph(
-        _held(count[Verdict.HOLDS], total) if outcomes else "",
+        _held(count[Verdict.HOLDS], len(outcomes) - count[Verdict.UNTESTABLE], total) if outcomes else "",
         " ".join(f"**{text}**" if word == chosen else text for word, text in links.items()),
     )
 
 
-def _held(count: int, total: int) -> str:
-    """Return how many of all claims hold, in bold."""
-    return _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=count, total=total)
+def _held(count: int, tested: int, total: int) -> str:
+    """Return how many of the tested claims hold, in bold.
+
+    Args:
+        count: number of claims that hold.
+        tested: number of claims with a verdict, without those that cannot be tested on the input.
+        total: number of all claims.
+    """
+    if not tested:
+        return _("**No claim is tested yet.**")
+    if tested == total:
+        return _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=count, total=total)
+    if tested == 1:
+        return _("**{n} of 1 claim tested holds.**", n=count)
+    return _n(
+        "**{n} of the {tested} claims tested holds.**",
+        "**{n} of the {tested} claims tested hold.**",
+        n=count,
+        tested=tested,
+    )
 
 
 def trained_summary(tested: Sequence[Outcome], total: int) -> str:
@@ -304,7 +345,7 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
     failed = sorted((each.claim for each in tested if each.verdict is Verdict.FAILS), key=lambda claim: claim.number)
     partly = count[Verdict.PARTLY]
     verdicts = paragraph(
-        _held(count[Verdict.HOLDS], total),
+        _held(count[Verdict.HOLDS], len(tested), total),
         _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
         _n(
             "**{n} does not hold:** number {which}.",
@@ -321,9 +362,7 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
         n=total - len(tested),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
-    return paragraph(
-        verdicts if tested else _("No claim is tested yet."), missing if len(tested) < total else "", where
-    )
+    return paragraph(verdicts, missing if len(tested) < total else "", where)
 
 
 def trained_note() -> str:

@@ -20,7 +20,8 @@ def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequ
         _(attention.title) for attention, _points in question.by_variant(points) if is_replacement(attention)
     ]
     hollow = [line for line in curves if line.hollow]
-    styles = [_("hollow points")] if any(line.markers for line in hollow) else []
+    points_drawn = sum(len(line.x) for line in hollow if line.markers)
+    styles = [_("hollow points") if points_drawn > 1 else _("hollow point")] if points_drawn else []
     styles += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []
     return [
         *(
@@ -31,10 +32,8 @@ def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequ
         *(
             [
                 _n(
-                    "{names} ({looks}) replaces softmax instead of approximating it, so its difference is not an "
-                    "error.",
-                    "{names} ({looks}) replace softmax instead of approximating it, so their differences are not "
-                    "errors.",
+                    "{names} ({looks}) is not meant to approximate softmax, so a large error is not a fault.",
+                    "{names} ({looks}) are not meant to approximate softmax, so a large error is not a fault.",
                     n=len(replacements),
                     looks=enumeration(styles),
                     names=enumeration(replacements),

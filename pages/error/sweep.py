@@ -22,7 +22,7 @@ from app.ui import chart, export, navigation, palette, sweep
 from app.ui.lazy import lazy_popover
 from app.words.finding import Lines, text_above, text_below
 from app.words.i18n import N_, _, paragraph
-from app.words.labels import label, reference_name, setting_name
+from app.words.labels import axis_title, label, reference_name, setting_name
 from attention_core.experiments import error
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask
 from attention_core.formatting import number
@@ -61,6 +61,10 @@ class View:
     describe: Callable[[Question, Sequence[ErrorPoint]], Lines]
     notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
 
+    def horizontal_title(self, question: Question) -> str:
+        """Return the translated title of the horizontal axis."""
+        return _("keys n") if self.axis_title == TOKENS_AXIS and question.queries else _(self.axis_title)
+
     def show(
         self,
         top_result: tuple[DeltaGenerator, Question],
@@ -87,8 +91,9 @@ class View:
             _points, curves, y_end = compute_curves(rows)
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
             return curves, {
-                "x_title": _("keys n") if self.axis_title == TOKENS_AXIS and question.queries else _(self.axis_title),
-                "y_title": f"{question.axis_title}<br>{words.metric_scale(question)}",
+                "x_title": axis_title(self.horizontal_title(question), log=True),
+                "y_title": f"{axis_title(question.axis_title, log=question.options.log)}<br>"
+                f"{words.metric_scale(question)}",
                 "log_x": True,
                 "log_y": question.options.log,
                 "percent": question.is_share,

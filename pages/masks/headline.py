@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, gcd
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.patterns import percent, relative_cost
@@ -117,14 +117,13 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
     if others:
         (first, least), *costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
         parts = [
-            _("{name} with {share:.0%} of softmax's pairs", name=first, share=least),
-            *(_("{name} with {share:.0%}", name=name, share=share) for name, share in costs),
+            _("{name} ({share:.0%} of softmax's pairs)", name=first, share=least),
+            *(_("{name} ({share:.0%})", name=name, share=share) for name, share in costs),
         ]
-        return (
-            _("**Two layers connect all pairs of tokens: {parts}.**", parts=enumeration(parts))
-            if reach.complete == 2
-            else _("**{n} layers connect all pairs of tokens: {parts}.**", n=reach.complete, parts=enumeration(parts))
-        )
+        text = N_("**To connect all pairs of tokens, {n} layers are enough for {parts}.**")
+        if reach.complete == 2:
+            text = N_("**To connect all pairs of tokens, two layers are enough for {parts}.**")
+        return _(text, n=reach.complete, parts=enumeration(parts))
     return _n(
         "**The stack {stack} connects all pairs of tokens after {n} layer, with {cost:.0%} of softmax's pairs.**",
         "**The stack {stack} connects all pairs of tokens after {n} layers, with {cost:.0%} of softmax's pairs.**",

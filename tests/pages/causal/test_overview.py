@@ -58,9 +58,11 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert softmax[1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
     [linear] = [trace for trace in lines if "Linear: " in trace["customdata"][0]]
     assert f"Linear: {2 * 8 * 9 * 4 / 2**10:.1f} KiB" in linear["customdata"][0].split("<br>")
-    assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads"
-    texts = {text: trace["name"] for trace in lines for text in trace.get("text", ()) if text}
-    assert texts == {"constant": "Linear", "grows with the text": softmax_name}
+    assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads (log scale)"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "tokens so far (log scale)"
+    names = " ".join(each["text"] for each in figure["layout"]["annotations"]).replace("<br>", " ")
+    assert "Linear · constant" in names
+    assert f"{softmax_name} · growing" in names
     assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines), (
         "the edge of the band has no name"
     )
@@ -120,10 +122,10 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**After 16,384 tokens, softmax stores 32.0 MiB in one layer, 2,048 times as much as linear attention (16.0 "
-        "KiB at any length).** 2 of the 3 variants that can generate text keep their memory constant, as linear "
-        "attention does. To do so, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot generate "
-        "text, because their earlier outputs depend on later tokens."
+        "**3 variants can generate text, 2 cannot. After 16,384 tokens, softmax stores 2,048 times as much as linear "
+        "attention (32.0 MiB and 16.0 KiB).** 2 of the 3 variants that can generate text keep their memory constant, "
+        "as linear attention does. To do so, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot "
+        "generate text, because their earlier outputs depend on later tokens."
     )
 
 

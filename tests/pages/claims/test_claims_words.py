@@ -83,7 +83,7 @@ def filters(*texts, chosen="all"):
         ),
         (
             [HOLDS] + [PARTLY] + [FAILS] + [UNTESTABLE] * (ALL - 4),
-            f"**1 of {ALL} claims holds.** ",
+            "**1 of the 3 claims tested holds.** ",
             [
                 ("holds", "1 holds"),
                 ("partly", "1 holds partly"),
@@ -94,8 +94,23 @@ def filters(*texts, chosen="all"):
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of {ALL} claims hold.** ",
+            f"**0 of the {ALL - 1} claims tested hold.** ",
             [("fails", f"{ALL - 1} do not hold"), ("unchecked", "1 not checked")],
+        ),
+        (
+            [UNTESTABLE],
+            "**No claim is tested yet.** ",
+            [("untestable", "1 not testable"), ("unchecked", f"{ALL - 1} not checked")],
+        ),
+        (
+            [HOLDS] * 2 + [UNTESTABLE] * (ALL - 2),
+            "**2 of the 2 claims tested hold.** ",
+            [("holds", "2 hold"), ("untestable", f"{ALL - 2} not testable")],
+        ),
+        (
+            [FAILS],
+            "**0 of 1 claim tested holds.** ",
+            [("fails", "1 does not hold"), ("unchecked", f"{ALL - 1} not checked")],
         ),
         ([], "", [("unchecked", f"{ALL} not checked")]),
     ],
@@ -270,14 +285,14 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which the kernel 1 + cos is closest to softmax: 1 of 1 (required: at least 1)",
+            "heads in which the kernel 1 + cos is closest to softmax: 1 of 1 (required: 1)",
         ),
         (
             "landmark_inverse",
             {},
             2,
             "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0 of 2 "
-            "(required: at least 2)",
+            "(required: 2)",
         ),
         (
             "landmark_inverse",
@@ -296,6 +311,27 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
     assert outcome.heads == heads
     assert words.margin_text(outcome, brief=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("heads", "expected"),
+    [
+        (12, "3 of 12 heads if it comes from six iterations, and in 12 of 12 heads if it is exact."),
+        (1, "0 of 1 head if it comes from six iterations, and in 1 of 1 head if it is exact."),
+        (0, "25% of the heads if it comes from six iterations, and in 100% of the heads if it is exact."),
+    ],
+)
+def test_a_finding_counts_heads_if_their_number_is_known(heads, expected):
+    known = claims.claim("landmark_inverse")
+    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0)
+    numbers |= {"iterated_wins": 0.0 if heads == 1 else 25.0, "exact_wins": 100.0}
+    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=None, error=0.5)
+    rows = tuple(replace(row, head=head) for head in range(heads))
+    outcome = Outcome(key=known.key, verdict=PARTLY, numbers=numbers, rows=rows)
+    assert words.finding(outcome, brief=True).endswith(
+        f"lowers the matrix error (difference from softmax's matrix) in {expected}"
+    )
+    assert expected in words.plain_finding(outcome)
 
 
 def test_the_row_of_the_claim_s_subject_is_bold():
@@ -336,7 +372,7 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     assert listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3}) == ""
     assert listed("two_layers", two=95.0).split("  \n") == [
-        f"{NO} share of token pairs that both layers together connect: 95% (required: at least 100%)",
+        f"{NO} share of token pairs that both layers together connect: 95% (required: 100%)",
         f"{YES} share of token pairs that both layers together connect: 95% (required: at least 90%)",
     ]
 
@@ -477,9 +513,9 @@ def test_the_claims_about_trained_models_are_counted_without_those_not_recorded(
     where = "The claims are judged on recorded training runs of small models, not on your input."
     assert words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
     missing = "3 are not tested, because their training runs are not recorded."
-    assert words.trained_summary(found, 7) == f"**2 of 7 claims hold.** {verdicts} {missing} {where}"
+    assert words.trained_summary(found, 7) == f"**2 of the 4 claims tested hold.** {verdicts} {missing} {where}"
     assert "1 is not tested, because its training runs are not recorded." in words.trained_summary(found, 5)
-    assert words.trained_summary([], 7).startswith("No claim is tested yet. 7 are not tested")
+    assert words.trained_summary([], 7).startswith("**No claim is tested yet.** 7 are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():

@@ -334,13 +334,13 @@ def test_marks_in_the_chart_are_explained():
     hollow, level = Curve("b", [1], [0.1], hollow=True), Curve("b", [1, 2], [0.1, 0.1], hollow=True, markers=False)
     first = "Large points show the current settings."
     for lines, looks in (
-        ([hollow], "hollow points"),
-        ([hollow, Curve("c", [1, 2], [0.1, 0.1])], "hollow points"),
+        ([hollow], "hollow point"),
+        ([hollow, hollow, Curve("c", [1, 2], [0.1, 0.1])], "hollow points"),
         ([level], "dash-dotted lines"),
         ([replace(level, markers=True)], "hollow points and dash-dotted lines"),
-        ([hollow, level], "hollow points and dash-dotted lines"),
+        ([hollow, level], "hollow point and dash-dotted lines"),
     ):
-        other = f"Linear ({looks}) replaces softmax instead of approximating it, so its difference is not an error."
+        other = f"Linear ({looks}) is not meant to approximate softmax, so a large error is not a fault."
         assert reading_guide.explain_marks(question, points, [large, *lines]) == [first, other]
         assert reading_guide.explain_marks(question, points, lines) == [other]
     assert reading_guide.explain_marks(question, points[1:], [large]) == [first]

@@ -177,7 +177,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} in total)"
+    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of softmax's pairs)"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
         "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),
@@ -306,8 +306,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    parts = "BigBird with 39% of softmax's pairs and Local → Atrous with 41%"
-    assert f"**Two layers connect all pairs of tokens: {parts}.**" in text
+    parts = "BigBird (39% of softmax's pairs) and Local → Atrous (41%)"
+    assert f"**To connect all pairs of tokens, two layers are enough for {parts}.**" in text
     assert "**Local** fills the gaps between them. **BigBird** links all tokens through global tokens." in text
 
 

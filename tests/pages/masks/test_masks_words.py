@@ -71,10 +71,10 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
     ("pairs", "complete", "words"),
     [
         ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "1 layer connects all pairs (30% in total)"),
-        ([300.0], 7, "7 layers connect all pairs (210% in total)"),
-        ([300.0, 100.0], 2, "2 layers connect all pairs (40% in total)"),
-        ([300.0, 100.0], 3, "3 layers connect all pairs (70% in total)"),
+        ([300.0], 1, "1 layer connects all pairs (30% of softmax's pairs)"),
+        ([300.0], 7, "7 layers connect all pairs (210% of softmax's pairs)"),
+        ([300.0, 100.0], 2, "2 layers connect all pairs (40% of softmax's pairs)"),
+        ([300.0, 100.0], 3, "3 layers connect all pairs (70% of softmax's pairs)"),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
@@ -215,13 +215,14 @@ ALL = "with 40% of softmax's pairs."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers connect all pairs of tokens: C with 39% of softmax's pairs, A → B with 40% and D with 50%.**",
+            "**To connect all pairs of tokens, two layers are enough for C (39% of softmax's pairs), A → B (40%) and D "
+            "(50%).**",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**3 layers connect all pairs of tokens: C with 39% of softmax's pairs and A → B with 40%.**",
+            "**To connect all pairs of tokens, 3 layers are enough for C (39% of softmax's pairs) and A → B (40%).**",
         ),
         (
             1,
@@ -249,8 +250,8 @@ def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, compl
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "2 layers connect all pairs (40% in total)"),
-        (3, 2, "2 layers connect all pairs (40% in total)"),
+        (2, 2, "2 layers connect all pairs (40% of softmax's pairs)"),
+        (3, 2, "2 layers connect all pairs (40% of softmax's pairs)"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
