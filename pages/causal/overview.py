@@ -172,7 +172,7 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     name = _(ac.from_word(linear.variant).title)
     band = _constant_line(others, _("{n} more in the band", n=len(others)))
     return [
-        replace(_constant_line([linear], name), label=_("{name} · constant", name=name)),
+        replace(_constant_line([linear], name), label=_("{name} (constant)", name=name)),
         _constant_line([smallest], _(ac.from_word(smallest.variant).title)),
         replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
         replace(band, x=TOKEN_COUNTS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:]),
@@ -228,7 +228,7 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
                 colour=SOFTMAX_COLOUR if is_last else GROWING_COLOUR,
                 markers=False,
                 notes=["<br>".join([memory(each), *map(label, attentions)]) for each in sizes],
-                label=_("{name} · growing", name=name) if is_last else "",
+                label=_("{name} (growing)", name=name) if is_last else "",
             )
         )
     return lines

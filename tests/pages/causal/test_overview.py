@@ -60,9 +60,9 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert f"Linear: {2 * 8 * 9 * 4 / 2**10:.1f} KiB" in linear["customdata"][0].split("<br>")
     assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads (log scale)"
     assert figure["layout"]["xaxis"]["title"]["text"] == "tokens so far (log scale)"
-    names = " ".join(each["text"] for each in figure["layout"]["annotations"]).replace("<br>", " ")
-    assert "Linear · constant" in names
-    assert f"{softmax_name} · growing" in names
+    names = " ".join(" ".join(each["text"] for each in figure["layout"]["annotations"]).split()).replace("<br>", "")
+    assert "Linear (constant)" in names
+    assert f"{softmax_name} (growing)" in names
     assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines), (
         "the edge of the band has no name"
     )

@@ -177,7 +177,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of softmax's pairs)"
+    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of softmax)"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
         "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),

@@ -71,10 +71,10 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
     ("pairs", "complete", "words"),
     [
         ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "1 layer connects all pairs (30% of softmax's pairs)"),
-        ([300.0], 7, "7 layers connect all pairs (210% of softmax's pairs)"),
-        ([300.0, 100.0], 2, "2 layers connect all pairs (40% of softmax's pairs)"),
-        ([300.0, 100.0], 3, "3 layers connect all pairs (70% of softmax's pairs)"),
+        ([300.0], 1, "1 layer connects all pairs (30% of softmax)"),
+        ([300.0], 7, "7 layers connect all pairs (210% of softmax)"),
+        ([300.0, 100.0], 2, "2 layers connect all pairs (40% of softmax)"),
+        ([300.0, 100.0], 3, "3 layers connect all pairs (70% of softmax)"),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
@@ -250,8 +250,8 @@ def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, compl
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "2 layers connect all pairs (40% of softmax's pairs)"),
-        (3, 2, "2 layers connect all pairs (40% of softmax's pairs)"),
+        (2, 2, "2 layers connect all pairs (40% of softmax)"),
+        (3, 2, "2 layers connect all pairs (40% of softmax)"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
