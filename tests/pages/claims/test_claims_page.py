@@ -38,12 +38,22 @@ def shown_text(at):
 
 
 def finding(outcome):
-    return plain(" ".join(outcome.sentences).format(**outcome.formatted_numbers))
+    return plain(with_head_counts(outcome, " ".join(outcome.sentences)).format(**outcome.formatted_numbers))
 
 
 def on_card(outcome):
     """Return the part of the finding that a card shows."""
-    return plain(outcome.sentences[0].format(**outcome.formatted_numbers))
+    return plain(with_head_counts(outcome, outcome.sentences[0]).format(**outcome.formatted_numbers))
+
+
+def with_head_counts(outcome, template):
+    """Return a template in which shares of heads are numbers of heads; each must be a whole number."""
+    for name in (each.name for each in outcome.claim.quantities if each.of_heads and outcome.heads):
+        count = outcome.heads * outcome.numbers.get(name, 0.0) / 100
+        assert count == pytest.approx(round(count))
+        word = "head" if outcome.heads == 1 else "heads"
+        template = template.replace(f"{{{name}}}% of the heads", f"{round(count)} of {outcome.heads} {word}")
+    return template
 
 
 def plain(words):
@@ -340,7 +350,8 @@ def test_the_command_reports_the_same_verdicts(capsys):
         first, *lines = block.split("\n")
         assert first == f"{claim.number:>2}  {text[str(claim.number)]}  ({claim.key})"
         outcome, printed_words = found[claim.key], " ".join(line.strip() for line in lines)
-        assert printed_words == f"{claim.statement} {finding(outcome)}"
+        text_of_command = " ".join(outcome.sentences).format(**outcome.formatted_numbers)
+        assert printed_words == f"{claim.statement} {plain(text_of_command)}"
         assert on_card(outcome) in shown
     assert "24 tokens" in printed[-1]
 
