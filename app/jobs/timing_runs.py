@@ -117,8 +117,25 @@ def share_done(spec: TimingSpec, rows: Sequence[TimingRow]) -> float:
     return min(1.0, finished_work / total_work)
 
 
-def summary_text(series: Sequence[Series]) -> str:
-    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
+def all_faster_from(series: Sequence[Series]) -> float | None:
+    """Return the length from which every variant of a run is faster than softmax.
+
+    Return None unless there are several variants, all are faster at the longest length, and one is not at the shortest.
+    """
+    by_kind = crossings(series)
+    if not set(by_kind) <= {"below", "at"} or "at" not in by_kind or sum(map(len, by_kind.values())) < 2:
+        return None
+    return by_kind["at"][-1][0]
+
+
+def summary_text(series: Sequence[Series], other: Sequence[Series] = ()) -> str:
+    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on.
+
+    Args:
+        series: the timed variants of the run.
+        other: the same variants on another device. If every variant becomes faster on both devices, at different
+            lengths, the first sentence compares the lengths.
+    """
     by_kind = crossings(series)
     if not by_kind:
         return _("Add a variant to see from which length it is faster than softmax.")
@@ -151,7 +168,9 @@ def summary_text(series: Sequence[Series]) -> str:
         )
     else:
         values["last"] = format_interpolated(by_kind["at"][-1][0])
-        if fastest_below:
+        if contrast := _device_contrast(series, other):
+            text = contrast
+        elif fastest_below:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax; below {first} tokens, softmax "
                 "is the fastest** ({device}, {limits}).",
@@ -162,7 +181,7 @@ def summary_text(series: Sequence[Series]) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
-        below_note = ""
+        below_note = below_note if contrast else ""
     rounds_note = ""
     if "at" in by_kind and min(len(point.ms) for point in line.points) == 1:
         rounds_note = _(
@@ -171,6 +190,44 @@ def summary_text(series: Sequence[Series]) -> str:
         )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
     return paragraph(text, below_note, *others, rounds_note, missing_note)
+
+
+def _device_contrast(series: Sequence[Series], other: Sequence[Series]) -> str:
+    """Return the sentence that compares the lengths from which every variant is faster on two devices, or "".
+
+    Args:
+        series: the timed variants of the run.
+        other: variants on another device; empty if there is no such run.
+    """
+    own, elsewhere = all_faster_from(series), all_faster_from(other)
+    if own is None or elsewhere is None or {line.word for line in series} != {line.word for line in other}:
+        return ""
+    n, other_n = format_interpolated(own), format_interpolated(elsewhere)
+    if n == other_n:
+        return ""
+    text = (
+        N_(
+            "**Every variant shown is faster than softmax from {n} tokens on ({device}, {limits}), but on the "
+            "{other_device} only from {other_n} tokens on.**"
+        )
+        if own < elsewhere
+        else N_(
+            "**Every variant shown is faster than softmax from {n} tokens on ({device}, {limits}), and on the "
+            "{other_device} already from {other_n} tokens on.**"
+        )
+    )
+    host = series[0].run.stamp
+    device = escape_markdown(host.device)
+    if host.device == host.cpu:
+        device = _n("{device}, {n} core", "{device}, {n} cores", n=host.threads, device=device)
+    return _(
+        text,
+        n=n,
+        other_n=other_n,
+        device=_("this machine") if series[0].live else device,
+        other_device=escape_markdown(other[0].run.stamp.device),
+        limits=measured_limits(series[0].run),
+    )
 
 
 def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:

@@ -27,8 +27,10 @@ from attention_core.inputs.source import ImageSource
 from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
-MATRICES = {"flat": ("softmax", "linear"), "window_and_sink": ("softmax", "local")}
+MATRICES = {"window_and_sink": ("softmax", "local")}
 """By a lesson's key, two variants; the lesson's pictures are their matrices on one colour scale."""
+UNKNOWN = {"flat": ("softmax", "linear"), "nystrom_performer": ("nystrom", "performer")}
+"""By a lesson's key, two variants; the pictures are the matrix of the first one, and a question mark for the second."""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
@@ -89,22 +91,34 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         causal, pooled = matrix_picture("softmax", dark=dark, causal=True), _pooling_url(dark=dark)
         return Picture(causal, {N_("causal"): ""}), Picture(pooled, {N_("leaking"): ""})
     if key == "log_n":
-        rising = _entropies()
-        unknown = [rising[0], (rising[-1][0], (rising[0][1] + rising[-1][1]) / 2)]
         names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
-        return (Picture(curves_url([rising, unknown], [*names.values()], dashed=1, dark=dark), names),)
-    if key == "nystrom_performer":
-        known_title, unknown_title = (ac.variant(each).title for each in ("nystrom", "performer"))
-        nystrom = Picture(matrix_picture("nystrom", dark=dark), {known_title: ""})
-        return nystrom, Picture(unknown_url(dark=dark), {unknown_title: ""})
+        return (_known_and_unknown(_entropies(), names, dark=dark),)
+    if key in UNKNOWN:
+        known, unknown = UNKNOWN[key]
+        return (
+            Picture(matrix_picture(known, dark=dark), {ac.variant(known).title: ""}),
+            Picture(unknown_url(dark=dark), {ac.variant(unknown).title: ""}),
+        )
     if key == "stand_in" and (words := _harder_words()):
         return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
-    if key == "convolution_and_gate" and (curves := _accuracies()):
-        names = {ac.variant("softmax").title: softmax, ac.variant("linear").title: linear}
-        return (Picture(curves_url(curves, [*names.values()], dark=dark), names),)
+    if key == "convolution_and_gate" and (accuracies := _accuracies()):
+        names = {ac.variant("softmax").title: softmax, N_("Linear: ?"): linear}
+        return (_known_and_unknown(accuracies, names, dark=dark),)
     variants = MATRICES.get(key, ("softmax",))
     top = max(float(np.nanmax(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights)) for each in variants)
     return tuple(Picture(matrix_picture(each, dark=dark, top=top), {ac.variant(each).title: ""}) for each in variants)
+
+
+def _known_and_unknown(points: Sequence[tuple[float, float]], names: dict[str, str], *, dark: bool) -> Picture:
+    """Return a picture of a measured curve, and of a dashed line that replaces a curve that the lesson asks for.
+
+    Args:
+        points: the points of the measured curve.
+        names: the names of both curves, with their colours.
+        dark: whether the page is dark.
+    """
+    unknown = [points[0], (points[-1][0], (points[0][1] + points[-1][1]) / 2)]
+    return Picture(curves_url([points, unknown], [*names.values()], dashed=1, dark=dark), names)
 
 
 def _pooling_url(*, dark: bool) -> str:
@@ -161,7 +175,7 @@ def _harder_words() -> tuple[list[str], list[int]] | None:
     return [words[i] for i in ranges[best]], [i - ranges[best].start for i in hardest[best]]
 
 
-def _accuracies() -> list[list[tuple[float, float]]]:
-    """Return points ``(training step, accuracy)`` of softmax and of linear attention, from recorded runs, if any."""
-    runs = (recorded_runs.recorded_rows(learning.plan([word], task="recall")) for word in ("softmax", "linear"))
-    return [[(row.row.step, row.row.accuracy) for row in rows if not row.is_test] for rows in runs if rows]
+def _accuracies() -> list[tuple[float, float]]:
+    """Return points ``(training step, accuracy)`` of softmax, from a recorded run, if there is one."""
+    rows = recorded_runs.recorded_rows(learning.plan(["softmax"], task="recall"))
+    return [(row.row.step, row.row.accuracy) for row in rows or () if not row.is_test]

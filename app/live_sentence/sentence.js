@@ -87,7 +87,7 @@ export class Sentence {
     const { texts, word, steps } = (this.settings = settings);
     this.link.textContent = `${texts.open} \u2192`;
     this.notesButton.textContent = texts.notes_label;
-    this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
+    this.columns.replaceChildren(...texts.columns.map((heading) => make("span", {}, heading)));
     this.caption.textContent = texts.caption;
     this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));
     if (this.reportTimer === undefined && this.pending === undefined) this.applySettings(); // otherwise the visitor's input is newer than these settings

@@ -75,7 +75,6 @@ def live_sentence(
     link: str,
     row_parameter: str,
     columns: Sequence[str],
-    headings: Sequence[str],
     caption: str,
     notes: Sequence[str] = (),
 ) -> None:
@@ -90,11 +89,10 @@ def live_sentence(
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
         columns: the names of the three columns of numbers: the error, the cost, and the cost for a long text.
-        headings: the headings of these columns, which also explain the names.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """
-    texts = _texts() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
+    texts = _texts() | {"columns": columns, "caption": caption, "notes": notes}
     settings = {
         "word": choices.word,
         "steps": dict(choices.steps),

@@ -45,7 +45,6 @@ export interface SentenceTexts extends StoryTexts {
   title: string;
   help: string;
   columns: string[];
-  headings: string[]; // the names of the columns with what they mean
   caption: string;
   open: string;
   notes_label: string;

@@ -38,8 +38,15 @@ def text_above(lines: Lines) -> str:
     return "  \n".join(filter(None, (paragraph(*(each.text for each in line)) for line in lines[:MAX_LINES])))
 
 
-def text_below(lines: Lines) -> str:
-    """Return the text below the figure: the explanations of the findings above it, and the remaining findings."""
-    explanations = [each.explanation for line in lines[:MAX_LINES] for each in line]
+def text_below(lines: Lines, *, in_lines: bool = False) -> str:
+    """Return the text below the figure: the explanations of the findings above it, and the remaining findings.
+
+    Args:
+        lines: the findings.
+        in_lines: whether the explanations of each line of findings begin a new line.
+    """
+    explanations = [paragraph(*(each.explanation for each in line)) for line in lines[:MAX_LINES]]
     others = [text for line in lines[MAX_LINES:] for each in line for text in (each.text, each.explanation)]
+    if in_lines:
+        return "  \n".join(filter(None, (*explanations, paragraph(*others))))
     return paragraph(*explanations, *others)

@@ -116,7 +116,7 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> Lines | str:
         return note
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
     finding = headline(softmax, scaled, base, causal=question.causal)
-    return [[finding, Finding("", uniform_note(rows, question))]]
+    return [[finding, Finding("", uniform_note(rows, question))], [Finding(log_n_finding(softmax, scaled))]]
 
 
 def uniform_note(rows: Sequence[EntropyRow], question: Question) -> str:
@@ -293,6 +293,36 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
         )
     cause = _("Softmax gives every key some weight, so each additional key of a longer text takes a share.")
     return Finding(finding, paragraph(cause, scaling))
+
+
+def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
+    """Return the finding that the number of effective keys grows less with log n scaling than with softmax.
+
+    Return "" if the number does not grow with softmax, if it grows as much with log n scaling, or if the curves do not
+    have at least two lengths in common.
+
+    Args:
+        softmax: softmax's effective keys by length.
+        scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
+    """
+    log_n = dict(zip(scaled.x, scaled.middle, strict=True)) if scaled else {}
+    own = {n: keys for n, keys in zip(softmax.x, softmax.middle, strict=True) if n in log_n}
+    if len(own) < 2 or own[max(own)] <= SAME_RATIO * own[min(own)]:
+        return ""
+    low, high = (choose(log_n[n] for n in own) for choose in (min, max))
+    if high / low * SAME_RATIO >= own[max(own)] / own[min(own)]:
+        return ""
+    values = {"low": number(low), "high": number(high), "a": int(min(own)), "b": int(max(own))}
+    if high <= SAME_RATIO * low:
+        return _(
+            "**With log n scaling, about {low} keys are effective at each length from {a:,} to {b:,} tokens.**",
+            **values,
+        )
+    return _(
+        "**With log n scaling, the number of effective keys stays between {low} and {high} from {a:,} to {b:,} "
+        "tokens.**",
+        **values,
+    )
 
 
 def log_n_effect(first_keys: float, last_keys: float, base: int, *, a: int, b: int, causal: bool) -> str:

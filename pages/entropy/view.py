@@ -131,7 +131,7 @@ class View(Generic[RowT]):
         rows: list[RowT] = sweep.show(
             self.name,
             tasks,
-            lambda rows: self.chart(question.select_heads(rows), question),
+            lambda rows: with_scale_names(*self.chart(question.select_heads(rows), question)),
             lambda rows: text_above(findings(rows)),
             container=placeholder,
             key=f"entropy.{self.name}",
@@ -176,6 +176,21 @@ class View(Generic[RowT]):
             f"tasks = {self.name}.tasks(source{arguments}, causal={question.causal})\n"
             f"rows = [row for task in tasks for row in {self.name}.run(task){head_filter}]\n"
         )
+
+
+def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[Sequence[Curve], dict[str, Any]]:
+    """Return the lines and axes of a chart; the titles of logarithmic axes say that their scale is logarithmic.
+
+    Args:
+        lines: the lines.
+        axes: arguments of ``curves`` that describe the axes.
+    """
+    titles = {
+        f"{axis}_title": _("{title} (log scale)", title=axes[f"{axis}_title"])
+        for axis in "xy"
+        if axes.get(f"log_{axis}") and f"{axis}_title" in axes
+    }
+    return lines, {**axes, **titles}
 
 
 def length_note(question: Question) -> str:

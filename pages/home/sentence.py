@@ -47,8 +47,8 @@ def show() -> None:
         st.caption(each)
     columns = [
         _("output error"),
-        _("multiply-adds vs softmax, {n} tokens", n=budgets.n),
-        _("multiply-adds vs softmax, {n} tokens", n=f"{LONG_TEXT_TOKENS:,}"),
+        _("cost at {n} tokens", n=budgets.n),
+        _("cost at {n} tokens", n=f"{LONG_TEXT_TOKENS:,}"),
     ]
     live_sentence(
         budgets.tokens,
@@ -59,7 +59,6 @@ def show() -> None:
         link=_matrices_address(text),
         row_parameter=PINNED,
         columns=columns,
-        headings=[_("output error (lower is better; 100%: as large as softmax's output)"), *columns[1:]],
         caption=caption(budgets),
         notes=notes(budgets),
     )
@@ -78,6 +77,7 @@ def caption(budgets: BudgetComparison) -> str:
     """Return the caption: why the variants save little in a short sentence, and which model the weights are from."""
     largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
+        _("Cost: multiply-adds, softmax = 100%. Output error: 100% is as large as softmax's output."),
         _(
             "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
             block=BLOCK,
@@ -93,7 +93,7 @@ def caption(budgets: BudgetComparison) -> str:
             share=math.floor(100 * (1 - largest)),
         ),
         _(
-            "Weights: model MiniLM-L6, layer {layer}, head {head}.",
+            "Weights: model MiniLM-L6, layer {layer}, head {head}, without [CLS] and [SEP].",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),

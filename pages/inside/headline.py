@@ -26,8 +26,15 @@ def headline(data: HeadData) -> str:
     return f"**{_(data.attention.variant.summary)}**"
 
 
-def measurements(data: HeadData) -> str:
-    """Return the sentences about the variant's memory or multiply-adds, and about the error of its weights."""
+def measurements(data: HeadData, *, with_error: bool = True) -> str:
+    """Return the sentences about the variant's memory or multiply-adds, and about the error of its weights.
+
+    Args:
+        data: the variant on a head.
+        with_error: whether to return the sentences about the error.
+    """
+    if not with_error:
+        return _needs(data)
     error, baseline = (
         relative_error_of(each, data.reference) for each in (data.weights, uniform_weights(data.visible))
     )

@@ -73,7 +73,6 @@ def show(chosen: ChosenInput) -> None:
             labels=number_repeats(chosen.qkv.names),
         )
         st.markdown(headline(data))
-        measured = measurements(data)
         steps = discover()[attention.key](data)
         row = st.container(
             horizontal=True,
@@ -86,6 +85,7 @@ def show(chosen: ChosenInput) -> None:
             index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
         findings = step.findings  # This access builds the step, which can take seconds.
+        measured = measurements(data, with_error=not step.states_error)
     with row:
         _draw_formula(step)
     st.markdown(step.mechanism)

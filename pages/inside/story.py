@@ -75,6 +75,7 @@ class Step:
         findings: one or two sentences below the figures with the most important numbers measured on the data.
         details: further numbers, below the findings; may be empty.
         draw: a function that draws the figures; its argument is a key prefix for the elements.
+        states_error: whether the findings state the error of the variant's matrix, so that the page does not repeat it.
     """
 
     title: str = ""
@@ -84,6 +85,7 @@ class Step:
     findings: str
     draw: Callable[[str], None]
     details: str = ""
+    states_error: bool = False
 
 
 class LazyStep:

@@ -20,6 +20,14 @@ from pages.learn.outcomes import THRESHOLD, Outcome, numbers_stored, outcomes
 HEIGHT = 306
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
+SAMPLES = {
+    "longdash": "dashed",
+    "longdashdot": "dashdot",
+    "dashdot": "dashdot",
+    "14px,3px,3px,3px,3px,3px": "dashdot",
+    "20px,3px": "dashed",
+}
+"""The style of a sample line in the key of a chart, by the dash pattern of a variant."""
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -140,8 +148,9 @@ def _explain(
         references: whether the chart has reference lines.
         definition: a text at the beginning of the tooltip.
     """
-    seeds, dashes = len({each.row.seed for each in rows}), any(style(each.colour).dash != "solid" for each in results)
-    help_text = paragraph(definition, words.reading_note(seeds, dashes=dashes))
+    seeds = len({each.row.seed for each in rows})
+    dashes = sorted({SAMPLES[dash] for each in results if (dash := style(each.colour).dash) != "solid"})
+    help_text = paragraph(definition, words.reading_note(seeds, dashes=bool(dashes)))
     key = "".join(
         f'<span class="line-key">{"".join(f"""<i class="{sample}"></i>""" for sample in samples)} {meaning}</span>'
         for samples, meaning in words.line_key(seeds, dashes=dashes, references=references)

@@ -44,7 +44,8 @@ def cause(outcome: Outcome) -> str:
                 **values,
             ),
             _(
-                "Guessing the hidden answers and getting all others right would give {expected}.",
+                "Guessing the hidden answers ({guessed} right) and getting all others right would give {expected}.",
+                guessed=percent(right_guess_share(spec)),
                 expected=percent(expected),
             )
             if expected is not None
@@ -406,16 +407,23 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
     )
 
 
-def line_key(seeds: int, *, dashes: bool, references: bool) -> list[tuple[tuple[str, ...], str]]:
+def line_key(seeds: int, *, dashes: Sequence[str], references: bool) -> list[tuple[tuple[str, ...], str]]:
     """Return the key of a chart: for each entry, the line styles to draw as samples, and what they mean.
 
     Args:
         seeds: number of training runs of each variant.
-        dashes: whether some variants have dashed lines.
+        dashes: the styles of the samples of broken lines, "dashed" and "dashdot", if some variants have such lines.
         references: whether the chart has reference lines.
     """
-    variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
-    key: list[tuple[tuple[str, ...], str]] = [(("solid", "dashed") if dashes else ("solid",), variant)]
+    if dashes:
+        variant = _n(
+            "variant, with its own colour and dashes ({n} run)",
+            "variant, with its own colour and dashes (median of {n} runs)",
+            n=seeds,
+        )
+    else:
+        variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
+    key: list[tuple[tuple[str, ...], str]] = [(("solid", *dashes), variant)]
     if references:
         key.append((("dotted",), _(C_("line of a chart", "reference"))))
     if seeds > 1:

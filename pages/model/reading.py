@@ -89,13 +89,18 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         original_row.labels,
         _reading(original, original, original_row),
         [_reading(each, original, row) for each, row in zip(changed, changed_rows, strict=True)],
-        [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
+        [_("Perplexity"), _("× original"), _("Copying loss on repeated tokens (nats)")],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,
             question.options.against,
         ),
-        floor=(_("Uniform guess over the vocabulary"), "–", "–", formatted(words.GUESS_LOSS, ".1f")),
+        floor=(
+            _("Uniform guess over the vocabulary"),
+            f"{swap.VOCABULARY:,}",
+            f"× {_number(swap.VOCABULARY / original.perplexity, 3)}",
+            formatted(words.GUESS_LOSS, ".1f"),
+        ),
         key=f"{key}.board",
         on_change=select_reading,
     )

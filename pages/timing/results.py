@@ -43,7 +43,10 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         return
     shown = [line for line in found if line.live] or found
     speedup = speedup_sentence(shown)
-    summary.markdown(paragraph(summary_text(shown), speedup, other_device_note(shown, _on_another_device(runs))))
+    elsewhere = _on_another_device(runs)
+    finding, findings = summary_text(shown), summary_text(shown, elsewhere)
+    # A finding that already compares both devices has no note on the other one.
+    summary.markdown(paragraph(findings, speedup, other_device_note(shown, elsewhere) if finding == findings else ""))
     with above.container():
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = charts.crossovers(found, narrow=chart.is_narrow())

@@ -126,6 +126,46 @@ def test_the_faster_variants_come_first():
     assert summary_text(series(one)).startswith("**1 of 2 variants shown is faster than softmax: Local at every ")
 
 
+def elsewhere(times, device="A GPU"):
+    """Return the series of a recorded run on another device."""
+    found = series(times, live=False)
+    stamp = dataclasses.replace(found[0].run.stamp, device=device)
+    return [dataclasses.replace(line, run=dataclasses.replace(line.run, stamp=stamp)) for line in found]
+
+
+@pytest.mark.parametrize(
+    ("times", "contrast"),
+    [
+        ({"local": (2.0, 8.0), "linear": (4.0, 15.8)}, ", but on the A GPU only from 63 tokens on.**"),
+        ({"local": (2.0, 8.0), "linear": (1.1, 8.0)}, ", and on the A GPU already from 32 tokens on.**"),
+        ({"local": (2.0, 8.0), "linear": (4.0, 15.0)}, ""),
+        ({"local": (2.0, 8.0), "linear": (4.0, 17.0)}, ""),
+        ({"local": (0.5, 8.0), "linear": (0.5, 15.0)}, ""),
+        ({"local": (2.0, 8.0), "topk": (2.0, 8.0)}, ""),
+        ({"local": (2.0, 8.0)}, ""),
+    ],
+)
+def test_the_lengths_are_compared_if_every_variant_is_faster_on_both_devices(times, contrast):
+    own = series({"softmax": SOFTMAX, "local": (2.0, 8.0), "linear": (4.0, 15.0)})
+    text = summary_text(own, elsewhere({"softmax": SOFTMAX, **times}))
+    if contrast:
+        beginning = "**Every variant shown is faster than softmax from 60 tokens on (this machine, 16 to 64 tokens)"
+        assert text.startswith(f"{beginning}{contrast} Below 32 tokens, softmax is the fastest. Each time was ")
+    else:
+        assert text == summary_text(own)
+
+
+@pytest.mark.parametrize(("threads", "cores"), [(1, "1 core"), (2, "2 cores")])
+def test_a_comparison_of_devices_names_the_cores_of_a_processor(threads, cores):
+    times = {"softmax": SOFTMAX, "local": (2.0, 8.0), "linear": (4.0, 15.0)}
+    own = elsewhere(times, device="A CPU")
+    stamp = dataclasses.replace(own[0].run.stamp, cpu="A CPU", threads=threads)
+    own = [dataclasses.replace(line, run=dataclasses.replace(line.run, stamp=stamp)) for line in own]
+    other = elsewhere({**times, "linear": (2.0, 8.0)})
+    assert f" (A CPU, {cores}, 16 to 64 tokens), and on the A GPU already " in summary_text(own, other)
+    assert " (A GPU, 16 to 64 tokens), but on the A CPU only " in summary_text(other, own)
+
+
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():
     times = {"softmax": (1.0, 4.0, 16.0), "local": (2.0, 6.0, 8.0), "linear": (1.5, 2.0, 8.0)}
     assert summary_text(series(times, sizes=(16, 32, 64))).startswith(

@@ -138,8 +138,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="The product of three smaller matrices replaces the softmax matrix. They connect queries with keys "
-    "through landmarks (means of tokens).",
+    summary="Three smaller matrices, multiplied, replace the softmax matrix. They connect queries with keys through "
+    "landmarks (means of tokens).",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

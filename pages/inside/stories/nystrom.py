@@ -201,6 +201,7 @@ def _factors(data: HeadData) -> Step:
         ),
         details=multiply_adds(_(data.attention.title), n, work(data, n), cheaper_from(data)),
         draw=draw,
+        states_error=True,
     )
 
 

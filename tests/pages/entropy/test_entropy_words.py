@@ -16,7 +16,7 @@ from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, drift, factor, growth, normalizer
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import length_note, quartiles, short_text_message
+from pages.entropy.view import length_note, quartiles, short_text_message, with_scale_names
 
 
 def line(**values):
@@ -161,6 +161,36 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
 def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
     text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
     assert text.endswith(f" {effect} at 16 tokens and 9.5 at 256.")
+
+
+@pytest.mark.parametrize(
+    ("softmax", "scaled", "expected"),
+    [
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.0, "n64": 10.0, "n256": 9.5}, "6 and 10 from 16 to 256"),
+        ({"n16": 4.0, "n64": 9.0, "n256": 31.0}, {"n16": 6.0, "n64": 7.0}, "6 and 7 from 16 to 64"),
+        ({"n16": 4.0, "n256": 4.19}, {"n16": 6.0, "n256": 6.0}, None),
+        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.5}, None),
+        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.3}, "6 and 11 from 16 to 256"),
+        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0}, None),
+    ],
+)
+def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(softmax, scaled, expected):
+    text = growth.log_n_finding(line(**softmax), line(**scaled))
+    whole = f"**With log n scaling, the number of effective keys stays between {expected} tokens.**"
+    assert text == (whole if expected else "")
+    assert growth.log_n_finding(line(**softmax), None) == ""
+
+
+@pytest.mark.parametrize(("last", "is_equal"), [(6.0, True), (6.29, True), (6.31, False)])
+def test_nearly_equal_numbers_of_effective_keys_are_written_once(last, is_equal):
+    text = growth.log_n_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last))
+    once = "**With log n scaling, about 6 keys are effective at each length from 16 to 256 tokens.**"
+    assert (text == once) == is_equal
+
+
+def test_only_the_title_of_a_logarithmic_axis_says_so():
+    lines, axes = with_scale_names([], {"x_title": "tokens n", "y_title": "entropy", "log_x": True, "log_y": False})
+    assert (lines, axes["x_title"], axes["y_title"]) == ([], "tokens n (log scale)", "entropy")
 
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])

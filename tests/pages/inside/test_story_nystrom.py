@@ -101,6 +101,9 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
         "With 6 landmarks, the factors of the matrix have 324 entries in total (softmax's matrix: 576). The matrix "
         f"error relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
+    assert measurements(step_data, with_error=False) == (
+        "With 6 landmarks, the factors of the matrix have 324 entries in total (softmax's matrix: 576)."
+    )
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
     assert step.findings == (

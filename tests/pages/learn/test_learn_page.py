@@ -70,7 +70,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "Softmax: a layer stores 128 numbers for each token.",
         "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn 4 pairs.",
         "**Local · window 16** gets 72% right, because its mask hides 43% of the answers. Guessing the hidden answers "
-        "and getting all others right would give 70%.",
+        "(32% right) and getting all others right would give 70%.",
         "**Gated linear** gets 32% right, because its weights can be negative. With positive weights (feature map "
         "elu + 1), Gated linear learned the task within 150 steps.",
     ]

@@ -364,7 +364,10 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
     assert words.right_guess_share(spec) == pytest.approx(np.mean(guessed))
-    text = f" Guessing the hidden answers and getting all others right would give {percent(expected)}."
+    text = (
+        f" Guessing the hidden answers ({percent(np.mean(guessed))} right) and getting all others right would give "
+        f"{percent(expected)}."
+    )
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.guess_accuracy(local) == (expected if is_close else None)
     assert words.guess_accuracy(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
@@ -405,12 +408,20 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
     assert of("local~window~13", "induction") == pytest.approx((14 / 2 + 1) / 15)
 
 
-@pytest.mark.parametrize(("dashes", "samples"), [(False, ("solid",)), (True, ("solid", "dashed"))])
-def test_the_key_has_a_sample_of_each_line_style(dashes, samples):
+@pytest.mark.parametrize(
+    ("dashes", "meaning"),
+    [
+        ([], "variant"),
+        (["dashed"], "variant, with its own colour and dashes"),
+        (["dashdot", "dashed"], "variant, with its own colour and dashes"),
+    ],
+)
+def test_the_key_has_a_sample_of_each_line_style(dashes, meaning):
     one, several = (words.line_key(seeds, dashes=dashes, references=False) for seeds in (1, 2))
-    assert one == [(samples, "variant (1 run)")]
+    samples = ("solid", *dashes)
+    assert one == [(samples, f"{meaning} (1 run)")]
     assert several == [
-        (samples, "variant (median of 2 runs)"),
+        (samples, f"{meaning} (median of 2 runs)"),
         (("band",), "middle half of the runs (point at a line)"),
     ]
     reference = (("dotted",), "reference")

@@ -47,13 +47,13 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "× original", "Copying loss (nats)"]
+    assert header["columns"] == ["Perplexity", "× original", "Copying loss on repeated tokens (nats)"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "× 1", "1.0"],
         ["201", "× 20.1", "11.0"],
         ["24.6", "× 2.46", "5.5"],
     ]
-    assert header["floor"] == ["Uniform guess over the vocabulary", "–", "–", "10.8"]
+    assert header["floor"] == ["Uniform guess over the vocabulary", "49,152", "× 4,915", "10.8"]
     assert (settings["shown"], settings["baseline"]) == (0, 0)
     text = spoken(at, "caption")
     assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in text

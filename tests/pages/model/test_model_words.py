@@ -35,8 +35,10 @@ def test_explanations_and_findings_without_room_are_below_the_figure():
     above = "Finding 0. Also 0.  \nFinding 1. Also 1."
     reasons = "Reason 0. Reason 1."
     assert (text_above(lines), text_below(lines)) == (above, reasons)
+    assert text_below(lines, in_lines=True) == "Reason 0.  \nReason 1."
     more = [*lines, [Finding("Last.", "Last reason.")]]
     assert (text_above(more), text_below(more)) == (above, f"{reasons} Last. Last reason.")
+    assert text_below(more, in_lines=True) == "Reason 0.  \nReason 1.  \nLast. Last reason."
     assert text_above([[Finding("", "Reason.")]]) == text_below([[Finding("Only.")]]) == text_above([]) == ""
 
 
