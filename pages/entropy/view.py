@@ -32,6 +32,8 @@ MIN_GROWTH_TOKENS = 256
 """Tokens below which a text shows little growth, so that the page offers a longer one."""
 MIN_LENGTHS = 3
 """Smallest number of lengths at which growth is described."""
+MAX_TITLE = 50
+"""Largest number of characters of an axis title that names the scale; a longer title would not fit next to the axis."""
 
 RowT = TypeVar("RowT", bound=HeadRow)
 
@@ -179,7 +181,7 @@ class View(Generic[RowT]):
 
 
 def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[Sequence[Curve], dict[str, Any]]:
-    """Return the lines and axes of a chart; the titles of logarithmic axes say that their scale is logarithmic.
+    """Return the lines and axes of a chart; the titles of logarithmic axes say so, if there is room.
 
     Args:
         lines: the lines.
@@ -190,7 +192,7 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
         for axis in "xy"
         if axes.get(f"log_{axis}") and f"{axis}_title" in axes
     }
-    return lines, {**axes, **titles}
+    return lines, {**axes, **{name: title for name, title in titles.items() if len(title) <= MAX_TITLE}}
 
 
 def length_note(question: Question) -> str:

@@ -16,7 +16,7 @@ from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, drift, factor, growth, normalizer
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import length_note, quartiles, short_text_message, with_scale_names
+from pages.entropy.view import MAX_TITLE, length_note, quartiles, short_text_message, with_scale_names
 
 
 def line(**values):
@@ -191,6 +191,13 @@ def test_nearly_equal_numbers_of_effective_keys_are_written_once(last, is_equal)
 def test_only_the_title_of_a_logarithmic_axis_says_so():
     lines, axes = with_scale_names([], {"x_title": "tokens n", "y_title": "entropy", "log_x": True, "log_y": False})
     assert (lines, axes["x_title"], axes["y_title"]) == ([], "tokens n (log scale)", "entropy")
+    titles = {
+        "x_title": "x" * (MAX_TITLE - len(" (log scale)")),
+        "y_title": "y" * (MAX_TITLE - len(" (log scale)") + 1),
+    }
+    _lines, axes = with_scale_names([], {**titles, "log_x": True, "log_y": True})
+    assert axes["x_title"] == titles["x_title"] + " (log scale)"
+    assert axes["y_title"] == titles["y_title"]
 
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
