@@ -1,6 +1,7 @@
 """A small app with features that are hard for a load client; it writes its state into its address."""
 
 import time
+from types import SimpleNamespace
 
 import streamlit as st
 
@@ -64,7 +65,7 @@ def broken():
 
 
 def forms():
-    mounting.mount("", "")
+    mounting.mount(SimpleNamespace(section="", title="", uses_input=False), opening={}, is_presenting=False)
     lazy_popover("More", lambda: st.toggle("In a form", key="inside"), key="toy.form")
     st.button("Local", key="variants.chip.local", on_click=lambda: state.update(chip=not state.get("chip")))
     if state.get("chip"):
