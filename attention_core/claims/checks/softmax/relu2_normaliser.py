@@ -78,9 +78,8 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Squared ReLU replaces softmax's exponential: positive logits are squared, and others become 0. The "
-    "sum of these squares over a query's keys grows more slowly than the number of tokens n. Dividing by n then "
-    "makes the weights too small.",
+    statement="With squared ReLU in place of softmax's exponential (positive logits squared, others 0), the sum over "
+    "a query's keys grows more slowly than the number of tokens n. Dividing by n then makes the weights too small.",
     short="row sums of squared ReLU grow more slowly than the number of tokens",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
