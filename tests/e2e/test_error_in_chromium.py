@@ -52,7 +52,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server):
     assert float(row["milliseconds"]) > 0
 
     page.get_by_text("By length", exact=True).first.click()
-    expect(chart(page).get_by_text("tokens n", exact=True)).to_be_visible(timeout=40_000)
+    expect(chart(page).get_by_text("tokens n (log scale)", exact=True)).to_be_visible(timeout=40_000)
     settle(page)
     assert "Local · window 16" in legend(page)
     assert "against=length" in query(page)
