@@ -67,7 +67,7 @@ def test_points_link_to_matrices_next_to_softmax_on_the_same_input():
 def test_every_error_metric_has_an_axis_title(measure, log):
     at = open_error(fidelity=measure, log_error=log)
     axis = charts(at)[0]["layout"]["yaxis"]
-    assert axis["title"]["text"].split("<br>")[0] == AXES[measure]
+    assert axis["title"]["text"].split("<br>")[0] == AXES[measure] + " (log scale)" * log
     assert axis["type"] == ("log" if log else "linear")
     assert (axis.get("tickformat") == "~%") == (measure not in ("kl", "turn"))
 
@@ -168,7 +168,7 @@ def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
 def test_replacements_and_variants_with_another_reference_are_named():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
     captions = " ".join(each.value for each in at.caption)
-    assert "Linear (dash-dotted lines) replaces softmax instead of approximating it" in captions
+    assert "Linear (dash-dotted lines) is not meant to approximate softmax" in captions
     assert ac.get("reformer").variant.note in spoken(at)
     curves = traces(at)
     assert curves["Linear"]["line"]["dash"] == "dashdot"
