@@ -239,7 +239,7 @@ def run_on_button(
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        request: an identifier of what a press of the button measures; a run in progress with another one is stopped.
+        request: an identifier of the measurement that the button starts; a run in progress with another one is stopped.
         next_tasks: receives the rows so far and returns the tasks that can run now, the most urgent first; none at the
             end of the run. It may remove or replace rows that are no longer needed.
         key: the run's key.

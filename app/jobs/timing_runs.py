@@ -62,7 +62,7 @@ def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | 
     """Draw the button that measures times on this machine, and the last measurement; a run is drawn as samples arrive.
 
     Args:
-        spec: what a press of the button measures.
+        spec: the measurement that the button starts.
         row: the container of the button and the progress bar.
         draw: draws the last measurement; receives it, or None unless its mode and causal mask are those of ``spec``,
             and a key that differs from drawing to drawing.

@@ -31,7 +31,7 @@ def warm_up() -> None:
 
 
 def read_presets() -> None:
-    """Compute what a first visit shows for each preset text and each default model. The forked replicas share it.
+    """Compute the results of a first visit for each preset text and each default model. Forked replicas share them.
 
     Visitors in a class start with the same controls: these texts, the model and the causal switch. The optional
     encoder is left out: with its records, the cache would have no room for the visitors' own texts.

@@ -187,16 +187,15 @@ def are_unchanged(names: Iterable[str]) -> bool:
     return all(name in link.opening_values and _read_value(name, link) == link.opening_values[name] for name in names)
 
 
-def opening_query(fields: Mapping[str, Field]) -> dict[str, list[str]]:
-    """Return the query of the screen of an empty address, in the first run of a session that began there; else empty.
-
-    Args:
-        fields: the fields of the page.
-    """
-    link: Link = st.session_state[LINK]
-    if not link.is_first_run or link.query:
-        return {}
+def written_openings(fields: Mapping[str, Field]) -> dict[str, list[str]]:
+    """Return the query for the opening values of the fields that have one."""
     return {name: field.write(field.opening) for name, field in fields.items() if field.opening is not None}
+
+
+def opening_query(fields: Mapping[str, Field]) -> dict[str, list[str]]:
+    """Return ``written_openings`` in the first run of a session that began at an address without a query; else {}."""
+    link: Link = st.session_state[LINK]
+    return {} if link.query or not link.is_first_run else written_openings(fields)
 
 
 def is_new_link() -> bool:

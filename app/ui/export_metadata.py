@@ -42,7 +42,7 @@ def shorten(text: str) -> str:
 
 
 def read_origin(title: str, *, whole_input: bool = False) -> Origin:
-    """Return the origin of what is on screen: facts by name, such as the model, without those that do not apply.
+    """Return the origin of the numbers on screen by name, such as the model and the layer. Unused names are left out.
 
     Args:
         title: title of what is saved.

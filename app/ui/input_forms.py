@@ -38,7 +38,7 @@ class Form:
         source: returns the source that the widgets describe; None while it is incomplete.
         name: returns the input's name for the top of a page, as Markdown.
         missing: message of the page while there is no source.
-        make: computes what a missing source needs, for example trains a model; None if only the visitor can provide it.
+        make: creates a missing input, for example by training a model; None if only the visitor can provide it.
     """
 
     title: str

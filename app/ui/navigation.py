@@ -74,8 +74,7 @@ def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, 
 @cache
 def _opening_query(key: str) -> dict[str, list[str]]:
     """Return the query for the values with which a page opens if its address has no query."""
-    fields = discover()[key].options.fields()
-    return {name: field.write(field.opening) for name, field in fields.items() if field.opening is not None}
+    return url.written_openings(discover()[key].options.fields())
 
 
 def language_query() -> dict[str, list[str]]:

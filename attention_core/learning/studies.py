@@ -31,7 +31,7 @@ def _plan(
     """Return a plan that trains these variants with the seeds of the recorded runs.
 
     ``tests`` is whether the trained models are tested on other sequences, and ``model`` holds fields of ``ModelSpec``.
-    ``steps`` may exceed what a profile lets visitors train.
+    ``steps`` may exceed the number of steps that a profile allows visitors.
     """
     plan = learning.plan(
         words,

@@ -31,7 +31,7 @@ NEED_PHRASES = {
     "<": N_("required: less than {bound}"),
     "=": N_("required: {bound}"),
 }
-"""Phrases for what a claim needs to hold, by the comparison of a number with its threshold; "=" for the maximum."""
+"""Phrases for a condition of a claim, by the comparison of a number with its threshold; "=" for the maximum."""
 VERDICTS_BY_NAME = {
     "holds": Verdict.HOLDS,
     "partly": Verdict.PARTLY,

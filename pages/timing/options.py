@@ -134,14 +134,14 @@ def _draw_setup() -> None:
 def scope() -> Scope:
     """Return the scope of the page: the timed variants, and whether they are causal.
 
-    The mode says what is timed, such as a decode step.
+    The mode is the timed operation, such as a decode step.
     """
     causal = SharedOptions.causal.value and TimingOptions.mode.value != "decode"
     return Scope(variants=tuple(attention.word for attention in timed_variants()), causal=causal)
 
 
 def timed_variants() -> tuple[ac.Attention, ...]:
-    """Return what is timed: the chosen variants and, if the visitor wants it, full attention with a variant's mask."""
+    """Return the timed variants: the chosen ones and, if the visitor wants it, full attention with a variant's mask."""
     maskable, masked = _maskable(), TimingOptions.masked.value
     if not maskable or masked == NO_RUN:
         return SharedOptions.variants.value

@@ -21,8 +21,8 @@ function follow(event) {
 }
 
 /**
- * Return the current address with other values. An empty address stands for the screen of a first visit, which an address
- * with any values does not, so the result names the values of this screen.
+ * Return the current address with other values. On a first visit, the address may have no values. Any value in it would
+ * change the others to their defaults, so the result then also names the values with which the page has opened.
  * @param {string} values as in a query
  */
 function withChanges(values) {

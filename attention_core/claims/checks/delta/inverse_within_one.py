@@ -66,27 +66,27 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="To subtract from each value what is already stored under its key, the delta rule multiplies all values "
-    "by one inverse matrix. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however long "
+    statement="To subtract from each value the value already stored under its key, the delta rule multiplies all "
+    "values by one inverse matrix. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however long "
     "the text is.",
     short="with keys of norm 1, the entries of the delta rule's inverse matrix stay between −1 and 1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
-    experiment="The delta rule subtracts from each value what is already stored under its key. Together, these "
+    experiment="The delta rule subtracts from each value the value already stored under its key. Together, these "
     "corrections multiply all values by the inverse of one matrix. This matrix is the identity I plus the dot "
     "products of each key with the keys before it. It is inverted in float64 for longer and longer parts of the "
     "text, with keys of norm 1 and with keys whose squared norms average 1. The diagonal of the inverse is always "
     "1, so the check ignores it.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule subtracts from each value what is already stored under its key. Together, these corrections "
+    rule="The delta rule subtracts from each value the value already stored under its key. Together, these corrections "
     "multiply all values by the inverse of a matrix. This matrix is the identity I plus the dot products of each "
     "key with the keys before it. The claim holds if, with keys of norm 1, no entry of the inverse below the "
     "diagonal exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="The delta rule subtracts from each value what is already stored under its key. With keys of norm 1, each "
-    "subtraction is a projection, which never lengthens a vector. In the inverse matrix that combines all "
+    finding="The delta rule subtracts from each value the value already stored under its key. With keys of norm 1, "
+    "each subtraction is a projection, which never lengthens a vector. In the inverse matrix that combines all "
     "subtractions, no entry below the diagonal therefore exceeds 1 in absolute value (here: at most {unit}).",
     details="The inverse matrix of the delta rule's corrections was also computed for keys of different norms (mean "
     "squared norm 1). Its largest entry below the diagonal is then {free} in absolute value (median over heads). "
