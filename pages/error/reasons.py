@@ -68,15 +68,22 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     local_cost, full_cost = (
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
     )
-    return _(
-        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}, because it computes "
-        "blocks of {block} queries with the keys in all their windows. In longer texts, this share is smaller: {less} "
-        "at {longer:,} tokens.",
-        window=narrowest.value,
-        share=percent(narrowest.multiply_adds / softmax.multiply_adds),
-        block=getattr(local.params, "columns", 0) or BLOCK,
-        longer=longer,
-        less=percent(local_cost / full_cost),
+    share, later_share = narrowest.multiply_adds / softmax.multiply_adds, local_cost / full_cost
+    return paragraph(
+        _(
+            "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}, because it computes "
+            "blocks of {block} queries with the keys in all their windows.",
+            window=narrowest.value,
+            share=percent(share),
+            block=getattr(local.params, "columns", 0) or BLOCK,
+        ),
+        _(
+            "In longer texts, this share is smaller: {less} at {longer:,} tokens.",
+            longer=longer,
+            less=percent(later_share),
+        )
+        if later_share < share
+        else "",
     )
 
 

@@ -419,6 +419,9 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
         "blocks of 32 queries with the keys in all their windows. In longer texts, this share is smaller: 5.3% at 640 "
         "tokens."
     )
+    # All of 3 tokens and all of 30 are in one block.
+    short = [replace(each, n=3, multiply_adds=200) for each in (softmax, *windows)]
+    assert "In longer texts" not in reasons.block_cost(make_question("local", against="cost"), short)
     assert reasons.block_cost(make_question("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(make_question("linear", against="cost"), [softmax]) == ""
     assert reasons.block_cost(make_question("local", against="budget"), [softmax, *windows]) == ""
