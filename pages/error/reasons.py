@@ -71,8 +71,8 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     share, later_share = narrowest.multiply_adds / softmax.multiply_adds, local_cost / full_cost
     return paragraph(
         _(
-            "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}, because it computes "
-            "blocks of {block} queries with the keys in all their windows.",
+            "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}, "
+            "because it computes blocks of {block} queries with the keys in all their windows.",
             window=narrowest.value,
             share=percent(share),
             block=getattr(local.params, "columns", 0) or BLOCK,
