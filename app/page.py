@@ -1,4 +1,4 @@
-"""The class ``Page``, with which each page declares its menu entry and its functions, and a search for all pages."""
+"""The class ``Page``, with which a page declares its menu entry and functions, and a function that finds all pages."""
 
 import importlib
 import pkgutil
@@ -94,7 +94,8 @@ def discover() -> dict[str, Page[Any]]:
     Raises:
         TypeError: if the ``page.py`` of a folder does not define ``PAGE``.
     """
-    # ``app`` must not depend on ``pages``, so an import statement is not allowed. The package is found by its name.
+    # Modules of ``app`` must not depend on a particular page, so they may not contain import statements for ``pages``.
+    # The pages are therefore found in their folder and imported by name.
     folder = importlib.import_module("pages")
     pages = {}
     for info in pkgutil.iter_modules(folder.__path__):

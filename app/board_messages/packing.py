@@ -93,7 +93,8 @@ def pack(
         "col_labels": col_labels,
         "last_turn": last_turn,
     }
-    # The header already lists the digest of each panel, so no digest of the panels' bytes is needed.
+    # The header already lists the digest of each panel, so the panels' bytes are not hashed again. The digest of empty
+    # bytes is passed in place of theirs.
     return encode(header, b"".join(inline), digest=compute_digest()), large
 
 
@@ -165,8 +166,8 @@ def _encode_values(panel: Panel) -> EncodedMatrix:
     magnitudes = np.abs(np.where(masked, np.float32(0), values))
     largest = float(magnitudes.max())
     fraction, power = np.frexp(largest)
-    # A fraction just below 1 rounds up to 1 as a half float, and the largest value would become infinite. The carry is
-    # then 1, which halves all values.
+    # If the fraction is just below 1, it rounds up to 1 as a half float, and the largest value would become infinite.
+    # ``carry`` is then 1, else 0. Adding it to the exponent halves all scaled values.
     carry = np.frexp(np.float16(fraction))[1]
     exponent = int(power + carry) - _MAX_EXPONENT if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")

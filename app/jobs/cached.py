@@ -106,8 +106,8 @@ CACHE_PARTS = 66
 
 
 def _compute_turn(tokens: int) -> AbstractContextManager[None]:
-    # The lock serves the earliest request first, and all analyses of a page have the time of the page's request. A page
-    # with many analyses therefore waits for other pages once, and not before each analysis.
+    # The lock serves the earliest request first. All analyses of a page count as requested when the page was requested.
+    # A page with many analyses is therefore served before pages that were requested later.
     return (
         compute_lock().acquired(requested_at=page_lock().requested_at) if tokens > SHORT_INPUT_TOKENS else nullcontext()
     )
@@ -115,8 +115,8 @@ def _compute_turn(tokens: int) -> AbstractContextManager[None]:
 
 def _release_page(tokens: int) -> AbstractContextManager[None]:
     # Callers use this context manager around a cache lookup, never inside the cached function. At the end of the block,
-    # the thread waits for the page lock again. Inside the cached function, the result is not stored yet at that time,
-    # and the page that holds the lock may wait for this result: a deadlock.
+    # the thread waits for the page lock again. If that happened inside the cached function, its result would not be
+    # stored yet. Another page that holds the page lock could be waiting for this result, which would be a deadlock.
     return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 

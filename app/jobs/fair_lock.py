@@ -24,7 +24,8 @@ MAX_ACCOUNTS = 1000
 class FairSemaphore:
     """A semaphore that admits the waiting thread with the earliest due time; equal due times in order of request.
 
-    Each admitted thread holds one of ``capacity`` places.
+    Each admitted thread holds one of ``capacity`` places. The due time of a thread is the time of its request, or later
+    if its visitor has used the lock for long (``Account.due_time``).
 
     With ``threading.Semaphore``, a thread that has just released its place can take it again before the waiting threads
     wake up. One visitor's long run of many tasks would then keep all others out until its end.
@@ -153,7 +154,9 @@ class FairLock:
         try:
             yield
         finally:
-            self._enter(account)  # The thread waits with its original due time, so newer requests do not go first.
+            # ``requested_at`` is unchanged, so requests that were made meanwhile do not go first, unless this visitor
+            # has used the lock for long.
+            self._enter(account)
 
     def yield_turn(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this while holding a lock that they may need.

@@ -9,14 +9,17 @@ const MIN_HEIGHT = 120;
 const HEADER = 64;
 
 /**
- * Return whether a component is a figure. Scripts, controls and the strips of text above a board are none.
+ * Return whether a component is a figure. Scripts, controls and the strips of text above a board are not figures.
  * @param {Element} host
  */
 function isFigure(host) {
   return host.getBoundingClientRect().height >= MIN_HEIGHT && !host.shadowRoot?.querySelector(".strips");
 }
 
-/** Scroll to the figure at each new step and each answer, which are detected by the start of an animation in style.css. */
+/**
+ * Scroll to the figure at each new step and each answer. In style.css, their elements have an animation, so the browser
+ * reports the start of an animation whenever such an element is added.
+ */
 export function showFigures() {
   const observer = new ResizeObserver(show);
 

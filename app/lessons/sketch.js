@@ -90,7 +90,7 @@ export class Sketch {
   }
 
   /**
-   * Return the line with a point to move at each position.
+   * Return the curve that the visitor draws: its line, and one movable point at each position.
    * @param {SketchHeader} header
    */
   points(header) {

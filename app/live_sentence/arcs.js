@@ -12,7 +12,8 @@ const BAND = 42; // pixels above a line of words for its arcs
 const REACH = 4 / 3;
 
 /**
- * Return the path from one word to another or to itself: above their line, or through the space between two lines.
+ * Return the path of the arc from one word to another or to itself. The arc is above the words if both are in the same
+ * line of text; otherwise it is in the space between their lines of text.
  * @param {WordBox} from
  * @param {WordBox} to
  */

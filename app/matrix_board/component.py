@@ -75,7 +75,7 @@ def mount(
     # The keys begin with "board_part.", and app/page_script/style.css hides the elements of such keys.
     for name, data in (panels or {}).items():
         _PANEL(key=f"board_part.{key}.{name}", data=data)
-    # Streamlit searches every dictionary that it sends for tables, so the settings are sent as bytes.
+    # Streamlit searches a dictionary for tables, which takes time. The settings are therefore sent as bytes.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 
 

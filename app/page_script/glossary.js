@@ -49,8 +49,8 @@ export function explainTerms(terms) {
 }
 
 /**
- * Return a regular expression for a term and its end. A letter or digit after it makes it part of another word, except a
- * Chinese or Japanese one, as these scripts put no spaces between words.
+ * Return a regular expression for a term that is not part of a longer word: no letter or digit may follow. Chinese and
+ * Japanese have no spaces between words, so their characters may follow a term, and any letter may follow theirs.
  * @param {string} form
  */
 function termSource(form) {
@@ -77,7 +77,7 @@ function watchTerms() {
   /** @type {number | undefined} */
   let frame;
 
-  /** Remove the terms that were added after text nodes whose text has changed. */
+  /** Remove marked terms, with the text nodes after them, if their original text node has changed or moved. */
   function removeStale() {
     for (const each of marked) {
       const { node, text, term, textAfter } = each;
@@ -113,7 +113,7 @@ function watchTerms() {
       term.textContent = textAfter.data.slice(0, form.length);
       textAfter.data = textAfter.data.slice(form.length);
       textAfter.before(term);
-      // If a later term of this text was marked first, the words before that term are now in another node.
+      // A term further on in this text may already be marked. The node directly before that term is now `textAfter`.
       for (const each of marked) if (each.node === node) Object.assign(each, { node: textAfter, text: textAfter.data });
       marked.add({ node, text: node.data, term, textAfter });
       return markNode(textAfter, markedMeanings); // mark the terms in the rest of the text

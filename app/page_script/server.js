@@ -3,9 +3,10 @@
 /** @typedef {(name: string, value: unknown) => void} Report */
 /** @typedef {{ code: string, tag: string, names: Record<string, string>, title: string, query: string }} Language */
 /**
- * The current section and page of the menu, and two names of the button that opens the sidebar: `menu` while the menu is in
- * the sidebar, else `input`. `names` of the language holds all languages by code, and `query` keeps the language in links.
- * `opening` is the query of the screen at an empty address, on a first visit to this address; otherwise empty.
+ * `section` and `page` are the current ones in the menu. The button that opens the sidebar has the name `menu` while
+ * the sidebar contains the menu, and the name `input` otherwise. `language.names` holds the names of all languages by
+ * code, and `language.query` keeps the language in links. `opening` is a query with the values that the app opened with,
+ * if the address had no query; after the session's first run it is empty.
  * @typedef {{
  *   section: string, page: string, usesInput: boolean, isPresenting: boolean, input: string, menu: string,
  *   language: Language, opening: string

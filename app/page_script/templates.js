@@ -21,7 +21,7 @@ const SUPERFLUOUS = new RegExp(`(?<=${WIDE})\ufdd0(?=${WIDE})`, "g");
 /**
  * Return a template with its `{name}` places filled in. Each value appears exactly as given: a value that holds `$&` or
  * `{name}` changes nothing else. Right-to-left values are isolated. A Chinese template has spaces next to its values,
- * because there is a space between a Chinese and a Latin word; between two Chinese words it has none.
+ * because there is a space between a Chinese and a Latin word. Spaces between two Chinese words are removed.
  * @param {string} template
  * @param {Record<string, string>} values
  */

@@ -1,4 +1,4 @@
-"""The browser component that shows an image as several attention variants return it, with their attention maps."""
+"""The browser component that shows a noisy image denoised by several attention variants, with their attention maps."""
 
 from app.picture_board.pictures import Tile, picture_board
 

@@ -1,4 +1,4 @@
-"""A noisy image as several attention variants return it, each with a map of its errors.
+"""A noisy image denoised by several attention variants; each result has a map of its errors.
 
 An attention map shows to which pixels the pixel under the pointer attends. All attention maps are sent in advance, so
 that pointing at another pixel needs no request. If a setting of a variant changes, only that variant is sent again.

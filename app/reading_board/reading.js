@@ -1,5 +1,6 @@
 // A text whose tokens are coloured by the difference of their losses between two language models, for example before and
-// after a change of the attention. A list above the text has one line per model.
+// after a change of the attention. A reading is the result of one model on the text: its losses, and numbers about them.
+// A list above the text has one line per reading.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
@@ -24,8 +25,8 @@ export class ReadingBoard {
   lines = [];
   /** @type {ReadingSettings} */
   settings;
-  shown = 0;
-  baselineIndex = 0; // the reading that the shown one is compared with, among all readings
+  shown = 0; // the index of the shown reading among the changed models, which are `rows` without the first
+  baselineIndex = 0; // the index in `rows` of the reading that the shown one is compared with
   token = -1; // the chosen token
   focusedToken = 0; // the token with the keyboard focus
   /** @type {Send} */
@@ -88,7 +89,7 @@ export class ReadingBoard {
     }
   }
 
-  /** Take the chosen readings and token from the settings. */
+  /** Show the readings and the token that the settings name as chosen. */
   applySettings() {
     this.shown = clamp(this.settings.shown, 0, Math.max(0, this.rows.length - 2));
     this.token = this.settings.token < this.labels.length ? this.settings.token : -1;
@@ -101,7 +102,7 @@ export class ReadingBoard {
     this.root.dataset.mode = readTheme(this.root).mode;
   }
 
-  /** Create the line of each reading. */
+  /** Create the list with one line per reading. */
   build() {
     const { texts } = this.settings;
     const focused = this.lines.some((each) => each.matches(":focus"));

@@ -2,6 +2,7 @@
 
 import type { Header } from "../matrix_board/messages";
 
+/** The result of one model on the text: its line in the list above the text, and its losses. */
 export interface SentReading {
   name: string;
   numbers: string[];

@@ -1,7 +1,7 @@
 """Middleware that puts the app's styles and the server's address into the HTML page, and serves its scripts and font.
 
 Without this middleware, the styles would arrive after the content, and the content would jump. Scripts are served as
-files because browsers cache files and their compiled code. A script in a message would be loaded again on each visit.
+files because browsers cache files and their compiled code. Browsers do not cache scripts in Streamlit's messages.
 """
 
 from functools import cache

@@ -2,7 +2,7 @@
 
 By default, Streamlit runs a full collection after every run of a page (``runner.postScriptGC``), and no visitor is
 served meanwhile. With these settings, Python itself decides when to collect. Imports, models and caches are excluded
-from collections, because they are most of all objects and scanning them never frees anything.
+from collections, because most objects belong to them, and scanning them never frees anything.
 """
 
 import gc

@@ -1,8 +1,8 @@
 """Replicas: several processes of the app behind one proxy, as started by ``attention-lab --replicas 2``.
 
 One process has one Python interpreter, which runs one visitor's page at a time. A parent process imports and loads
-everything. It then forks the replicas, and one process from which the workers of all replicas are forked. The forks
-share the parent's memory. A process that dies is restarted within seconds.
+everything. It then forks the replicas and one more process. That process forks the workers, which run long computations
+for the replicas. The forks share the parent's memory. A process that dies is restarted within seconds.
 """
 
 import contextlib
@@ -117,7 +117,7 @@ def _warm_up() -> None:
     disable_progress_bar()  # The progress bar would start a thread, which would not survive the fork.
     threads = os.environ.get("ATTENTION_LAB_THREADS")
     os.environ["ATTENTION_LAB_THREADS"] = "1"
-    for model in models.BUILT_IN:  # Replicas and workers share the models loaded here, and need no own copies.
+    for model in models.BUILT_IN:  # Replicas and workers share the models that are loaded here.
         with contextlib.suppress(LabError):
             models.load(model.key)
     warm_up()

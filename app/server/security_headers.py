@@ -1,4 +1,7 @@
-"""Middleware that adds security headers to every response: allowed content, embedding pages and browser permissions."""
+"""Middleware that adds security headers to every response.
+
+The headers restrict what a page may load, which other sites may embed it, and which features of the browser it may use.
+"""
 
 import base64
 import hashlib

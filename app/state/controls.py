@@ -203,7 +203,8 @@ class Options:
 
 @cache
 def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:
-    # ``profile`` is only part of the cache key: the bounds of some fields depend on it.
+    # The bounds of some fields depend on the current limits. The argument ``profile`` is these limits. It is not used
+    # here, but makes them part of the cache key.
     return {control.name: control.field() for control in controls}
 
 

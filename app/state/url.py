@@ -347,8 +347,8 @@ def current_query() -> dict[str, list[str]]:
     shown, fields = values(), st.session_state[LINK].fields
     query = to_query(shown, fields)
     if all(fields[name].presentation_only for name in query):
-        # Without a value, the address would open the screen of a first visit, where some values are not the defaults.
-        # The address therefore names all values that differ from a first visit.
+        # A query with only presentation fields, or an empty one, opens the screen of a first visit, where some values
+        # are not the defaults. The query therefore also names all values that differ from a first visit.
         query |= {
             name: field.write(shown[name]) for name, field in fields.items() if shown[name] != field.opening_value()
         }

@@ -1,4 +1,4 @@
-"""Buttons that download a page's numbers as CSV or NPZ, a box with its formula, and code that computes the numbers."""
+"""Buttons that download a page's numbers as CSV or NPZ, and boxes with the formula and the code that compute them."""
 
 import io
 import mimetypes

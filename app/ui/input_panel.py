@@ -65,7 +65,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
             info.key for info in ac.inputs.models.BUILT_IN
         ]:
             # A chosen layer that the model does not have is reset. Counting the layers of a model that is not built in
-            # loads the model, so this is skipped for other kinds of input.
+            # loads the model. This is done only for a text, because other kinds of input do not need the model.
             SharedOptions.layer.restrict_to(range(ac.inputs.models.layer_count(SharedOptions.model.value)))
         # ``restrict_to`` may have reset the layer, so the source is made again.
         qkv = cached.record(source := form.source(SharedOptions.current()) or source)

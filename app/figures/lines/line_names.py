@@ -83,7 +83,9 @@ def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: floa
     for i in order:
         offsets.append(length + sizes[i] / 2)
         length += sizes[i]
-    # For each group of touching items, the sum of their targets minus their offsets, and the number of items.
+    # An item's offset is its middle if all items touch and the first item begins at 0. Items that touch form a pool and
+    # are shifted from their offsets by the same distance: the mean of ``target - offset``. For each pool, the list has
+    # the sum of ``target - offset`` and the number of items.
     pools: list[tuple[float, int]] = []
     for i, offset in zip(order, offsets, strict=True):
         total, count = targets[i] - offset, 1
@@ -260,11 +262,12 @@ def with_legend_below(figure: Figure) -> Figure:
     names = [trace.get("name", "") for trace in figure["data"] if trace.get("showlegend", True)]
     # All columns of the legend are as wide as its longest name.
     columns = 1 if any(len(name) > HALF for name in names) else 2
-    # A guide (a reference line) has its name next to one of its points. Such a name is long, and the legend needs a row
-    # for each of its lines.
+    # A guide (a reference line) has its name next to one of its points. Such a name may have several lines of text, and
+    # each needs a row in the legend.
     guides = {i: trace["name"] for i, trace in enumerate(figure["data"]) if trace.get("name") in trace.get("text", ())}
     legend_height = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
-    # The chart now uses the full width, so the button that saves the picture needs room above it.
+    # The button that saves the picture was above the names to the right of the chart. Without them, the chart uses the
+    # full width, and the button needs room above the chart.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
     # Plotly makes the bottom margin at least as high as the legend. If text below the axis already fills the margin
     # (the margin is then above 8), the legend needs additional height.

@@ -14,16 +14,16 @@ import { Thumbnails } from "../views/thumbnails.js";
 /** @type {Record<string, new (host: HTMLElement | ShadowRoot) => Component>} */
 const componentClasses = { board: Board, heads: Thumbnails, strips: Strips };
 /** @type {Map<object, MountedComponent>} */
-const components = new Map(); // shadow root -> its view
+const components = new Map(); // shadow root of a component -> what is drawn in it
 /** @type {Map<object, Received<SentPanel | SentTile>>} */
-const parts = new Map(); // shadow root -> the panel of a board that its component received
+const parts = new Map(); // shadow root of a component that received one panel of a board -> this panel
 
 /** @type {Map<object, Received<import("../messages").DraggedHeader>>} */
 const dragAnswers = new Map(); // shadow root -> the last answer of Python to a dragged knob (a slider on a panel)
 
 /**
  * Register the drawing code of the page's boards, and draw the boards whose data arrived before.
- * @param {typeof componentClasses} others further views by the kind in their header
+ * @param {typeof componentClasses} others further components, by the `kind` in the header of their messages
  */
 export function startDrawing(others) {
   Object.assign(componentClasses, others);

@@ -23,7 +23,7 @@ const categoryIndex = (code, unit) => Math.round(HALF[code] * unit) - 1;
  * @param {Category[]} categories
  * @param {number} unit the power of two that scales the panel's half floats
  * @param {Mode} mode
- * @param {number} frame the frame of the animation, 0 without one; categories that only later frames show have the colour of 0
+ * @param {number} frame the frame of the animation, 0 without one; categories of later frames have the colour of 0
  */
 export function categoryTable(categories, unit, mode, frame) {
   const table = new Uint32Array(65536);
@@ -52,7 +52,8 @@ export function categoryName(code, unit, { categories, texts, frame }) {
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Appearance} appearance
  * @param {string | null} masked the name of masked cells; null if there are no such cells
- * @param {string[]} [omitted] the groups that panels explain; the legend lists only those of their categories that have the colour of 0
+ * @param {string[]} [omitted] the groups whose colours are explained above panels. Of their categories, the legend only
+ *   names those that have the colour of 0.
  * @returns {Item[]}
  */
 export function legendItems({ categories, texts, palette, theme }, masked, omitted = []) {

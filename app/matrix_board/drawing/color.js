@@ -75,8 +75,8 @@ function ramp(anchors) {
   });
 }
 
-// Positive numbers use one ramp of colours, also on panels with negative numbers, which use another ramp. Zero is close to
-// the page's background, in the light and in the dark theme. Lightness changes evenly along a ramp: it falls in the light
+// Positive numbers use the same ramp of colours on every panel, and negative numbers use another. Zero is close to the
+// page's background, in the light and in the dark theme. Lightness changes evenly along a ramp: it falls in the light
 // theme and rises in the dark theme. The order of values is therefore visible with colour blindness and in grey print. Blue
 // and orange differ under all common kinds of colour blindness. Values beyond the end of a scale have the hue of this end,
 // but are visibly darker, or lighter in the dark theme. Masked cells are closer to the background than any weight.
@@ -125,9 +125,10 @@ export const packColour = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 
 export const LOG_START = 0.1; // the position of the smallest visible magnitude on a log scale, so that it differs from zero
 
 /**
- * Return the map from magnitudes to positions on a colour ramp. 0 is zero and 1 is the end: the ceiling if a value
- * reaches it, else the largest magnitude. `smallest` is the smallest magnitude above zero, where a log scale starts, six
- * decades down at most. `highest` and `lowest` are the numbers farthest from zero on either side.
+ * Return the map from magnitudes to positions on a colour ramp, from 0 for zero to 1 for the end of the scale. The end
+ * is `ceiling` if it is set and a value reaches it; otherwise it is the largest magnitude. A log scale starts near
+ * `smallest`, the smallest magnitude above zero, but not more than six decades below its end. `highest` and `lowest` are
+ * the numbers farthest from zero on either side.
  * @param {{ highest: number, lowest: number, smallest: number, transform: Transform, signed: boolean, ceiling?: number }} facts
  * @returns {Scale}
  */

@@ -49,7 +49,7 @@ export function drawMarks(pen, geometry, { pinned, cell }, theme) {
 }
 
 /**
- * Highlight the row or column of a token that the pointer is on in another panel or in a text.
+ * Highlight the row or column of the token under the pointer, if the pointer is on another panel or on a text.
  * @param {Pen} pen
  * @param {Geometry} geometry
  * @param {Band} band
@@ -71,7 +71,7 @@ export function drawBand(pen, geometry, { row, col }, theme) {
 const isInside = (/** @type {number} */ position, /** @type {Axis} */ { start, length }) => position > start && position < start + length;
 
 /**
- * Draw the row's token or index on the axis, in place of its label.
+ * Draw a chip: a box on the row axis with the row's token or index. It covers the labels of the axis behind it.
  * @param {Pen} pen
  * @param {Geometry} geometry
  * @param {number} row

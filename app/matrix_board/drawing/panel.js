@@ -112,8 +112,8 @@ function parseLabel(label) {
 }
 
 /**
- * Return the index of the last token of the character that begins in a token, because a tokenizer may split a character
- * into several tokens (labels 书, 书₂). Return -1 for a token that is not the first of its character.
+ * Return the index of a character's last token. A tokenizer may split a character into several tokens (labels 书, 书₂).
+ * `index` is the character's first token; for any other token of a character, return -1.
  * @param {string[]} labels
  * @param {number} index
  */

@@ -137,7 +137,8 @@ export function toCanvas(picture) {
 }
 
 /**
- * Return each pixel's first cell, and the cell after its last. Pixels share no cells, so every peak is drawn once.
+ * Return each pixel's first cell, and the cell after its last. A cell smaller than a pixel belongs to one pixel only, so
+ * a large weight is drawn once.
  * @param {number} cells the number of cells of a row or a column
  * @param {number} start the first visible position, as a fraction of the row or column
  * @param {number} share the visible fraction

@@ -39,11 +39,11 @@ export class Board {
   /** @type {number} */
   side;
   /** @type {Scale | null} */
-  sharedScale; // the scale of all panels; null if each panel has its own, or numbers are categories
+  sharedScale; // the scale of all panels; null if each panel has its own scale, or if the board shows categories
   /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
   latest; // the latest message
   /** @type {{ count: number, index: number } | null | undefined} */
-  token; // the token pointed at in a text
+  token; // the token under the pointer in a text
   /** @type {number | undefined} */
   frame; // the request to paint before the browser's next frame
   /** @type {number | undefined} */
@@ -51,14 +51,14 @@ export class Board {
   /** @type {number | null} */
   reportedPin = null;
   /** @type {string | null} */
-  activeShape = null; // the shape of the panel that contains the cell
+  activeShape = null; // the shape (rows × columns) of the panel that contains `cell`
   /** @type {number | undefined} */
   playTimer;
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     /** @type {Cell | null} */
-    this.cell = null; // the cell under the pointer or the keyboard
+    this.cell = null; // the cell under the pointer, or chosen with the arrow keys
     /** @type {Map<string, Uint32Array>} */
     this.tables = new Map();
     this.views = new Views(this);
@@ -99,7 +99,7 @@ export class Board {
   // -- messages from Python ----------------------------------------------------------------------------------------
 
   /**
-   * Set new matrices. Zoom, pan and the cell stay as long as the shapes are unchanged.
+   * Set new matrices. Zoom, pan and the current cell stay as long as the shapes of the panels are unchanged.
    * @param {Received<BoardHeader>} received
    * @param {Received<SentPanel>[]} parts
    */
@@ -334,7 +334,7 @@ export class Board {
   }
 
   /**
-   * Write the categories that a panel explains itself, with their colours.
+   * Write the key above a panel: the categories of one group, with their colours.
    * @param {HTMLElement} line the element for them
    * @param {string} group the heading of the categories; empty for none
    */
@@ -377,7 +377,7 @@ export class Board {
   /**
    * @param {Pen} pen
    * @param {number} width
-   * @param {string[]} [omitted] the groups of categories that panels explain
+   * @param {string[]} [omitted] the groups of categories in the keys above panels
    */
   legendHeight(pen, width, omitted) {
     const { appearance, sharedScale, maskedLabel: masked } = this;
@@ -391,7 +391,7 @@ export class Board {
    * @param {number} x
    * @param {number} y
    * @param {number} width
-   * @param {string[]} [omitted] the groups of categories that panels explain
+   * @param {string[]} [omitted] the groups of categories in the keys above panels
    */
   drawLegend(pen, x, y, width, omitted) {
     const { appearance, sharedScale, maskedLabel: masked } = this;
@@ -448,7 +448,7 @@ export class Board {
   }
 
   /**
-   * Draw a frame of the animation, or its last if there are fewer.
+   * Draw a frame of the animation, or the last frame if `frame` is larger.
    * @param {number} frame
    */
   drawFrame(frame) {
@@ -494,7 +494,7 @@ export class Board {
   }
 
   /**
-   * Return the highlighted rows and columns of a panel while another panel or a text is pointed at.
+   * Return the highlighted rows and columns of a panel while the pointer is on another panel or on a text.
    * @param {Panel} panel
    */
   bands(panel) {
@@ -505,7 +505,7 @@ export class Board {
   }
 
   /**
-   * Highlight a token that a text points at: null removes the highlight, and undefined changes nothing.
+   * Highlight the token under the pointer in a text: null removes the highlight, and undefined changes nothing.
    * @param {{ count: number, index: number } | null | undefined} token
    */
   highlightToken(token) {

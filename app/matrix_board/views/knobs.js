@@ -1,7 +1,7 @@
 // The knobs of a board: sliders on its panels that change a setting. A panel is redrawn while its knob is moved. One value
-// at a time is sent to Python. If the knob moves on before Python answers, only its newest value is sent next. While a
-// knob is dragged, Python may answer with the knob's panel only. The knob of an animated panel selects a frame, which the
-// browser already has, so only the last value is sent.
+// at a time is sent to Python; it is called a turn, and turns are numbered. If the knob moves on before Python answers,
+// only its newest value is sent next. While a knob is dragged, Python may answer with the knob's panel only. The knob of
+// an animated panel selects a frame, which the browser already has, so only the last value is sent.
 /** @import { SentKnob, Turnable } from "../messages" */
 
 import { dragSenders } from "../channels/boards.js";
@@ -16,9 +16,9 @@ const ANSWER_TIMEOUT = 5000; // milliseconds without an answer of the server aft
 export const knobText = (knob, index = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[index]}`;
 
 export class Knobs {
-  turnCount = 0; // the number of values sent to Python; a turn is one of them, identified by this number
+  turnCount = 0; // the number of turns (values sent to Python), which is also the number of the latest turn
   /** @type {number | null} */
-  pendingTurn = null; // the turn that has no answer yet
+  pendingTurn = null; // the number of the turn that Python has not answered yet
   /** @type {number | undefined} */
   timeout;
   dragging = false; // whether a slider is being dragged; until its release, Python only needs to redraw the panel
@@ -53,7 +53,7 @@ export class Knobs {
   }
 
   /**
-   * Set a panel's slider, unless the visitor has moved it since.
+   * Set a panel's slider to the value from Python, unless a newer value of the visitor waits to be sent.
    * @param {HTMLElement} row
    * @param {Turnable["panels"][number]} panel
    */
@@ -137,8 +137,8 @@ export class Knobs {
   }
 
   /**
-   * Handle the arrival of panels that show a turn: if it is the last turn sent, send the next value.
-   * @param {number} turn
+   * Handle panels that arrive from Python: if they answer the last turn, send the next value.
+   * @param {number} turn the number of the last turn whose value the panels show
    */
   acknowledge(turn) {
     if (turn === this.pendingTurn) this.sendNext();

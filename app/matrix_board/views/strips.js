@@ -44,7 +44,7 @@ export class Strips {
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     /** @type {number | null} */
-    this.word = null; // the word under the pointer or the keyboard
+    this.word = null; // the word under the pointer, or chosen with the arrow keys
     this.builtLayout = "";
     this.paintedVersion = "";
     this.heading = make("div", { class: "heading" });
@@ -289,7 +289,7 @@ function magnitudeAt(panel, cell) {
   return code === MASKED ? 0 : Math.abs(HALF[code]) * panel.unit;
 }
 
-/** Return red, green and blue of a colour in canvas order. */
+/** Return the red, green and blue of a colour from `packColour`. */
 const rgbOf = (/** @type {number} */ colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
 
 /**
@@ -305,7 +305,7 @@ function textColourOn(colour) {
 }
 
 /**
- * Return the focused element within the element's own tree.
+ * Return the focused element of the shadow root or document that contains the given element.
  * @param {Element} element
  */
 function deepFocus(element) {

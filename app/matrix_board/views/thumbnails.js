@@ -40,7 +40,7 @@ export class Thumbnails {
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     /** @type {[layer: number, head: number] | null} */
-    this.focus = null; // the head under the pointer or the keyboard
+    this.focus = null; // the head under the pointer, or chosen with the arrow keys
     this.paints = 0;
     this.canvas = make("canvas", { role: "application", tabindex: "0" });
     this.preview = make("canvas", { width: "1", height: "1" });
@@ -122,7 +122,7 @@ export class Thumbnails {
   }
 
   /**
-   * The heads in their order on screen, and the number per line.
+   * The layer and head of each thumbnail, in the order on screen.
    * @returns {[layer: number, head: number][]}
    */
   get shownHeads() {
@@ -185,7 +185,7 @@ export class Thumbnails {
   }
 
   /**
-   * Outline one head, or a whole layer if the head is null (the average).
+   * Outline one head, or its whole layer if the head is null: the average of the layer's heads is then selected.
    * @param {CanvasPen} pen
    * @param {HeadOrLayer | null} selection
    * @param {string} colour

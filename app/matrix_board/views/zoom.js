@@ -82,7 +82,8 @@ export class Views {
   }
 
   /**
-   * Zoom without a pointer, around the current cell or the middle; all shapes on the board follow.
+   * Zoom the views of all panels without a pointer: around the current cell in panels of the same shape as its panel,
+   * around the middle in the others.
    * @param {number} factor
    */
   zoomAll(factor) {

@@ -33,7 +33,7 @@ export function reportWidth() {
 }
 
 /**
- * Listen to the pointer and the keyboard on a chart; called after each drawing, and effective after the first.
+ * Listen to the pointer and the keyboard on a chart. Called after each drawing; only the first call has an effect.
  * @param {PlotElement} chart
  */
 export function watchChart(chart) {

@@ -21,8 +21,9 @@ function follow(event) {
 }
 
 /**
- * Return the current address with other values. On a first visit, the address may have no values. Any value in it would
- * change the others to their defaults, so the result then also names the values with which the page has opened.
+ * Return the current address with other values. Without a query, the app opens with values that may differ from the
+ * defaults. In an address with a query, all values that it omits are the defaults. If the current address has no query,
+ * the result therefore also contains the values with which the app has opened.
  * @param {string} values as in a query
  */
 function withChanges(values) {
