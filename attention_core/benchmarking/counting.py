@@ -98,8 +98,8 @@ def _added_product_flops(target: Tensor, left: Tensor, right: Tensor, **_: objec
     return 2 * left.numel() * right.shape[-1]
 
 
-# Formulas for operations that torch's flop counter does not know: the CPU attention kernels, matrix products at given
-# positions, embedding bags and in-place products.
+# Formulas for operations that torch's flop counter does not know: the CPU attention kernels, matrix products of which
+# only the entries at given positions are computed, embedding bags and in-place products.
 _ATEN = torch.ops.aten
 _FLOPS: dict[Any, Formula] = flop_registry | {
     _ATEN.baddbmm_: _added_product_flops,
@@ -140,8 +140,8 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # If this returned True, torch would disable torch.compile in this mode, and import the compiler for that, which
-        # takes seconds.
+        # torch's default, True, excludes ``__torch_dispatch__`` from torch.compile. For that, torch imports the
+        # compiler at the first operation, which takes seconds.
         return False
 
     def __torch_dispatch__(

@@ -1,7 +1,7 @@
 """A survey of all claims on a fixed list of inputs, which counts how often each verdict occurs.
 
-If a claim has one verdict on all inputs, it is a theorem, or the survey lacks an input with another verdict. The table
-says which, and states such an input if one is known.
+If a claim has one verdict on all inputs, it is a theorem, or the survey lacks an input with another verdict. The
+survey's table has a remark on each such claim: why it is a theorem, or which input gives another verdict, if known.
 """
 
 from collections import Counter

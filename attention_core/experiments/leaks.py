@@ -1,6 +1,7 @@
-"""Finds leaks: replaces each token in turn and measures which outputs change, for one variant per task.
+"""Finds leaks: replaces each token in turn and measures which outputs change.
 
-A change before the replaced token means that the variant is not causal.
+A change before the replaced token means that the variant is not causal. Each variant is one task, which means one
+independent part of the experiment.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,10 @@
 """Training of tiny models with different attention variants, and tests of the trained models on other sequences.
 
 A run trains several models a few steps at a time, so that all curves grow together. A trained model is then
-tested on longer sequences and on sequences with more items to remember (key-value pairs or symbols). Each task of a
-run starts from the checkpoint that the task before it has saved, so a run can stop after any task and continue with the
+tested on longer sequences and on sequences with more items to remember (key-value pairs or symbols).
+
+A run consists of parts, each a ``TrainTask`` or ``TestTask``; the learning task is what a model learns. Each part
+starts from the checkpoint that the model's part before it saved, so a run can stop after any part and continue with the
 same numbers.
 """
 
@@ -27,7 +29,7 @@ from attention_core.limits import current
 from attention_core.runtime.progress import check
 
 MEASURE_INTERVAL = 25
-"""Training steps of a task, after which the model is measured."""
+"""Training steps of a ``TrainTask``, after which the model is measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Plan:
     """A run: the models to train and what to test them on afterwards.
 
     Attributes:
-        specs: the training runs.
+        specs: how each model is trained.
         lengths: lengths of the tests; the number of items is then that of training.
         items: numbers of items (pairs or symbols to remember) of the tests, at the length of training or the shortest
             at which they are possible.
@@ -59,7 +61,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTask:
-    """A task that trains a model for some steps and measures it.
+    """A part of a run that trains a model for some steps and measures it.
 
     Attributes:
         start: the checkpoint from which training continues; None to start from untrained weights.
@@ -75,7 +77,7 @@ class TrainTask:
 
 @dataclass(frozen=True, kw_only=True)
 class TestTask:
-    """A task that measures a trained model on other sequences.
+    """A part of a run that measures a trained model on other sequences.
 
     Attributes:
         end: the trained model's last checkpoint.
@@ -124,9 +126,9 @@ def plan(
 
     Args:
         words: the variants and their settings.
-        task: key of the task.
-        length: tokens of a training sequence; the task's default for None.
-        items: pairs or symbols to remember; the task's default for None.
+        task: key of the learning task.
+        length: tokens of a training sequence; the learning task's default for None.
+        items: pairs or symbols to remember; the learning task's default for None.
         steps: optimiser steps.
         rates: learning rate of each variant; None for the recorded rates.
         seeds: seeds; each gives one model per variant.
@@ -136,7 +138,7 @@ def plan(
         **model: other fields of ``ModelSpec``.
 
     Raises:
-        LabError: if the task, a variant or a sequence that the plan needs does not exist.
+        LabError: if the learning task, a variant or a sequence that the plan needs does not exist.
     """
     task_ = task_of(task)
     length = task_.length if length is None else length
@@ -149,9 +151,9 @@ def plan(
         task_.check(length_with_items(task_, length, value), value)
     settings: dict[str, Any] = {"positions": task_.positions} | model
     settings["tokens"] = max((length, *lengths))
-    models = [  # from_word leaves out settings that are at their defaults, so equal variants have equal words
-        ModelSpec(task=task, word=registry.from_word(word).word, **settings) for word in words
-    ]
+    # A word such as ``local~window~4`` gives a variant and its settings. ``Attention.word`` leaves out settings at
+    # their defaults, so equal variants get equal words.
+    models = [ModelSpec(task=task, word=registry.from_word(word).word, **settings) for word in words]
     return Plan(
         specs=tuple(
             TrainSpec(model=model, length=length, items=items, steps=steps, rate=rate_, seed=seed)
@@ -188,7 +190,7 @@ def length_with_items(task: LearningTask, length: int, items: int) -> int:
 
 
 def next_tasks(plan: Plan, rows: Sequence[LearnRow]) -> list[TrainTask | TestTask]:
-    """Return the tasks that can run after these rows, one per model: those with the fewest steps first, tests last."""
+    """Return the parts of a run that can follow these rows, one per model: the fewest steps first, tests last."""
     latest: dict[TrainSpec, Checkpoint] = {}
     tested = set()
     for row in rows:
@@ -211,7 +213,7 @@ def next_tasks(plan: Plan, rows: Sequence[LearnRow]) -> list[TrainTask | TestTas
 
 
 def total(plan: Plan) -> int:
-    """Return the number of tasks of a run."""
+    """Return the number of parts of a run."""
     return sum(1 + -(-spec.steps // plan.every) + bool(plan.tests) for spec in plan.specs)
 
 
@@ -219,7 +221,7 @@ def run(task: TrainTask | TestTask, *, load: Load = load) -> tuple[LearnRow, ...
     """Train and measure, or test a trained model.
 
     Raises:
-        LabError: if the variant cannot be trained on the task.
+        LabError: if the variant cannot be trained on the learning task.
     """
     check()
     if isinstance(task, TrainTask):

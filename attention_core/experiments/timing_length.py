@@ -160,8 +160,8 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
     try:
         call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
         if first is None:
-            # Counting the operations runs the call once, which warms it up. A long call is therefore not repeated: the
-            # time measured here is its first sample.
+            # Counting the operations runs the call once. That is enough to warm up a long call, so the time measured
+            # after it is the first sample. A short call is warmed up and timed again below.
             counts, peak = clock.costs(call)
             first = Sample(
                 variant=task.variant,

@@ -28,8 +28,8 @@ NAME_CHARACTERS = 40
 """Maximum number of characters of each name in a message."""
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
-# The errors that malicious bytes can cause: ``_ZIP_ERRORS`` in zipfile, and ``_HEADER_ERRORS`` in the parser of Python
-# literals that numpy's reader uses, according to that parser's documentation.
+# The errors that malicious bytes can cause: ``_ZIP_ERRORS`` in zipfile, and ``_HEADER_ERRORS`` when numpy reads the
+# header of an array. It uses ``ast.literal_eval``, whose documentation lists the first four of them.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,

@@ -46,7 +46,7 @@ def from_model(
 
     Example:
         >>> import attention_core as ac
-        >>> loaded = ac.inputs.models.load("minilm")  # yours instead
+        >>> loaded = ac.inputs.models.load("minilm")  # or a model of your own
         >>> ac.inputs.from_model(loaded.model, loaded.tokenizer, "the cat saw the dog", layer=3).q.shape
         torch.Size([12, 7, 32])
     """

@@ -49,9 +49,9 @@ def error_floor(weights: Tensor, reference: Tensor) -> Floor:
         rank = int(rank_of_values(values, weights.dtype))
         if rank < n:
             tails = tail_norms(singular_values(reference))
-            # The matrix also has small singular values, beyond its numerical rank. Because of them, its error can be
-            # below that of the best matrix of this rank, by at most their norm, so their norm is subtracted from the
-            # bound.
+            # The numerical rank ignores small singular values of the matrix. With them, the matrix can be closer to the
+            # reference than the best matrix of this rank, by at most the norm of the ignored values. That norm is
+            # therefore subtracted from the bound.
             rank_bound = max(float(tails[rank] - tail_norms(values)[rank]), 0.0) / (float(tails[0]) or 1.0)
     return Floor(
         error=max(rank_bound, keys_bound),

@@ -129,7 +129,8 @@ def _inverse_permutation(order: Tensor) -> Tensor:
 def max_chunks(n: int, groups: int, size: int) -> int:
     """Return the most chunks of ``size`` that n tokens can fill, if each of ``groups`` groups is cut separately."""
     size = min(size, n)
-    # The last chunk of each group may hold a single token.
+    # In the worst case, the last chunk of each non-empty group (for example a bucket) holds a single token and leaves
+    # ``size - 1`` places empty. At most ``min(groups, n)`` groups are non-empty.
     return (n + min(groups, n) * (size - 1)) // size
 
 

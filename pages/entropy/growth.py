@@ -171,8 +171,8 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
     rounded = round(share(keys) / unit) * unit
     texts = (number(keys, digits) for digits in DIGITS)
-    # A text agrees if its share rounds to the same percentage. The factor 0.51, not 0.5, lets a share halfway between
-    # two percentages agree with both.
+    # A text of the number of keys agrees if the share computed from it rounds to the percentage ``rounded``. The factor
+    # 0.51, not 0.5, lets a share halfway between two percentages agree with both.
     agree = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
     return next(agree), f"{number(rounded, 1)}%"
 
@@ -221,7 +221,9 @@ def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[in
         causal: whether a causal mask is used.
     """
     if causal or not lengths or not lengths[0] < base < lengths[-1]:
-        return None  # With a causal mask, each row has its own number of keys, so no length has the factor 1.
+        # Log n scaling multiplies the logits by a factor that depends on the number of keys. With a causal mask, each
+        # row has its own number of keys, so there is no length at which all factors are 1.
+        return None
     return base, _("log n scaling: no effect")
 
 

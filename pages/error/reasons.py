@@ -89,7 +89,8 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
 
 def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
     """Return why these windows have a larger error than equal weights."""
-    # Both bounds are rounded outwards, so that the sentence holds for every window.
+    # The hidden share ("at least") is rounded down, and the output's size ("up to") is rounded up, so that the text
+    # holds for every window.
     output_is_larger = question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO
     return paragraph(
         _n(

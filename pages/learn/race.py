@@ -46,7 +46,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     task = task_of(spec.model.task)
     chance = task.chance(spec.length, spec.items)
-    # In selective copying, a guess is any symbol, not only one of those in the sequence.
+    # Selective copying is excluded: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
     lines = [_line(each, measure, by) for each in results]
     if measure == "accuracy":
@@ -54,8 +54,9 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         # grow.
         x_end = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         text = words.guess_label(chance, from_sequence=from_sequence)
-        # The label must not cover the curves. If guesses are drawn from the sequence's answers, the accuracy starts
-        # below the accuracy of guessing. Otherwise, it starts at this accuracy and rises.
+        # The label must not cover the curves. An untrained model guesses among all symbols. If the line is at the
+        # higher accuracy of guessing an answer from the sequence, the curves start below the line, and the label is
+        # above it. Otherwise, the curves start near the line and rise, and the label is below it.
         side = "top right" if from_sequence else "bottom right"
         lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), text_position=side))
         threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
@@ -131,7 +132,8 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     longest = length_with_items(task, spec.length, int(x[-1]))
     numbers = {each.name: numbers_stored(each.rows[0].spec.model) for each in results}
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
-    # A chart is drawn several times in a run, but the button must be drawn only once, at the end.
+    # The chart is drawn several times during training. The button for the other position encoding is drawn only with
+    # the last chart.
     if by == "length" and key == "end":
         positions.show(rows)
 

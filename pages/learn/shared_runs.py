@@ -35,8 +35,8 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
         if cached_rows is not None and len(cached_rows.value) >= len(spec_rows):
             spec_rows = cached_rows.value
         elif not spec_rows and plan.every == learning.MEASURE_INTERVAL:
-            # Another page may have trained the model and measured it at the same steps. If only one row is cached, the
-            # measurements before the last are missing, and the row is not used.
+            # Another page may have trained the model and measured it at the same steps, or only after the last step. In
+            # the second case, only one row is cached. It is not used, because the curve needs the earlier measurements.
             trained = dispatch.cached_rows("learning", trained_form.task_of(spec)) or ()
             spec_rows = trained if len(trained) > 1 else ()
         if spec_rows and (cached_rows is None or len(cached_rows.value) < len(spec_rows)):

@@ -61,7 +61,8 @@ def findings(stack_reach: StackReach) -> Lines:
     hub = hub_sentence([name for name in equally_deep if repeated[name].has_hub])
     costs = {name: repeated[name].cost for name in equally_deep}
     text = connected_pairs(names, reach, stack_reach.depth, cost, costs)
-    # The captions of the panels also show which variants never connect all pairs.
+    # The sentence about variants that never connect all pairs is left out if there are other explanations, because the
+    # captions of the panels also show these variants.
     return [[Finding(text, paragraph(reason, hub) or never_connected(steps))]]
 
 

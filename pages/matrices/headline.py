@@ -109,7 +109,8 @@ def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, 
     """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
     if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
         fields = {"subject": subject, "share": compared.misplaced}
-        # ``passport`` covers only the tokens on screen. Without the special tokens, the mask hides at most this share.
+        # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,
+        # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
         drawn = compared.passport.total_variation
         if hides_special and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
             return _("{subject} masks {share:.0%} of softmax's weight, mostly on special tokens.", **fields)

@@ -155,12 +155,13 @@ def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:
 
 def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:
     """Return the tile of a variant."""
-    is_twin = attention not in SharedOptions.variants.value  # a variant's added form with square windows
+    # The square forms that ``shown_variants`` adds are not among the chosen variants.
+    is_square_form = attention not in SharedOptions.variants.value
     return Tile(
-        key=attention.word if is_twin else attention.key,
+        key=attention.word if is_square_form else attention.key,
         title=name(attention),
-        knob=None if is_twin else variant_picker.board_knob(attention, side**2),
+        knob=None if is_square_form else variant_picker.board_knob(attention, side**2),
         tooltip=_(attention.variant.summary),
-        settings_label="" if is_twin else _("Settings of {name}", name=_(attention.title)),
+        settings_label="" if is_square_form else _("Settings of {name}", name=_(attention.title)),
         **draw(attention),
     )

@@ -213,7 +213,8 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     if lowest != highest:
         text = _("{least} to {most} times as fast", least=lowest, most=highest)
     # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value itself.
-    # The text is above the bracket's upper end, where no line is: softmax's time is the longest and rises.
+    # The bracket's upper end is at softmax's time. The text is to the left above it, where no line is, because softmax
+    # takes the longest and its time rises with the length.
     mark = annotation(text, math.log10(x), math.log10(top), xanchor="right", yanchor="bottom")
     figure["layout"].setdefault("annotations", []).append(mark)
 

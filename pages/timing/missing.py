@@ -40,7 +40,8 @@ def _reason(run: Run, skipped: Skipped) -> str:
     """Return the sentence that says why a variant was not measured."""
     variant = attention_from_word(skipped.variant).variant
     if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
-        # The file of a recorded run contains its reason as a sentence, which may no longer have a translation.
+        # ``skipped.reason`` comes from the file of the run. It may be an old sentence that has no translation any more,
+        # so the reason is taken from the variant instead.
         return _("{name} cannot be causal: {reason}", name=_(variant.title), reason=_(variant.causal_reason))
     return _(skipped.reason, **skipped.fields)
 

@@ -45,7 +45,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     speedup = speedup_sentence(shown)
     elsewhere = _on_another_device(runs)
     finding, findings = summary_text(shown), summary_text(shown, elsewhere)
-    # A finding that already compares both devices has no note on the other one.
+    # The note on the other device is left out if the summary already compares both devices.
     summary.markdown(paragraph(findings, speedup, other_device_note(shown, elsewhere) if finding == findings else ""))
     with above.container():
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]

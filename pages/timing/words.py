@@ -271,7 +271,7 @@ def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> st
     """
     if masked.high < 1:
         effect = _("**A mask alone saves time.**")
-    elif masked.low < 1:  # Only one quartile is below 1, the time of softmax.
+    elif masked.low < 1:  # the lower quartile is faster than softmax, and the upper quartile is not
         effect = _("**A mask alone has no clear effect on the time.**")
     else:
         effect = _("**A mask alone saves no time.**")

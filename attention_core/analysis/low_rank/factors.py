@@ -1,4 +1,4 @@
-"""Numpy functions for one head: errors and norms of its attention matrix, low-rank factors and vectors."""
+"""Numpy functions for one head: error and rank of its attention matrix, norms and cosines of its queries and keys."""
 
 import numpy as np
 import torch

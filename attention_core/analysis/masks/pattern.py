@@ -116,8 +116,9 @@ def hash_order(qkv: QKV, attention: Attention, number: int, *, head: int, causal
     allowed = allowed_pairs(qkv, attention, causal=causal)[head]
     rounds = anatomy["order"].shape[-2]
     order, bucket, chunk = (anatomy[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    # If causal, chunks of different buckets do not attend to each other. Adding the bucket's number makes their codes
-    # differ by more than one.
+    # Chunks whose codes differ by at most one can attend to each other. If causal, this must not join chunks of
+    # different buckets. Adding the bucket's number makes the codes of neighbouring chunks in different buckets differ
+    # by two.
     chunk_code = chunk + bucket if causal else chunk
     chunks_back = chunk_code[:, None] - chunk_code
     is_diagonal = torch.eye(qkv.n, dtype=torch.bool)

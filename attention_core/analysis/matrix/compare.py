@@ -83,8 +83,8 @@ def compare(
 
 def ranks(comparison: MatrixComparison) -> Ranks:
     """Compute the ranks of a compared matrix; NaN if an allowed pair has a weight that is NaN."""
-    # Pairs that are not allowed have the weight NaN, which counts as zero here. If a row sum is NaN, allowed pairs have
-    # the weight NaN as well.
+    # NaN marks pairs that are not allowed, and counts as zero here. But if a row sum is NaN, the weight of an allowed
+    # pair is NaN as well. NaN then stays in the matrix, so that the ranks are NaN.
     has_nan = math.isnan(comparison.passport.row_sum_max)
     return Ranks.of(torch.tensor(comparison.weights if has_nan else np.nan_to_num(comparison.weights)))
 

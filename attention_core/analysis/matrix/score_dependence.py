@@ -24,7 +24,8 @@ def depends_only_on_scores(attention: Attention) -> bool:
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 2, TOKENS, SIZE, generator=generator, dtype=torch.float64)
-    # Changing the basis of q and k leaves all scores unchanged. A basis close to the identity is well conditioned.
+    # q is multiplied by ``basis`` and k by its inverse transpose, which leaves all scores unchanged. The basis is close
+    # to the identity, so that it is well conditioned.
     basis = torch.eye(SIZE + EXTRA_SIZE, dtype=torch.float64)
     basis += 0.2 * torch.randn(basis.shape, generator=generator, dtype=torch.float64)
     wider_q = torch.nn.functional.pad(q * ((SIZE + EXTRA_SIZE) / SIZE) ** 0.5, (0, EXTRA_SIZE)) @ basis

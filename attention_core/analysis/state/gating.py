@@ -115,8 +115,8 @@ def gated_weights(q: Tensor, k: Tensor, log_gates_: Tensor, feature_map: str) ->
         feature_map: a feature map of ``retention``.
     """
     cumulative = -log_gates_.cumsum(0)[:, None]
-    # For ``exp``, the gates between a key and the query are added to the key's logarithm. The remaining factor depends
-    # on the query alone, so it cancels in the row.
+    # The factor ``exp(g_i - g_j)`` is ``exp(g_i)`` times ``exp(-g_j)``. For the feature map ``exp``, adding ``-g_j`` to
+    # k_j gives ``exp(-g_j)``. The factor ``exp(g_i)`` is left out, because it cancels when row i is divided by its sum.
     if feature_map == "exp":
         features = exponential_features(q, k + cumulative, causal=True)
     else:

@@ -36,14 +36,14 @@ def sums_of_query(qkv: QKV, attention: Attention, query: int, *, head: int, caus
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        attention: a variant whose anatomy has ``query_features`` and ``key_features``.
+        attention: a variant whose ``anatomy`` returns ``query_features`` and ``key_features``.
         query: index of the query, from 0.
         head: index of the head.
         causal: whether future keys are hidden.
     """
     inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
-    # The inputs end at the query, so the anatomy needs no causal mask. Without a mask, the feature map ``exp`` divides
-    # each feature by one number for all keys, and only then can the keys' features be summed.
+    # The inputs end at the query, so ``anatomy`` is called without a causal mask. With a causal mask, the feature map
+    # ``exp`` would divide the features of different keys by different numbers, so their sum would have no meaning.
     anatomy = attention.anatomy(*inputs)
     keys = anatomy["key_features"].numpy()
     feature = anatomy["query_features"][query].numpy()

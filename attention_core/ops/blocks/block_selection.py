@@ -72,8 +72,8 @@ class Selection:
         score_of = key_blocks.block_scorer(k, block=block, score=self.score, rank=self.rank, seed=self.seed)
         for rows, b in self._steps(n, m, causal=causal):
             scores = score_of(q[..., rows, :], b)
-            # ``masked`` holds the blocks that some queries of this step may not choose. All queries of the step may
-            # choose every other block.
+            # ``masked`` is the range of blocks that some queries of this step may not choose. Blocks outside it need no
+            # mask, because all queries of the step may choose them.
             masked = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)
             selectable = key_blocks.selectable_blocks(rows, block_index[masked], block=block, causal=causal)
             scores[..., masked].masked_fill_(selectable.logical_not_(), -math.inf)

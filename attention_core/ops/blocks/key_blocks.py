@@ -73,8 +73,9 @@ def block_scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> 
     if score == MEAN:
         return lambda q, b: q @ mean[..., :b, :].mT
     centred_keys = (scale * keys - mean.unsqueeze(-2)) * (is_token / count.sqrt()).to(k).unsqueeze(-1)
-    # The second-order term of a score is qᵀ Σ q / 2 with the covariance Σ = CᵀC of a block's keys, where C is
-    # ``centred_keys``. Since CᵀC = RᵀR for C = QR, the smaller R replaces C if a block has more keys than dimensions.
+    # The second term of the score ``second order`` of a block is qᵀ Σ q / 2 = ‖C q‖² / 2. Here, Σ = CᵀC is the
+    # covariance of the block's keys, and C is ``centred_keys``. Since CᵀC = RᵀR for C = QR, the smaller R replaces C if
+    # a block has more keys than dimensions.
     factor = centred_keys if block <= k.shape[-1] else torch.linalg.qr(centred_keys, mode="r").R
 
     def second_order(q: Tensor, b: int) -> Tensor:
@@ -127,8 +128,9 @@ def query_slices(n: int, m: int) -> list[slice]:
 def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, is_valid: Tensor) -> list[Part]:
     """Compute attention to the chosen blocks: one part for the best block of each query, one for the second best, ...
 
-    Queries that chose the same block are collected in tiles, each with as many slots for queries as a block has keys.
-    So keys are copied once for each tile, not for each query.
+    Queries that chose the same block are collected in tiles. A tile belongs to one block of keys and has slots, at most
+    as many as a block has keys. Each slot holds one query or stays empty. So keys are copied once for each tile, not
+    for each query.
 
     Args:
         q: ``[..., rows, d]``, some queries.
@@ -141,11 +143,11 @@ def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor,
     (rows, m), (blocks, block) = index.shape[-2:], k.shape[-3:-1]
     choices = index.reshape(-1, rows * m)
     heads = torch.arange(len(choices), device=q.device)[:, None]
-    tiles = bucket_chunks(choices, blocks, block)
+    tiles = bucket_chunks(choices, blocks, block)  # each chunk is a tile
     slot = (tiles.slot + heads * (tiles.n_chunks * tiles.size)).flatten()
-    query_of_slot = slot.new_zeros(len(heads) * tiles.n_chunks * tiles.size)  # the index of the query in each slot
+    query_of_slot = slot.new_zeros(len(heads) * tiles.n_chunks * tiles.size)  # index of the query in a slot
     query_of_slot[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
-    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # the index of the block of keys of each tile
+    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # index of the block of keys of a tile
     block_of_tile[slot // tiles.size] = (heads * blocks + choices).flatten()
     size = tiles.size
     del tiles, choices

@@ -60,8 +60,9 @@ def unit_vectors(x: Tensor) -> Tensor:
 
     The squared lengths must be normal numbers: in float32, lengths from 1e-19 to 1e19.
     """
-    # The gradient of a norm takes twice as long as that of the sum of squares. The gradient of rsqrt computes the third
-    # power of its result, which is infinite or zero in float32 for lengths below 1e-13 or above 1e15.
+    # ``norm`` is not used, because its gradient takes twice as long as that of the sum of squares. ``rsqrt`` is not
+    # used, because its gradient computes the third power of its result. In float32, this power is infinite or zero for
+    # lengths below 1e-13 or above 1e15.
     return x * safe_divisor(x.square().sum(-1, keepdim=True)).sqrt().reciprocal()
 
 

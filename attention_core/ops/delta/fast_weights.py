@@ -7,6 +7,7 @@ A ``Rule`` returns the gates α, the write strengths β and the erase strengths 
 ``u_i = β_i v_i``. The delta rule first erases the value that the key retrieves: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
 
 Let ``Γ_ij`` be the product of the gates from j + 1 to i for ``j <= i``, and ``Γ⁻`` the part of Γ below the diagonal.
+If each channel c has its own gate and thus its own Γ, ``(Q Kᵀ ⊙ Γ)_ij`` means ``Σ_c q_ic k_jc Γ_ijc``.
 All u of a chunk (consecutive tokens that are computed together) then solve one triangular system,
 ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the rule erases along directions
 W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
@@ -176,8 +177,8 @@ def attend_chunk(
 def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
     if causal and v.shape[-2] <= CHUNK and needs_gradient(q, k, v):
-        # With gradients, a single chunk is computed without a state. Without gradients, the branch below reads the
-        # empty state, so that the first chunk costs as much as every other chunk.
+        # With gradients, a single chunk is computed without a state. Without gradients, the branch below also reads the
+        # empty state before the first chunk, and ``cost`` counts this product.
         out = single_chunk_outputs(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
         size = tokens_per_chunk(k)

@@ -125,7 +125,8 @@ def _running_products(chunks: Iterable[tuple[Tensor, Tensor, Tensor]], *, revers
     state: Tensor | None = None
     previous: tuple[Tensor, Tensor] | None = None
     for a, b, c in chunks:
-        if previous is not None:  # the state after the last chunk is never computed
+        # Each chunk is added to the state when the next one begins: the state after the last chunk is not needed.
+        if previous is not None:
             update = previous[0].mT @ previous[1]
             state = update if state is None else state + update
         previous = b, c

@@ -60,7 +60,7 @@ def window_groups(
     position = torch.arange(n, dtype=torch.int32, device=q.device)
     for first, last in block_runs(n, block, before, after):
         rows, columns = block_extent(first, n, block, before, after)
-        end = (last - first) * block  # tokens from the start of the run's first block to the start of its last
+        end = (last - first) * block  # tokens from the start of block ``first`` to that of block ``last``
         i, j = position[rows.start : rows.stop, None], position[columns.start : columns.stop]
         yield Group(
             q[:, rows.start : rows.stop + end].unfold(-2, len(rows), block).mT,
@@ -77,16 +77,19 @@ def block_extent(index: int, n: int, block: int, before: int, after: int) -> tup
 
 
 def block_runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last of consecutive blocks of one shape, in order; arguments as in ``window_groups``."""
+    """Yield the runs, which are consecutive blocks of one shape, as pairs of the first and the last block, in order.
+
+    Arguments as in ``window_groups``.
+    """
     blocks = -(-n // block)
     first_full = -(-before // block)  # the first block whose keys start inside the sequence
-    last_full = (n - after) // block  # the first block that is shorter or lacks keys
-    if first_full >= last_full:
-        first_full = last_full = blocks
+    end_full = (n - after) // block  # the first block whose queries or keys would reach beyond the end of the sequence
+    if first_full >= end_full:
+        first_full = end_full = blocks
     yield from ((b, b) for b in range(first_full))
-    if first_full < last_full:
-        yield first_full, last_full - 1
-    yield from ((b, b) for b in range(last_full, blocks))
+    if first_full < end_full:
+        yield first_full, end_full - 1
+    yield from ((b, b) for b in range(end_full, blocks))
 
 
 def window_pairs(n: int, *, block: int, before: int = 0, after: int = 0) -> int:

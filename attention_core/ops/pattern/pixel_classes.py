@@ -25,8 +25,8 @@ def same_class(i: Tensor, j: Tensor, stride: int, columns: int) -> Tensor:
         stride: the distance of neighbouring rows and of neighbouring columns of a class.
         columns: the number of columns of the image.
     """
-    # Residues are compared before they are broadcast. Differences of all pairs would be integers, which take eight
-    # times as much memory as booleans.
+    # The residues of queries and of keys are computed first, so that only booleans are stored for all pairs. Residues
+    # of the differences i - j would be integers for all pairs, which take eight times as much memory.
     return (i // columns % stride == j // columns % stride) & (i % columns % stride == j % columns % stride)
 
 

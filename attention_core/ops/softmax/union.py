@@ -1,8 +1,9 @@
 """Softmax attention over the union of several patterns, computed piece by piece into one output.
 
 A pattern is split into pieces: some queries with the keys they attend to, as views of the inputs. The output of each
-piece is merged into the result by its log-sum-exp, exactly. With the log-sum-exp of the union, the backward pass of a
-piece gives its contribution to the gradients, so the backward pass computes the same pieces again and stores none.
+piece is merged into the result by its log-sum-exp, exactly. In the backward pass, a piece's part of the gradients
+follows from its own inputs and from the output and log-sum-exp of the union. So no piece is stored: the backward pass
+computes the same pieces again.
 """
 
 import warnings

@@ -74,7 +74,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
 
 def _has_exponentials(q: Tensor, k: Tensor) -> bool:
     """Return whether the entries of q and k are so small that ``e^(-2q)`` and ``e^(-2k)`` are normal numbers."""
-    if q.is_meta:  # a meta tensor has no numbers; costs are counted for the form with exponentials
+    if q.is_meta:  # a meta tensor has no numbers; ``cost`` assumes ``_logits_from_exponentials``
         return True
     largest = math.log(torch.finfo(at_least_float32(q).dtype).max) / 2.2
     return bool(torch.maximum(q.abs().amax(), k.abs().amax()) <= largest)

@@ -4,7 +4,8 @@ To first order in the logits, softmax attention is ``v̄ + C q`` with the covari
 updated token by token in a state A that decays by 1 - 1/t at token t. The step of the source article also erases the
 value that the centred key c retrieves, which makes it a gated delta rule:
 ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``. Such a step is stable only if
-``‖c‖²/t`` is small. Keys of trained models are too long for this early in a text, so the step is capped here.
+``‖c‖²/t`` is small. The norms of the keys of trained models are too large for this at small t, so the strength of each
+step is capped here.
 """
 
 from functools import partial

@@ -5,8 +5,8 @@ exponential does not. Relative to the mean key ``k̄``, the logits ``c_j = q · 
 row. ``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order. Its rows sum to one without a division, and
 its entries may be negative. In the causal form, means are over the keys that the query attends to.
 
-The fast form needs only the sums over keys of 1, x and x²/2 for the logits x, without values and times values. These
-sums are products of features of queries with sums of features of keys.
+For the logits x and the values v, the fast form needs only the sums over keys of 1, x and x²/2, and the sums of v, x v
+and x² v / 2. These sums are products of features of queries with sums of features of keys.
 """
 
 from functools import partial

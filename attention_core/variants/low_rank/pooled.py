@@ -3,13 +3,13 @@
 It approximates softmax; at stride 1, every token is its own pool, and the result is softmax. The paper trains the
 strided convolution that pools. Here, the window of the convolution is fixed, triangular or flat.
 
-If the stride does not divide n, pools differ in size by at most one. Max pooling applies to the keys alone: values are
-mean-pooled, since the output would otherwise not be a matrix times v.
+Without a causal mask, tokens are divided evenly: the sizes of pools differ by at most one. Max pooling applies to the
+keys alone: values are mean-pooled, since the output would otherwise not be a matrix times v.
 
 If causal, a query attends to the pools before its own pool, and to the single tokens of its own pool up to itself.
 Hence no row is empty, and stride 1 gives causal softmax. Causal pools hold exactly ``stride`` tokens each, except for
-the last, which no query attends to as a pool. If pools had equal sizes, each new token would move the bounds of earlier
-pools and change earlier outputs.
+the last, which no query attends to as a pool. If tokens were divided evenly, each new token could move the bounds of
+earlier pools and change earlier outputs.
 """
 
 import torch
@@ -110,8 +110,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
 def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two n x n/s x d products; if causal, products with earlier pools and within the own pool."""
     m, later_queries = -(-(keys or n) // p.stride), max(0, n - p.stride)
-    # With the pooling "conv", tokens are multiplied by a window. This copies the tokens of all pools of one size
-    # together.
+    # The pooling "conv" multiplies tokens by a window, and the products take memory. Those of all pools of one size
+    # exist at the same time.
     pools = _segments(keys or n, p, causal=causal)
     conv_copies = max(run.number * run.size for run in pools) * d if p.pool == "conv" else 0
     peak = max(n * (d + 1), conv_copies) + 2 * m * d

@@ -1,9 +1,10 @@
 """Pyramid pooling: every query attends to mean keys of the whole text and of smaller and smaller parts.
 
 Asymmetric non-local networks pool the keys and values of an image to grids of 1, 3, 6 and 8 cells on each side. Here, a
-text is cut into 1, 3, 6 and 8 times ``levels`` segments, where ``levels`` is a setting. Pyramid pooling approximates
-softmax. A level has at most n pools, and levels with the same number of pools are used once. With ``levels >= n``, only
-the single tokens remain, and the result is softmax.
+text is divided four times, into ℓ, 3ℓ, 6ℓ and 8ℓ segments, where ℓ is the setting ``levels``. A division is called a
+level, and its segments are pools: their keys and values are averaged. Pyramid pooling approximates softmax. A level has
+at most n pools, and levels with the same number of pools are used once. With ``ℓ >= n``, only the single tokens remain,
+and the result is softmax.
 """
 
 import torch

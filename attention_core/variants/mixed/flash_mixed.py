@@ -111,8 +111,8 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     # Pairs of the causal linear term within one step of ``step`` tokens. They exist only if the step is longer than a
     # chunk: a query then has earlier chunks in its own step.
     step_pairs = n // step * step**2 * (step > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
-    # Memory of the squared ReLU: chunks are computed several at a time. Each has its logits, ``block`` numbers, and in
-    # addition either their squares or the scaled queries, whichever is larger.
+    # Memory of the squared ReLU: several chunks are computed at the same time. Each chunk needs ``block`` numbers for
+    # its logits. It also needs memory for their squares or for the scaled queries, whichever is larger.
     rows, block = block_size(size), block_size(size) * size
     relu_elements = (block + max(block, rows * d)) * min(chunks, max(1, STEP // block))
     relu_elements += 3 * chunks * size * d if n % size else 0

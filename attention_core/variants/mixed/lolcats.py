@@ -59,8 +59,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -
     if q.shape[-2] > p.window:
         features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
         sums = sums + _feature_sums(*features, window=p.window)
-        # Later keys are added by the same function on the reversed text. Its window is at least 1, because the first
-        # call already counted the query's own token if the window is 0.
+        # Later keys are added by the same function on the reversed text. If the window is 0, the first call already
+        # counted the query's own token. The window 1 of the second call then leaves this token out.
         if not causal:
             later_sums = _feature_sums(*(y.flip(-2) for y in features), window=max(p.window, 1))
             sums = sums + later_sums.flip(-2)

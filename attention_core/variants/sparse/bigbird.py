@@ -90,7 +90,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | ScatteredPiece]:
         n = like.shape[-2]
-        random_index = random_keys(n, p, like.device, causal=causal)  # drawn before the pieces use memory
+        random_index = random_keys(n, p, like.device, causal=causal)  # drawn before any piece takes up memory
         random_index = random_index.short() if n < 2**15 else random_index
         other_pieces = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
         yield from anchored_pieces(like, anchors=p.global_tokens, causal=causal, other_pieces=other_pieces)

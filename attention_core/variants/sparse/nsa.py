@@ -177,7 +177,8 @@ def compressed_branch(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bo
         return torch.zeros_like(v)
     keys, values = (block_means(x[..., : n // block * block, :], block) for x in (k, v))
     # ``earlier_blocks_attention`` attends to the blocks before a query's own, but the last query of a block may attend
-    # to its own block's mean as well. One query of padding shifts every last query into the next block.
+    # to its own block's mean as well. One query of padding at the start moves each last query into the next block. The
+    # output begins at the last query of the first block; the queries before it get zeros.
     out, _ = earlier_blocks_attention(F.pad(q, (0, 0, 1, 0)), keys, values, block=block)
     return F.pad(out, (0, 0, block - 1, 0))
 

@@ -49,7 +49,8 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if keys < GROUPING_RATIO * k:
         top = logits.topk(min(k, keys), sorted=False)
         return top.values, top.indices
-    # The selection takes the least work if there are about as many groups as keys in the k selected groups.
+    # First k groups are selected by their maxima, then k keys from these groups. This takes the least work if there are
+    # about as many groups as keys in the k selected groups.
     group_size = math.isqrt(keys // k)
     n_groups = keys // group_size
     n_grouped = group_size * n_groups
@@ -117,8 +118,9 @@ def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams)
     """Return the outputs of one block of queries, ``[..., rows.size, d_v]``, from selected values only if faster."""
     if not gathers_values(rows.key_count, p):
         return _row_weights(q, k, rows, p) @ v
-    # The k + 1 largest logits are selected. If the smallest of these occurs twice, other keys may tie with the k-th,
-    # and the slower form is used, which attends to all keys in a tie.
+    # The k + 1 largest logits are selected, and the smallest of these is left out. If it occurs twice, it equals the
+    # k-th largest, and further keys may have the same logit. The slower form is then used, which attends to all of
+    # them.
     logits, positions = largest(rows.fill_future(q @ k.mT, -math.inf), p.k + 1)
     next_largest = logits.amin(-1, keepdim=True)
     is_excluded = logits <= next_largest
@@ -149,8 +151,9 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None
     blocks = row_blocks(n, causal=causal, keys=keys)
     products = sum(rows.size * (p.k + 1 if gathers_values(rows.key_count, p) else rows.key_count) for rows in blocks)
     # Memory of a row in addition to its scores, in units of one number. While values are gathered, each selected key
-    # takes 5 units: its weight, and its int64 position (2 units) twice. Otherwise, the row's softmax (one unit for each
-    # key) or the selection (a weight and an int64 position for each selected key) takes most.
+    # takes 5 units: its weight, and its int64 position (2 units) twice. Otherwise, either the row's softmax or the
+    # selection takes the most memory. The softmax takes one unit for each key. The selection takes 3 units for each
+    # selected key: a weight and an int64 position.
     extra_per_row = 5 * candidates(m, p.k + 1) if gathers_values(m, p) else max(m, 3 * p.k)
     return Cost(
         multiply_adds=d * (n_pairs(n, causal=causal, keys=keys) + products),

@@ -1,8 +1,8 @@
 """Vertical and slash: all queries attend to the columns and diagonals in which the last queries have the most weight.
 
 A column is one key for all queries; a diagonal holds all pairs at one distance. The softmax weights of the last queries
-select both for all queries. This works when a complete prompt is read, but not in generation, where earlier queries
-must not depend on the end of the text.
+(called judges) select both for all queries. This works when a complete prompt is read, but not in generation, where
+earlier queries must not depend on the end of the text.
 """
 
 import torch
@@ -89,7 +89,7 @@ def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Te
 def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
     """Compute softmax over the columns and diagonals with most weight in the last rows, times v, ``[..., n, d_v]``."""
     n, distance = q.shape[-2], distances(q.shape[-2], q.device)  # i - j, [n, n]
-    last_weights = scores(q, k).softmax(-1)[..., -p.judges :, :]  # of the last queries, [..., judges, n]
+    last_weights = scores(q, k).softmax(-1)[..., -p.judges :, :]  # [..., judges, n]
     column_sums = last_weights.sum(-2)  # [..., n]
     diagonal_sums = torch.stack(
         [last_weights.masked_fill(distance[-p.judges :] != offset, 0).sum((-2, -1)) for offset in range(1 - n, n)], -1

@@ -1,4 +1,4 @@
-"""Claim: if PaTH attention removes each token's key from earlier keys, its logits equal DeltaNet's weights."""
+"""Claim: PaTH's logits equal DeltaNet's weights if each token removes the component along its key from earlier keys."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
