@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,11 @@ BROWSER = ("--no-sandbox", "--disable-gpu", "--disable-features=BackgroundResour
 """Options of Chromium. With background fetches, its headless form never reads compiled code from its cache."""
 FREE_PORT = 8599
 """Port of the servers that are started to measure their start."""
+EMPTY_APPS = {
+    "one title": "import streamlit as st\n\nst.title('Title')\n",
+    "one chart": "import streamlit as st\n\nst.plotly_chart({'data': [{'type': 'heatmap', 'z': [[0, 1], [1, 0]]}]})\n",
+}
+"""Scripts of Streamlit apps that draw a single element; the time of these pages is a lower bound for every page."""
 WATCH = f"""() => {{
     const seen = (window.seen = {{ shift: 0, busy: 0, messages: 0 }});
     const now = () => performance.now();
@@ -115,13 +120,28 @@ def browser_context(playwright: Playwright) -> Iterator[BrowserContext]:
         context.close()
 
 
-def visits(server: str, pages: Sequence[str], rounds: int) -> Iterator[tuple[str, str, Visit]]:
+@contextmanager
+def empty_apps() -> Iterator[dict[str, str]]:
+    """Start the servers of ``EMPTY_APPS`` and yield their addresses."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        addresses = {}
+        for place, (name, script) in enumerate(EMPTY_APPS.items(), 1):
+            path = folder / f"app{place}.py"
+            path.write_text(script, "utf-8")
+            addresses[name] = f"http://127.0.0.1:{FREE_PORT + place}"
+            command = f"streamlit run {path} --server.headless true --server.port {FREE_PORT + place}"
+            stack.enter_context(started(command, addresses[name], folder / f"server{place}.log"))
+        yield addresses
+
+
+def visits(addresses: Mapping[str, str], rounds: int) -> Iterator[tuple[str, str, Visit]]:
     """Yield page, key of ``COMPLETE`` and visit for all visits. A first visit is that of a newly started browser."""
     with sync_playwright() as playwright:
-        for _, page in tqdm([*product(range(rounds), pages)]):
+        for _, (page, address) in tqdm([*product(range(rounds), addresses.items())]):
             with browser_context(playwright) as context:
                 for ordinal in COMPLETE:
-                    yield page, ordinal, visit(context, f"{server}/{'' if page == 'home' else page}")
+                    yield page, ordinal, visit(context, address)
 
 
 def starts(rounds: int) -> Iterator[Start]:
@@ -154,7 +174,8 @@ def report(visits: Sequence[tuple[str, str, Visit]], starts: Sequence[Start], ro
         "Written by `python -m benchmarks.paint`. Each page is opened at 1280 × 720 in Chromium, on the machine that",
         "also runs the warm server. A first visit is that of a newly started browser. Later visits open the page again",
         "in a new tab. A browser caches compiled scripts on the second visit and reads them from the third visit on.",
-        f"Cells are medians of {rounds} visits in seconds since navigation, with quartiles.",
+        f"Cells are medians of {rounds} visits in seconds since navigation, with quartiles. The last two pages are",
+        f"those of other apps: each calls Streamlit once, to draw {' or '.join(EMPTY_APPS)}.",
         "",
         "- **Content**: the first text is painted.",
         "- **Start**: Streamlit's scripts are loaded and send the first request.",
@@ -181,16 +202,19 @@ def _targets(visits: Sequence[tuple[str, str, Visit]], kinds: Sequence[tuple[str
     yield "## Targets"
     yield ""
     yield "The last columns divide the time: the wait for the server's last message, and the browser's work after it."
+    yield "The columns of the smallest possible apps, measured in the same rounds, show how much of it Streamlit takes."
     yield ""
-    yield "| page | visit | target | complete | result | until the answer | after it |"
-    yield "| --- | --- | ---: | ---: | --- | ---: | ---: |"
+    yield f"| page | visit | target | complete | result | until the answer | after it | {' | '.join(EMPTY_APPS)} |"
+    yield f"| --- | --- | ---: | ---: | --- | ---: | ---: | {' | '.join('---:' for _ in EMPTY_APPS)} |"
     for page, ordinal in kinds:
         if page in TARGET_PAGES:
             median, target = middle(visits, page, ordinal), COMPLETE[ordinal]
             result = "met" if median.complete <= 1000 * target else "missed"
             answer = min(median.answer, median.complete)
             parts = f"{answer / 1000:.2f} | {(median.complete - answer) / 1000:.2f}"
-            yield f"| {page} | {ordinal} | ≤ {target:.1f} | {median.complete / 1000:.2f} | {result} | {parts} |"
+            bounds = " | ".join(f"{middle(visits, each, ordinal).complete / 1000:.2f}" for each in EMPTY_APPS)
+            complete = f"{median.complete / 1000:.2f}"
+            yield f"| {page} | {ordinal} | ≤ {target:.1f} | {complete} | {result} | {parts} | {bounds} |"
     yield ""
     high = [
         f"{page} ({shift:.2f})" for page, ordinal in kinds if (shift := middle(visits, page, ordinal).shift) >= SHIFT
@@ -220,7 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "PAINT.md")
     options = parser.parse_args(arguments)
     loopback(options.server)
-    results = [*visits(options.server, options.pages, options.rounds)]
+    addresses = {page: f"{options.server}/{'' if page == 'home' else page}" for page in options.pages}
+    with empty_apps() as empty:
+        results = [*visits(addresses | empty, options.rounds)]
     options.out.write_text(report(results, [*starts(options.starts)], options.rounds), "utf-8")
 
 

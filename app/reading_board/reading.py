@@ -111,7 +111,7 @@ def pack(
 def _texts() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "model": _("Attention variant (numbers: lower is better)"),
+        "model": _("Attention variant (lower is better)"),
         "help": _(
             "Tokens of the text. Use the arrow keys to move between tokens. Enter shows the model's top predictions."
         ),

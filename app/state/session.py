@@ -7,6 +7,7 @@ import base64
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -21,7 +22,7 @@ from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.inputs.trained import SEQUENCES, run_from_words, training_run, words_of
 from attention_core.learning.train import TrainSpec
-from attention_core.limits import current
+from attention_core.limits import Limits, current
 
 LINK_TEXT = 12_000
 """Characters of compressed text that a link can carry: web servers refuse addresses longer than about 16,000."""
@@ -138,8 +139,14 @@ def read_run(words: list[str]) -> TrainSpec:
 
 def is_run_allowed(spec: object) -> bool:
     """Return whether a value is a training run that the profile of limits allows."""
+    return isinstance(spec, TrainSpec) and _is_run_allowed(spec, current())
+
+
+@lru_cache(maxsize=256)
+def _is_run_allowed(spec: TrainSpec, _profile: Limits) -> bool:
+    # Cached, because it would otherwise take a twentieth of each run of the script.
     try:
-        return isinstance(spec, TrainSpec) and run_from_words(words_of(spec)) == spec
+        return run_from_words(words_of(spec)) == spec
     except ac.LabError:
         return False
 

@@ -26,7 +26,11 @@ def setting_name(name: str) -> str:
 
 def axis_title(title: str, *, log: bool) -> str:
     """Return the title of an axis, with its scale if it is logarithmic."""
-    return _("{title} (log scale)", title=title) if log else title
+    if not log:
+        return title
+    if title.endswith((")", "）")):
+        return _("{title}, log scale)", title=title[:-1])
+    return _("{title} (log scale)", title=title)
 
 
 def token_options(labels: Sequence[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, clauses
-from app.words.labels import paper_heading
+from app.words.labels import axis_title, paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from pages.claims import claim as panel
@@ -241,8 +241,8 @@ def picture(outcome: Outcome) -> str | None:
     places = dict.fromkeys(getattr(row, figure.x) for row in outcome.rows) if figure.kind == "bars" else ()
     return small_figure(
         {_(name): points for name, points in points_by_series.items()},
-        x_title=_(figure.x_title),
-        y_title=_(figure.y_title),
+        x_title=axis_title(_(figure.x_title), log=figure.log_x),
+        y_title=axis_title(_(figure.y_title), log=figure.log_y),
         colours={_(name): place for name, place in colours.series_colours(points_by_series).items()},
         categories=[_(place) for place in places],
         subject=_(figure.subject) if figure.subject else "",

@@ -14,6 +14,7 @@ from app.state.session import SharedOptions, read_variants
 from app.ui import chart, export, navigation
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import C_, _, escape_markdown, sentence
+from app.words.labels import axis_title
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
 from pages.claims import colours, longer_input, words
 from pages.claims.options import open_claim
@@ -111,7 +112,7 @@ def _check(task: ClaimTask) -> Outcome | None:
 
 def _show_figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
-    bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
+    bars = figure.kind == "bars"
     series_places = {_(name): place for name, place in colours.series_colours(rows[figure.by].unique()).items()}
     for column in (figure.by, figure.x) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
@@ -121,8 +122,8 @@ def _show_figure(outcome: Outcome) -> None:
         figure.y,
         figure.by,
         colours=series_places,
-        x_title=x_title,
-        y_title=y_title,
+        x_title=axis_title(_(figure.x_title), log=figure.log_x),
+        y_title=axis_title(_(figure.y_title), log=figure.log_y),
         bars=bars,
         log_x=figure.log_x,
         log_y=figure.log_y,

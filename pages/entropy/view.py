@@ -21,6 +21,7 @@ from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.finding import Finding, Lines, text_above, text_below, to_lines
 from app.words.i18n import _, _n, paragraph, sentence
+from app.words.labels import axis_title
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import HeadRow
 from attention_core.formatting import between
@@ -188,7 +189,7 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
         axes: arguments of ``curves`` that describe the axes.
     """
     titles = {
-        f"{axis}_title": _("{title} (log scale)", title=axes[f"{axis}_title"])
+        f"{axis}_title": axis_title(axes[f"{axis}_title"], log=True)
         for axis in "xy"
         if axes.get(f"log_{axis}") and f"{axis}_title" in axes
     }

@@ -10,7 +10,8 @@ from app.figures.lines.spread import spread
 from app.figures.theme import style
 from app.ui import chart
 from app.words.i18n import N_, _, paragraph
-from attention_core.experiments.learning import LearnRow, length_with_items
+from app.words.labels import axis_title
+from attention_core.experiments.learning import MEASURE_INTERVAL, LearnRow, length_with_items
 from attention_core.formatting import percent
 from attention_core.learning.tasks import task as task_of
 from pages.learn import gaps, generalisation_words, positions, words
@@ -165,9 +166,14 @@ def _explain(
 def _draw(
     lines: Sequence[Curve], *, x: str, y: str, key: str, name: str, ticks: Sequence[float] = (), log_x: bool = False
 ) -> None:
+    x_title = (
+        _("training steps (measured every {interval} steps)", interval=MEASURE_INTERVAL)
+        if x == "step"
+        else axis_title(_(AXES[x]), log=log_x)
+    )
     figure = curves(
         lines,
-        x_title=_(AXES[x]),
+        x_title=x_title,
         y_title=_(AXES[y]),
         height=HEIGHT,
         top=1.03 if y == "accuracy" else None,

@@ -89,7 +89,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         original_row.labels,
         _reading(original, original, original_row),
         [_reading(each, original, row) for each, row in zip(changed, changed_rows, strict=True)],
-        [_("Perplexity"), _("× original"), _("Copying loss on repeated tokens (nats)")],
+        [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,

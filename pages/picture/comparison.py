@@ -88,7 +88,7 @@ def _cause(attention: ac.Attention, qkv: QKV) -> str:
 
 
 def _remarks(images: Images) -> Iterator[str]:
-    """Yield why softmax removes noise, and why images are better with a square window, or empty texts."""
+    """Yield why softmax removes noise, why images are better with a square window, and what it costs, or empty texts."""
     yield words.noise_removal(_softmax_image(images), images.noisy.psnr)
     for row in SharedOptions.variants.value:
         square = square_form(row, images.source.size)
@@ -98,6 +98,8 @@ def _remarks(images: Images) -> Iterator[str]:
             yield words.square_comparison(
                 name(row), name(square), (2 * reach[0] + 1, (2 * reach[1] + 1) ** 2), reach, psnr
             )
+            cost = cost_share(square, cached.record(images.source, images.source.size**2))
+            yield words.square_cost(name(square), reach[1], images.source.size, cost)
 
 
 def _explain(images: Images) -> None:

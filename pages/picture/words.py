@@ -277,6 +277,36 @@ def square_comparison(
     )
 
 
+def square_cost(square: str, reach: int, side: int, cost: float) -> str:
+    """Return why a square window costs more than its pixels; empty unless it costs at least twice as much.
+
+    Args:
+        square: name of the variant with the square window.
+        reach: how many pixels away the window ends.
+        side: side of the image in pixels.
+        cost: multiply-adds of the variant, divided by softmax's.
+    """
+    inside, pixels = (2 * reach + 1) ** 2, side**2
+    if cost < 2 * inside / pixels:
+        return ""
+    return paragraph(
+        _(
+            "**{square} computes one row of the image at a time**, with all pixels of the {rows} rows that its windows "
+            "reach.",
+            square=square,
+            rows=2 * reach + 1,
+        ),
+        _(
+            "It therefore costs {cost} of softmax, although a window contains only {share} of the pixels ({inside} of "
+            "{pixels:,}).",
+            cost=percent(cost),
+            share=percent(inside / pixels),
+            inside=inside,
+            pixels=pixels,
+        ),
+    )
+
+
 def definition(patch: int, pixels: int) -> str:
     """Return how attention denoises an image.
 

@@ -5,6 +5,11 @@ from benchmarks.paint import Start, Visit
 
 VISITS = [("home", "first", Visit(100, 200, 300, complete, 0.01, 50)) for complete in (1000, 2000, 9000)]
 VISITS += [("home", "second", Visit(100, 200, 300, 500, 0, 0))] * 3
+VISITS += [
+    (name, ordinal, Visit(100, 200, 300, complete, 0, 0))
+    for name, complete in zip(paint.EMPTY_APPS, (400, 800), strict=True)
+    for ordinal in ("first", "second")
+] * 3
 STARTS = [Start(1, 2, seconds) for seconds in (3, 5, 9)]
 
 
@@ -18,8 +23,8 @@ def test_the_record_has_medians_and_quartiles_of_each_page_and_visit():
 def test_the_record_compares_the_medians_with_the_targets():
     lines = paint.report([*VISITS, ("error", "first", VISITS[-1][2])] * 2, STARTS, rounds=6).splitlines()
     targets = lines[lines.index("## Targets") :]
-    assert "| home | first | ≤ 1.0 | 2.00 | missed | 0.30 | 1.70 |" in targets
-    assert "| home | second | ≤ 0.5 | 0.50 | met | 0.30 | 0.20 |" in targets
+    assert "| home | first | ≤ 1.0 | 2.00 | missed | 0.30 | 1.70 | 0.40 | 0.80 |" in targets
+    assert "| home | second | ≤ 0.5 | 0.50 | met | 0.30 | 0.20 | 0.40 | 0.80 |" in targets
     assert not [line for line in targets if line.startswith("| error")]
 
 

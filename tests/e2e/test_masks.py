@@ -28,6 +28,14 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 SMALL = "?input=synthetic&n=40&heads=2&head=0&variants=softmax&variants=local~window~4&variants=bigbird~window~4"
 MASKS = "masks.board"
+HOLD = """
+const listen = WebSocket.prototype.addEventListener;
+WebSocket.prototype.addEventListener = function (type, act, ...options) {
+    const held = (event) => (window.held ? window.held.push(() => act.call(this, event)) : act.call(this, event));
+    return listen.call(this, type, type === "message" ? held : act, ...options);
+};
+"""
+"""JavaScript that holds all messages from the server while ``window.held`` is an array; for ``add_init_script``."""
 
 
 def masks(page, server, link=SMALL):
@@ -70,25 +78,24 @@ def test_every_part_of_the_page_works(page, server):
 
 
 def test_a_page_without_a_sidebar_reserves_no_space_for_one(newly_opened, server):
-    waiting, is_held = [], False
+    ends = []
 
-    def connect(browser):
-        def send(raw):
-            nonlocal is_held
-            waiting.append(raw)
-            is_held = is_held and ForwardMsg.FromString(raw).WhichOneof("type") != "script_finished"
-            while waiting and not is_held:
-                browser.send(waiting.pop(0))
+    def received(raw):
+        ends.append(isinstance(raw, bytes) and ForwardMsg.FromString(raw).WhichOneof("type") == "script_finished")
 
-        browser.connect_to_server().on_message(send)
-
-    newly_opened.route_web_socket("**/_stcore/stream", connect)
+    newly_opened.on("websocket", lambda socket: socket.on("framereceived", received))
     newly_opened.add_init_script(FORGET)
+    newly_opened.add_init_script(HOLD)
     masks(newly_opened, server)
     open_input(newly_opened)
     settle(newly_opened)
-    is_held = True  # All messages of the next run arrive together, so Streamlit keeps the empty sidebar.
+    ends.clear()
+    newly_opened.evaluate("window.held = []")
     newly_opened.get_by_role("link", name="Home").click()
+    while not any(ends):
+        newly_opened.wait_for_timeout(50)
+    # All messages of the run arrive within one task, so Streamlit keeps the empty sidebar.
+    newly_opened.evaluate("() => { const messages = window.held; window.held = null; messages.forEach((go) => go()); }")
     expect(newly_opened.get_by_role("heading", level=1)).to_contain_text("Attention Lab")
     settle(newly_opened)
     expect(newly_opened.get_by_test_id("stSidebar")).to_be_hidden()

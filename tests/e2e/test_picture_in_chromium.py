@@ -34,7 +34,7 @@ def pictures(page, server):
 
 def test_pointing_at_a_pixel_shows_its_attention_for_every_variant_without_the_server(pictures):
     maps, readout = pictures.locator("figure[data-map]"), pictures.locator(".readout")
-    expect(pictures.locator(".legend")).to_contain_text("Point at a pixel")
+    expect(pictures.locator(".legend")).to_contain_text("Each pixel is a token")
     pictures.evaluate(COUNT)
     seen = []
     for share, place in ((0.3, "row 5, column 5"), (0.9, "row 15, column 15")):

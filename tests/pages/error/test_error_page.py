@@ -67,7 +67,9 @@ def test_points_link_to_matrices_next_to_softmax_on_the_same_input():
 def test_every_error_metric_has_an_axis_title(measure, log):
     at = open_error(fidelity=measure, log_error=log)
     axis = charts(at)[0]["layout"]["yaxis"]
-    assert axis["title"]["text"].split("<br>")[0] == AXES[measure] + " (log scale)" * log
+    in_brackets = {"kl": "KL divergence (nats, log scale)", "turn": "direction error (1 − cosine, log scale)"}
+    title = in_brackets.get(measure, f"{AXES[measure]} (log scale)") if log else AXES[measure]
+    assert axis["title"]["text"].split("<br>")[0] == title
     assert axis["type"] == ("log" if log else "linear")
     assert (axis.get("tickformat") == "~%") == (measure not in ("kl", "turn"))
 

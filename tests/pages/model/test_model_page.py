@@ -47,7 +47,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "× original", "Copying loss on repeated tokens (nats)"]
+    assert header["columns"] == ["Perplexity", "× original", "Copying loss (nats)"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "× 1", "1.0"],
         ["201", "× 20.1", "11.0"],

@@ -210,6 +210,14 @@ def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
     assert words.square_comparison("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0)) == ""
 
 
+def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_the_share_of_its_pixels():
+    assert words.square_cost("Local 5 × 5", 2, 48, 0.1009) == (
+        "**Local 5 × 5 computes one row of the image at a time**, with all pixels of the 5 rows that its windows "
+        "reach. It therefore costs 10% of softmax, although a window contains only 1.1% of the pixels (25 of 2,304)."
+    )
+    assert words.square_cost("Local 3 × 3", 1, 6, 0.5) and not words.square_cost("Local 3 × 3", 1, 6, 0.49)
+
+
 def test_added_images_are_counted():
     assert words.added_squares(["Local 3 × 3"]) == "**Square windows** adds 1 image: Local 3 × 3."
     assert words.added_squares(["A", "B"]) == "**Square windows** adds 2 images: A and B."
