@@ -212,6 +212,13 @@ def test_a_method_has_the_same_colour_on_every_card():
     assert sorted(colours.series_colours(many).values()) == list(range(COLOURS))
 
 
+def titled(title, *, log):
+    """Return a title with the scale of its axis: within the brackets of its unit, or in brackets of its own."""
+    if not log:
+        return title
+    return f"{title[:-1]}, log scale)" if title.endswith(")") else f"{title} (log scale)"
+
+
 def test_each_card_has_a_small_figure(expected):
     at = open_claims()
     shown = [each.value for each in at.markdown if "<img" in each.value]
@@ -222,8 +229,8 @@ def test_each_card_has_a_small_figure(expected):
         assert board.picture(outcome) in card
         shown_words = html.unescape(re.sub("<[^>]+>", "", card.replace("<br>", " ")))
         figure = outcome.claim.figure
-        assert all(text in shown_words for text in (*board.series(outcome), figure.y_title))
-        assert figure.kind == "bars" or figure.x_title in shown_words
+        assert all(text in shown_words for text in (*board.series(outcome), titled(figure.y_title, log=figure.log_y)))
+        assert figure.kind == "bars" or titled(figure.x_title, log=figure.log_x) in shown_words
 
 
 def test_a_link_to_one_claim_opens_its_panel_in_its_place():
@@ -269,8 +276,9 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
             shown_number = claim.formatted_numbers(outcome.numbers)[each.name] + words.unit(each)
             assert plain(f"**{shown_number}**") in shown
     axes = charts(at)[0]["layout"]
-    assert axes["xaxis"]["title"]["text"] == claim.figure.x_title
-    assert axes["yaxis"]["title"]["text"] == claim.figure.y_title
+    figure = claim.figure
+    assert axes["xaxis"]["title"]["text"] == titled(figure.x_title, log=figure.log_x)
+    assert axes["yaxis"]["title"]["text"] == titled(figure.y_title, log=figure.log_y)
 
 
 def test_a_claim_about_trained_models_takes_no_synthetic_input():

@@ -215,7 +215,8 @@ def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_t
         "**Local 5 × 5 computes one row of the image at a time**, with all pixels of the 5 rows that its windows "
         "reach. It therefore costs 10% of softmax, although a window contains only 1.1% of the pixels (25 of 2,304)."
     )
-    assert words.square_cost("Local 3 × 3", 1, 6, 0.5) and not words.square_cost("Local 3 × 3", 1, 6, 0.49)
+    assert words.square_cost("Local 3 × 3", 1, 6, 0.5)
+    assert not words.square_cost("Local 3 × 3", 1, 6, 0.49)
 
 
 def test_added_images_are_counted():
