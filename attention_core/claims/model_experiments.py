@@ -160,9 +160,9 @@ def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...
     first, second = _copying(ids, SOFTMAX, ())
     if first - second < MIN_COPY_GAIN:
         raise UntestableError(
-            "SmolLM2 reads shuffled tokens of this text twice, but its loss is only {saved} nats per token lower "
-            "the second time. This claim needs a difference of at least {least} nat per token. Choose a text with a "
-            "wider variety of words.",
+            "SmolLM2 reads shuffled tokens of this text twice in a row. The second time, it should predict them "
+            "better, but its loss is only {saved} nats per token lower. This claim needs a difference of at least "
+            "{least} nat per token. Choose a text with a wider variety of words.",
             saved=format_readable(first - second, 2),
             least=format_readable(MIN_COPY_GAIN, None),
         )

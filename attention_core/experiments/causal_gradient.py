@@ -162,7 +162,7 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
     """
     if not all(gradient.isfinite().all() for gradient in gradients):
         raise InputError(
-            "On this input, a gradient is not finite, because the weights of a row sum to almost zero before they "
+            "On this input, a gradient is not finite, because the weights of a row add up to almost zero before they "
             "are normalised. Choose an input whose queries and keys have smaller norms."
         )
 

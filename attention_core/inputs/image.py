@@ -117,7 +117,7 @@ def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> 
         notify(Notice("The image has 16 bits for each pixel. It was converted to 8 bits."))
         image = Image.fromarray((np.asarray(image, np.float64) / 257).round().clip(0, 255).astype(np.uint8))
     if image.mode == "CMYK":
-        notify(Notice("The image has printing colours (CMYK). They were converted to red, green and blue."))
+        notify(Notice("The image uses CMYK, the colours for printing. It was converted to red, green and blue."))
     if image.has_transparency_data:
         notify(Notice("The image is partly transparent. Transparent parts are shown in white."))
         rgba = image.convert("RGBA")

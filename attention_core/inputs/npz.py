@@ -80,7 +80,8 @@ class Npz:
             raise InputError("{file} is empty. Save it again with np.savez(file, q=q, k=k, v=v).", file=file)
         if data.startswith(b"\x93NUMPY"):
             raise InputError(
-                "{file} contains a single array. Save all three with np.savez(file, q=q, k=k, v=v).", file=file
+                "{file} contains a single array. Save the three arrays q, k and v with np.savez(file, q=q, k=k, v=v).",
+                file=file,
             )
         if not data.startswith(b"PK"):
             raise InputError("{file} is not an .npz file. Save with np.savez(file, q=q, k=k, v=v).", file=file)

@@ -26,7 +26,9 @@ BASE = 10_000.0
 
 
 ALREADY_APPLIED = Notice("RoPE has already been applied to these queries and keys, so it is not applied again.")
-NOTHING_TO_REMOVE = Notice("These queries and keys are not known to contain RoPE, so none is removed.")
+NOTHING_TO_REMOVE = Notice(
+    "The lab knows of no RoPE that was applied to these queries and keys, so nothing is removed."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

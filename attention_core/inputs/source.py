@@ -157,12 +157,13 @@ class Source(ABC):
         """Return a notice on how the ``QKV`` at another length than that of ``record`` is made."""
         if record.crosses:
             return Notice(
-                "For each length, all queries attend to only that many keys from the beginning of the other sequence."
+                "For a length of n, all queries attend to only the first n keys. The keys come from a different "
+                "sequence than the queries."
             )
         return Notice(
-            "For each length, only that many tokens from the beginning are used, with the queries and keys of the "
-            "whole sequence. In a causal model, these do not depend on later tokens, so they are exactly those of "
-            "the shorter sequence."
+            "For a length of n tokens, only the first n tokens are used, with their queries and keys from the whole "
+            "sequence. In a causal model, queries and keys do not depend on later tokens, so they are the same as if "
+            "the model read only the shorter sequence."
         )
 
     @property
@@ -258,8 +259,8 @@ class TextSource(Source):
         if record.causal:
             return super().lengths_notice(record)
         return Notice(
-            "The model is bidirectional, so its queries and keys depend on later tokens. For each length, the model "
-            "therefore reads only that many tokens from the beginning of the text."
+            "The model is bidirectional, so its queries and keys depend on later tokens. For a length of n tokens, the "
+            "model therefore reads only the first n tokens of the text."
         )
 
 
@@ -307,8 +308,8 @@ class SyntheticSource(Source):
         return Rope() if self.spec.rope else None
 
     _original_notice = Notice(
-        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them. This "
-        "comparison is the same whether or not RoPE is on for this input."
+        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them. The comparison "
+        "of results with and without RoPE is the same whether or not RoPE is on for this input."
     )
 
     def lengths_notice(self, record: QKV) -> Notice:

@@ -191,9 +191,9 @@ def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_token
         piece_names = name_pieces(labels, groups)
         notices.append(
             _notice(
-                "{title} splits some characters into two or more tokens. On the axes, these tokens share one label. "
-                "In sentences, the second token of “{character}” is called “{name}”. Tokens that continue a "
-                "character: {pieces}.",
+                "{title} splits some characters into two or more tokens. On the axes, these tokens share one label. In "
+                "the texts of the page, the second token of “{character}” is called “{name}”. Number of tokens that "
+                "continue a character: {pieces}.",
                 title=info.title,
                 character=piece_names[index - 1],
                 name=piece_names[index],

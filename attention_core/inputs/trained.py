@@ -201,8 +201,8 @@ class TrainedSource(Source):
             notices = (Notice(text, (("title", title),)),)
         if learned := Names(Notice(each.title) for each in self.spec.model.trainable):
             text = N_(
-                "This model has also learned: {names}. This page does not use these learned parts. Here, each variant "
-                "follows its own settings."
+                "This model has also learned: {names}. This page does not use these learned parts. Instead, each "
+                "variant uses the values of its settings."
             )
             notices += (Notice(text, (("names", learned),)),)
         return _Layers(
@@ -253,8 +253,8 @@ class TrainedSource(Source):
         if record.causal:
             return super().lengths_notice(record)
         return Notice(
-            "For each length, only that many tokens from the beginning are used. The model computed their queries "
-            "and keys from the whole sequence."
+            "For a length of n tokens, only the first n tokens are used. The model computed their queries and keys "
+            "from the whole sequence."
         )
 
     @property

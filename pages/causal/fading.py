@@ -264,9 +264,9 @@ def _show_table(lines: Sequence[Line]) -> None:
         (
             _("power of i"),
             _(
-                "For linear attention, a constant times (i + 1)ᵖ is fitted to the weights of token j in the rows i, "
-                "from the row in the column “fit from row” on. This column shows the power p. If all weights within "
-                "each row are equal, p is −1."
+                "For linear attention, a constant times (i + 1)ᵖ is fitted to the weights of token j in the rows i. "
+                "The first of these rows is given in the column “fit from row”. This column shows the power p. If all "
+                "weights within each row are equal, p is −1."
             ),
             lambda line: _digits(line.token_weight.power if line.law == "power" else None, 2),
         ),

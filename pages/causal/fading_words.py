@@ -51,8 +51,8 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     )
     return Finding(
         _(
-            "**The last of {n} tokens gives token {token} “{name}” {linear} of its attention weight with {first} and "
-            "{least} with {other}.**",
+            "**With {first}, the last of {n} tokens gives {linear} of its attention weight to token {token} “{name}”. "
+            "With {other}, it gives {least}.**",
             n=n,
             token=token,
             name=escape_markdown(labels[token]),

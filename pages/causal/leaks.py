@@ -147,7 +147,10 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
             token=token,
             names=enumeration(leaking),
         ),
-        _("If a variant leaks, earlier outputs change. It uses later tokens and cannot generate text."),
+        _(
+            "If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks uses "
+            "later tokens, so it cannot generate text."
+        ),
     )
 
 

@@ -170,7 +170,7 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
     name = _(ac.from_word(linear.variant).title)
-    band = _constant_line(others, _("{n} more in the band", n=len(others)))
+    band = _constant_line(others, _("{n} more in this band", n=len(others)))
     return [
         replace(_constant_line([linear], name), label=_("{name} (constant)", name=name)),
         _constant_line([smallest], _(ac.from_word(smallest.variant).title)),

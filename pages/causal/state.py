@@ -189,7 +189,7 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
         Panel(
             "cache",
             _("Key-value cache"),
-            _("{size:,} numbers so far", size=(i + 1) * cache.shape[1]),
+            _("{size:,} numbers stored so far", size=(i + 1) * cache.shape[1]),
             cache,
             row_labels=labels,
             row_title=_("token"),
@@ -226,7 +226,7 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
         yield Panel("faded", _("Decayed"), _("from the previous state"), history.decay_change(i), top=top)
     if history.changes.erased_shares is not None:
         if history.changes.along:
-            read_title = _("value retrieved by the erase direction w of “{token}”", token=token)
+            read_title = _("value retrieved by w, the direction that “{token}” erases", token=token)
         else:
             read_title = _("value retrieved by the key of “{token}”", token=token)
         yield Panel("erased", _("Erased"), read_title, history.erase_change(i), top=top)

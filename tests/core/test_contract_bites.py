@@ -321,6 +321,7 @@ def test_power_of_d():
         ("n m d + m³", 1),
         ("n √n d", 1.5),
         ("n c d + n log n", 1),
+        ("m n (c d + log n)", 1),
     ],
 )
 def test_power_of_n(complexity: str, power: float):

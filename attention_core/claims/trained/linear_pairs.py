@@ -60,11 +60,11 @@ CLAIM = Claim(
     "pairs. Sequences with more pairs are also longer, up to 128 tokens.",
     measure=measure,
     numbers=numbers,
-    rule="A model recalls a number of pairs of keys and values if at least {learned}% of its answers are correct "
-    "(median over three runs with different random seeds). The claim can hold or partly hold only if both models "
-    "recall as many pairs as there were in training. It holds if linear attention recalls fewer pairs than "
-    "softmax. It partly holds if linear attention recalls at least as many pairs as softmax, but is less "
-    "accurate with the largest number of pairs.",
+    rule="A model counts as recalling a given number of pairs of keys and values if at least {learned}% of its answers "
+    "are correct. Accuracies are medians over three runs with different random seeds. The claim can hold or partly "
+    "hold only if both models recall as many pairs as there were in training. It holds if linear attention recalls "
+    "fewer pairs than softmax. It partly holds if linear attention recalls at least as many pairs as softmax, but is "
+    "less accurate with the largest number of pairs.",
     bounds={"learned": LEARNED},
     verdict=Rule(
         requires=all_of(Condition("linear_few", ">=", "learned"), Condition("softmax_few", ">=", "learned")),

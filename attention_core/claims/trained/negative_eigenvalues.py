@@ -48,13 +48,12 @@ CLAIM = Claim(
         authors="Grazzi et al.",
     ),
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", PARITY_VARIANTS[0])),
-    experiment="The model reads zeros and ones. After each digit, it must predict whether the count of ones so far "
-    "is odd. DeltaNet stores values in a matrix. At each token, it multiplies what the matrix stores for the "
-    "token's key by 1 minus the write strength, and then adds the write strength times the token's value. The "
-    "factor, 1 minus the write strength, is negative only if the strength is above 1. Models with two layers and a "
-    "short convolution over 3 tokens are trained for 400 steps on sequences of 32 tokens, and tested on up to 256 "
-    "tokens. The write strength of each token is learned, between 0 and a limit of 1 or 2. The learning rate of "
-    "each model is tuned in separate runs with another random seed.",
+    experiment="The model reads zeros and ones. After each digit, it must predict whether the count of ones so far is "
+    "odd. DeltaNet stores values in a matrix. At each token with write strength β, it multiplies the value stored "
+    "under the token's key by 1 − β, and then adds β times the token's value. The factor 1 − β is negative only if β "
+    "is above 1. Models with two layers and a short convolution over 3 tokens are trained for 400 steps on sequences "
+    "of 32 tokens, and tested on up to 256 tokens. The write strength of each token is learned, between 0 and a limit "
+    "of 1 or 2. The learning rate of each model is tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
     rule="A model has learned parity (whether the count of ones so far is odd) if its accuracy is at least "
@@ -76,9 +75,9 @@ CLAIM = Claim(
     finding="To track whether the number of 1s is odd, DeltaNet must change the sign of its stored values at each "
     "1. It can do so only if the write strength, which scales each correction of these values, is above 1. DeltaNet "
     "gives {strong}% correct answers with write strengths up to 2, and {weak}% with strengths up to 1.",
-    details="These are results on sequences of 32 tokens, as in training. Softmax gives {softmax}% correct answers "
-    "on them, and guessing gives 50%. On {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% "
-    "correct answers.",
+    details="Both accuracies of DeltaNet were measured on sequences of 32 tokens, as in training. On such sequences, "
+    "softmax gives {softmax}% correct answers, and guessing gives 50%. On {longest} tokens, DeltaNet with write "
+    "strengths up to 2 gives {longer}% correct answers.",
     quantities=(
         Quantity(
             "strong", "accuracy of DeltaNet with write strengths up to 2, at the sequence length of training", "%"

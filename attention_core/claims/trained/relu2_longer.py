@@ -47,7 +47,8 @@ CLAIM = Claim(
     rule="Accuracies are medians over three runs with different random seeds. The model with softmax and the model "
     "with squared ReLU ÷ n (n tokens) must both give at least {learned}% correct answers on sequences as long as in "
     "training. The claim holds if, on the longest sequences, the accuracy of softmax is at least {close} percentage "
-    "points above that of squared ReLU. It partly holds if softmax is more accurate on them by a smaller amount.",
+    "points above that of squared ReLU. It partly holds if softmax is more accurate on the longest sequences by less "
+    "than {close} percentage points.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),

@@ -57,8 +57,8 @@ CLAIM = Claim(
     ),
     finding="In local attention, queries attend only to keys within the window. After 400 training steps, the model "
     "gives {short}% correct answers with a window of 4 tokens, and {wide}% with a window of 32 tokens.",
-    details="Guessing one of the four values is correct in 25% of the cases. A model can be less accurate "
-    "than that if its layers do not reach back to these values.",
+    details="Guessing one of the four values is correct in 25% of the cases. A model whose layers do not reach back to "
+    "these values does not know which four to guess from, so it can be less accurate.",
     quantities=(
         Quantity("short", "accuracy of local attention with a window of 4 tokens", "%"),
         Quantity("wide", "accuracy of local attention with a window of 32 tokens", "%"),

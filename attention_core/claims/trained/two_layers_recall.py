@@ -40,11 +40,11 @@ CLAIM = Claim(
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
-    "appears again, the model must predict its value. Two softmax models, one with one layer and one with two "
-    "layers, are trained for 1,600 steps. Both use learned position vectors and no short convolution. Their "
-    "learning rate is 0.003. With this rate, a model with two layers learned recall in a run with another random "
-    "seed. A third model has one layer, a short convolution over 3 tokens and no position encoding, and is "
-    "trained for 400 steps.",
+    "appears again, the model must predict its value. Two softmax models, one with one layer and one with two layers, "
+    "are trained for 1,600 steps. Both use learned position vectors and no short convolution. Their learning rate is "
+    "0.003. This rate was chosen because a model with two layers learned recall with it in a run with another random "
+    "seed. A third model has one layer, a short convolution over 3 tokens and no position encoding, and is trained for "
+    "400 steps.",
     measure=measure,
     numbers=numbers,
     rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "

@@ -163,7 +163,8 @@ def _as_model_error(name: str) -> Iterator[None]:
                 name=name,
             ) from error
         raise ModelError(
-            "{name} is not a text model with a fast tokenizer ({kind}). Choose a model such as BERT, GPT-2 or Llama.",
+            "{name} is not a text model, or it has no fast tokenizer (error: {kind}). Choose a model such as BERT, "
+            "GPT-2 or Llama.",
             name=name,
             kind=type(error).__name__,
         ) from error

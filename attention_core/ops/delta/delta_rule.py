@@ -24,9 +24,9 @@ class DeltaParams(Params):
         low=0.05,
         high=2.0,
         step=0.05,
-        help="How strongly each token changes the state, the matrix that stores the values. With unit keys, a "
-        "strength of 1 replaces the value stored under the key by the new value. A strength of 2 changes the "
-        "stored value twice as far, to 2 × new value − old value.",
+        help="How strongly each token changes the state, the matrix that stores the values. With unit keys, a strength "
+        "of 1 replaces the value stored under the key by the new value. A strength of 2 moves the stored value twice "
+        "as far, to 2 × new value − old value.",
     )
 
 

@@ -73,8 +73,8 @@ def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
 VARIANT = Variant(
     __name__,
     title="Grouped queries",
-    summary="Heads are divided into groups. All heads of a group share one set of keys and values, so fewer of them "
-    "are cached than with one set per head.",
+    summary="Heads are divided into groups. All heads of a group share one set of keys and values, so fewer keys and "
+    "values are cached than with one set per head.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} \bar K^{(g(h))\top}}{\sqrt d}\right),\quad "
     r"\bar K^{(g)} = \frac{1}{|g|} \sum_{h \in g} K^{(h)},\quad O^{(h)} = A^{(h)} \bar V^{(g(h))}",
     complexity="n² d",

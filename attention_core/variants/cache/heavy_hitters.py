@@ -233,7 +233,7 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2306.14048",
     ),
     note="The attention that a token has received is the sum of the weights that queries have given to its key since "
-    "it entered the cache. Early tokens have been available to more queries, so their sums tend to be larger. "
-    "Without a causal mask, every query attends to the tokens in the cache at the end of the text.",
+    "it entered the cache. Early tokens have been available to more queries, so their sums tend to be larger. Without "
+    "a causal mask, every query attends to the tokens that are in the cache after the whole text has been read.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

@@ -110,7 +110,7 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Additive",
-    summary="A small network with a tanh layer, instead of a dot product, computes the logit of a query and a key. "
+    summary="The logit of a query and a key is not a dot product: a small network with a tanh layer computes it. "
     "Softmax turns the logits into weights.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",

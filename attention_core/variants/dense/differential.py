@@ -71,7 +71,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="If both halves of a query give weight to the same key, the subtraction reduces this key's weight. The "
-    "larger λ is, the more it is reduced. In the paper, λ is learned, and the two halves are trained together. The "
-    "Learn page can do this too; on other pages, λ is the setting “taken”.",
+    note="If both halves of a query give weight to the same key, the subtraction reduces this key's weight. The larger "
+    "λ is, the more it is reduced. In the paper, λ is learned, and the two halves are trained together. The Learn page "
+    "can do this too; on other pages, λ is the value of the setting “taken”.",
 )

@@ -64,7 +64,7 @@ VARIANT = Variant(
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
     params=FoxParams,
-    cross_reason="the tokens between key and query reduce the logit by their gates, and such tokens exist only within "
+    cross_reason="the gates of the tokens between key and query reduce the logit, so queries and keys must come from "
     "one sequence.",
     trainable=(TRAINED_GATE,),
     source=Paper(

@@ -87,8 +87,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="A setting makes the weight of query q and key k proportional to exp(q · k), to q · k or to ReLU(a + b), "
-    "where a depends on q and b on k.",
+    summary="Depending on a setting, the weight of query q and key k is proportional to exp(q · k), to q · k or to "
+    "ReLU(a + b), where a depends on q and b on k.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",

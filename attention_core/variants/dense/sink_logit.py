@@ -69,7 +69,7 @@ VARIANT = Variant(
         Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
         Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     ),
-    note="The extra logit is one more term in the softmax of a row, and its weight goes to no value. In published "
-    "models, each head learns its own extra logit. The Learn page can train it too; on other pages, it is a setting, "
-    "the same for all heads.",
+    note="The extra logit is one more term in the softmax of a row, and no value is multiplied by its weight. In "
+    "published models, each head learns its own extra logit. The Learn page can train it too; on other pages, it is a "
+    "setting, the same for all heads.",
 )

@@ -43,8 +43,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gate_kind=channel_gate_kind,
     title="Gated linear",
-    summary="Linear attention whose state, a matrix that sums key–value products, decays. It has one row per key "
-    "component, and each token multiplies every row by a separate factor (gate).",
+    summary="Linear attention whose state, a matrix that sums key–value products, decays. The state has one row per "
+    "key component, and each token multiplies every row by a separate factor (gate).",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),

@@ -245,12 +245,12 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="The state is a matrix that should map each past key to its value. A token's error is the difference "
-    "between its value and the result of this mapping. DeltaNet improves the state by one gradient step per token. "
-    "Mesa uses the best state: it minimises the sum of squared errors plus λ times the sum of the state's squared "
-    "entries. Queries and keys are scaled to length 1. Published models compute the best state approximately. They "
-    "learn λ for each component, a weight for each token's error, and a gate by which older errors count less. Here, "
-    "λ is one number, and the result is exact. The Learn page can train the gate; on other pages, it follows a fixed "
-    "rule. If older errors count less and there is a causal mask, the time grows as n d³, for n tokens and head size "
-    "d. Without a causal mask, every query reads the state after the last token.",
+    note="The state is a matrix that should map each past key to its value. A token's error is the difference between "
+    "its value and the result of this mapping. DeltaNet improves the state by one gradient step per token. Mesa uses "
+    "the best state: it minimises the sum of squared errors plus λ times the sum of the state's squared entries. "
+    "Queries and keys are scaled to length 1. Published models compute the best state approximately. They learn λ for "
+    "each component, a weight for each token's error, and a gate that makes older errors count less. Here, λ is one "
+    "number, and the result is exact. The Learn page can train the gate; on other pages, it follows a fixed rule. If "
+    "older errors count less and there is a causal mask, the time grows as n d³, for n tokens and head size d. Without "
+    "a causal mask, every query reads the state after the last token.",
 )

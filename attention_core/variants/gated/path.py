@@ -24,7 +24,7 @@ class PathParams(Params):
     along: str = param(
         ROTATED,
         choices=RULES,
-        help="Rule for the direction w of each token if it is not trained. From every earlier key, the token "
+        help="Rule that sets the direction w of each token if w is not trained. From every earlier key, the token "
         "subtracts β times the key's component along w. β is the setting “strength”. \"keys\" uses the token's own "
         'key, scaled to length 1, which gives DeltaNet if β = 1. "turned keys" uses this key with its two halves '
         'swapped and one of them negated. "fixed" uses the same vector for all tokens, with equal components.',
@@ -144,10 +144,10 @@ VARIANT = fast_weights.variant(
         "https://arxiv.org/abs/2505.16381",
     ),
     note="Each token has a direction w. A token removes part of the component along w from all earlier keys. The "
-    "strength β sets how much: nothing at 0, all of it at 1. Queries and keys are scaled to length 1. In PaTH, w "
-    "and β are learned, and w passes through a short convolution. The dot products of queries and changed keys "
-    "then pass through softmax. Here, there is no softmax. The Learn page can train w and β; on other pages, "
-    "they follow the settings, and there is no convolution. Without a causal mask, all later tokens of the text "
+    "strength β sets how much: nothing at 0, all of it at 1. Queries and keys are scaled to length 1. In PaTH, w and β "
+    "are learned, and w passes through a short convolution. The weights are the softmax of the dot products of queries "
+    "and changed keys. Here, the dot products themselves are the weights. The Learn page can train w and β; on other "
+    "pages, they follow the settings, and there is no convolution. Without a causal mask, all later tokens of the text "
     "change a key, so all queries read the same changed keys.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

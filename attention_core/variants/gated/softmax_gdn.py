@@ -182,8 +182,9 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None 
 VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
-    summary="The output is the mean value plus the query times a matrix that decays and is corrected at each token. "
-    "For small logits, the output approximates softmax's output.",
+    summary="The output is the mean value plus the query times a matrix. At each token, this matrix decays, and part "
+    "of the value stored under the token's key is erased before the token's own value is added. For small logits, the "
+    "output approximates softmax's output.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",

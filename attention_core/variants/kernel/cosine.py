@@ -81,8 +81,8 @@ def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Cosine",
-    summary="Linear attention in which the weight of a key is proportional to one plus the cosine of the angle "
-    "between query and key, which is never negative.",
+    summary="Linear attention in which the weight of a key is never negative: it is proportional to one plus the "
+    "cosine of the angle between query and key.",
     formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",

@@ -121,8 +121,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="For each key component, a softmax over the tokens gives the weights of an average of the values. A "
-    "softmax over the query's components mixes these averages.",
+    summary="For each key component, the values of all tokens are averaged, with weights from a softmax of this "
+    "component over the tokens. A softmax over the query's components mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,

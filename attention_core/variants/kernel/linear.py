@@ -107,7 +107,8 @@ VARIANT = Variant(
     __name__,
     title="Linear",
     summary="A function turns queries and keys into vectors of features, whose dot product replaces softmax's "
-    "exponential. Products of key features and values are therefore summed once for all queries.",
+    "exponential. Therefore, products of key features and values need to be summed only once, and all queries use the "
+    "same sum.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,

@@ -52,16 +52,16 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random vectors onto which queries and keys are projected. The random error of the "
-        "resulting estimate is roughly proportional to 1/√m.",
+        help="Number m of random vectors onto which queries and keys are projected. The random error in the estimate "
+        "of softmax's exponential is roughly proportional to 1/√m.",
     )
     kind: str = param(
         "positive",
         choices=KINDS,
-        help='Function that is applied to each projection of a query or key onto a random vector. "positive" uses '
-        'exp. "hyperbolic" uses exp of the projection and exp of its negative. "trig" uses cosine and sine, so '
-        'weights can be negative. "relu" uses the projection if it is positive, otherwise 0. It estimates a function '
-        "other than softmax's exponential.",
+        help='Function that is applied to each projection of a query or key onto a random vector. "positive" uses exp. '
+        '"hyperbolic" uses exp of the projection and exp of its negative. "trig" uses cosine and sine, so weights can '
+        'be negative. "relu" uses the projection if it is positive, otherwise 0. With "relu", the features estimate a '
+        "function other than softmax's exponential.",
     )
     orthogonal: bool = param(
         True,
@@ -262,11 +262,11 @@ VARIANT = Variant(
     random=True,
     decoder=Decoder(init_state, step),
     note="The features are functions of the projections of a query or key onto random vectors. The dot product of a "
-    "query's and a key's features estimates softmax's exponential, exp(q · k / √d). The kind “relu” estimates "
-    "another function. If the random vectors have random lengths (row norms “chi”), these estimates are right on "
-    "average. If all of them have the same length (“fixed”), only the estimates of “relu” are right on average. "
-    "The weights are wrong on average in both cases, because each row is divided by its sum. With the kind "
-    "“trig”, weights can be negative. They can also be very large if the estimates of a row nearly sum to zero.",
+    "query's and a key's features estimates softmax's exponential, exp(q · k / √d). The kind “relu” estimates another "
+    "function. If the random vectors have random lengths (row norms “chi”), these estimates are right on average. If "
+    "all of them have the same length (“fixed”), only the estimates of “relu” are right on average. In both cases, the "
+    "weights are wrong on average, because each row is divided by its sum, which is itself a random estimate. With the "
+    "kind “trig”, weights can be negative. They can also be very large if the estimates of a row nearly sum to zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

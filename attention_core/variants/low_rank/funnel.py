@@ -96,8 +96,8 @@ VARIANT = Variant(
             title="Pooled queries",
             symbol="P",
             formula=r"\tilde Q = P Q",
-            mechanism="Each row of the matrix P averages a group of neighbouring queries. Only the first token keeps "
-            "its own query.",
+            mechanism="Each row of the matrix P averages a group of neighbouring queries. Only the first token of the "
+            "input keeps its own query.",
             rows="pool",
             columns="token",
         ),
@@ -111,7 +111,7 @@ VARIANT = Variant(
             rows="pool",
         ),
     ),
-    note="The first token keeps its own query. All other tokens of a group share one averaged query, so they have the "
-    "same row of weights.",
+    note="The first token of the input keeps its own query. All other tokens are divided into groups. The tokens of a "
+    "group share one averaged query, so they have the same row of weights.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -41,8 +41,8 @@ class NystromParams(Params):
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="How the pseudo-inverse of the attention matrix between the landmarks of queries and of keys is "
-        'computed. "iterative" approximates it by a few matrix products. "exact" computes it from the singular '
+        help="How to compute the pseudo-inverse of the matrix that contains the attention of query landmarks to key "
+        'landmarks. "iterative" approximates it by a few matrix products. "exact" computes it from the singular '
         "values.",
     )
     iterations: int = param(
@@ -138,8 +138,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Three smaller matrices, multiplied, replace the softmax matrix. They connect queries with keys through "
-    "landmarks (means of tokens).",
+    summary="The product of three smaller matrices replaces the softmax matrix. These matrices connect queries with "
+    "keys through landmarks (means of tokens).",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

@@ -49,10 +49,10 @@ class BlocksParams(Params):
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
         help='Score of a block for a query q. "mean key" is q·k̄, where k̄ is the mean of the block\'s keys (as in '
-        'MoBA). "second order" is q·k̄ + ½ qᵀΣq, where Σ is the covariance of these keys. "bound" is a number that '
-        'no q·k in the block exceeds (as in Quest). "random indexer" is the largest q·k in the block after a random '
-        'projection (DSA trains the projection and selects single tokens). "true mass" is the softmax weight of the '
-        "whole block.",
+        'MoBA). "second order" is q·k̄ + ½ qᵀΣq, where Σ is the covariance of these keys. "bound" is a number that no '
+        'q·k in the block exceeds (as in Quest). "random indexer" is the largest q·k in the block after a random '
+        "projection (similar to the published method DSA, which trains the projection and selects single tokens). "
+        '"true mass" is the softmax weight of the whole block.',
     )
     rank: int = param(
         4,

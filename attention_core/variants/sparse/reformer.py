@@ -40,7 +40,7 @@ class ReformerParams(Params):
         2,
         low=1,
         high=16,
-        help="Number of rounds, each of which sorts the tokens by a different random hash. A round can find pairs of "
+        help="Number m of rounds, each of which sorts the tokens by a different random hash. A round can find pairs of "
         "similar tokens that other rounds miss.",
         budget=True,
     )
@@ -161,7 +161,7 @@ def chunk_rounds(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParam
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Compute the output in chunks of c tokens: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
+    """Compute the output in chunks of c tokens: O(m n (c d + log n)) time, O(n d) memory; ``k`` is ignored."""
     queries, values = at_least_float32(q), at_least_float32(v)
     keys = F.normalize(queries, dim=-1)
     outs = []
@@ -216,7 +216,7 @@ VARIANT = Variant(
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
-    complexity="rounds n c d + n log n",
+    complexity="m n (c d + log n)",
     params=ReformerParams,
     cross_reason="queries and keys are sorted together by their hash, so they must come from one sequence.",
     reference_name="shared-QK softmax",

@@ -132,7 +132,8 @@ def test_a_text_with_split_characters_reports_how_their_tokens_are_labelled():
     [notice] = qkv.notices
     assert str(notice) == (
         "SmolLM2-135M splits some characters into two or more tokens. On the axes, these tokens share one label. In "
-        "sentences, the second token of “好” is called “好₂”. Tokens that continue a character: 3."
+        "the texts of the page, the second token of “好” is called “好₂”. Number of tokens that continue a "
+        "character: 3."
     )
     assert from_text("ok · ok", model="smollm2").notices == ()
 

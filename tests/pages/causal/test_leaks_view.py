@@ -33,7 +33,8 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
             "**1 of 2 variants leaks if token 3 “down” is replaced: Pyramid pooling · levels 1 (changed outputs: 2).** "
-            "If a variant leaks, earlier outputs change. It uses later tokens and cannot generate text.",
+            "If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks uses "
+            "later tokens, so it cannot generate text.",
         ),
         (
             {"softmax": TIGHT, "linear": TIGHT},
@@ -44,8 +45,8 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
             "**2 of 2 variants leak if token 2 “sat” is replaced: Linear (changed outputs: 1) and Pyramid pooling · "
-            "levels 1 (changed outputs: 1).** If a variant leaks, earlier outputs change. It uses later tokens and "
-            "cannot generate text.",
+            "levels 1 (changed outputs: 1).** If a variant leaks, earlier outputs change when a later token "
+            "is replaced. A variant that leaks uses later tokens, so it cannot generate text.",
         ),
         (
             {"softmax": TIGHT, "linear": LEAKY},

@@ -222,7 +222,7 @@ def test_the_cache_grows_next_to_the_state(open_view, record):
         held = np.concatenate([record.k[1], record.v[1]], -1)
         np.testing.assert_allclose(shown[: i + 1], held[: i + 1], rtol=2e-3, atol=1e-3)
         assert np.isnan(shown[i + 1 :]).all()
-        assert panel["caption"] == f"{(i + 1) * held.shape[1]} numbers so far"
+        assert panel["caption"] == f"{(i + 1) * held.shape[1]} numbers stored so far"
 
 
 def test_a_typed_word_is_appended_and_read(open_view):

@@ -72,9 +72,9 @@ CLAIM = Claim(
     "error over the heads is also smaller. The claim partly holds if only one condition is met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
-    finding="A Taylor series of the whole softmax also approximates the division by the row sum. In {closer}% of the "
-    "heads, its matrix error (relative difference from softmax's matrix) is smaller than that of a series of only the "
-    "exponential.",
+    finding="A Taylor series of the whole softmax approximates not only the exponential but also the division by the "
+    "row sum. In {closer}% of the heads, its matrix error (relative difference from softmax's matrix) is smaller than "
+    "that of a series of only the exponential.",
     details="The median matrix error over the heads is {own}% for a Taylor series of the whole softmax, and "
     "{exponential}% for a series of only the exponential. If the mean key is first subtracted from all keys, the "
     "series of only the exponential has a median error of {centred}%.",

@@ -110,21 +110,21 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The effective number of keys, over which a query spreads its weight, grows as nᵖ, where n is the number of "
-    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and "
-    "beyond it. The log n factor on the logits is proportional to the logarithm of the number of keys that a "
-    "query can attend to. The claim holds if this factor brings p to between −{steady} and {steady} in both "
-    "ranges. It partly holds if p is between these limits in only one range, or if |p| with the factor is at "
-    "most {flatter}% of |p| without it in both ranges. For comparison, squared ReLU replaces softmax. The claim "
-    "can hold or partly hold only if the factor changes the entropy of squared ReLU by at most {moved} nats.",
+    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and beyond it. "
+    "The log n factor on the logits is proportional to the logarithm of the number of keys that a query can attend to. "
+    "The claim holds if this factor brings p to between −{steady} and {steady} in both ranges. It partly holds if p is "
+    "between these limits in only one range, or if |p| with the factor is at most {flatter}% of |p| without it in both "
+    "ranges. For comparison, the same measurement is made with squared ReLU in place of softmax. The claim can hold or "
+    "partly hold only if the factor changes the entropy of squared ReLU by at most {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),
         holds=all_of(is_steady(""), is_steady("_beyond")),
         partly=any_of(is_steady(""), is_steady("_beyond"), all_of(is_flatter(""), is_flatter("_beyond"))),
     ),
-    finding="The log n factor on the logits makes softmax sharper for longer inputs, where more keys compete. For n "
-    "tokens, up to n = {base}, the effective number of keys per query grows as n to the power {plain} without the "
-    "factor. With the factor, the power is {scaled}.",
+    finding="The log n factor on the logits makes softmax sharper for longer inputs, where more keys compete. With up "
+    "to {base} tokens, the effective number of keys per query grows as a power of the number of tokens n. The power is "
+    "{plain} without the factor, and {scaled} with it.",
     details="With more than {base} tokens, the effective number of keys per query, exp(entropy), grows as a power "
     "of the number of tokens n. The power is {plain_beyond} without the log n factor, and {scaled_beyond} with it. "
     "The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU replaces the exponentials with "

@@ -48,8 +48,8 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
     points_by_head = {head: sorted(head_points) for head, head_points in sorted(points.items()) if len(head_points) > 1}
     if not points_by_head:
         raise UntestableError(
-            "To measure the growth of squared ReLU's row sums, a head needs positive logits at two or more lengths. "
-            "No head has them. Choose another head or input."
+            "No head has positive logits at two or more lengths, so the growth of squared ReLU's row sums cannot be "
+            "measured. Choose another head or input."
         )
     for head, head_points in points_by_head.items():
         start, log_start = head_points[0]
@@ -96,9 +96,9 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "
     "over its keys). Row sums grow as n to the power {exponent}, where n is the number of tokens (median over heads).",
-    details="In {slower}% of the heads, squared ReLU's row sums grow clearly more slowly than the number of tokens "
-    "n. In the head with the slowest growth, they grow as n to the power {lowest}. The Entropy page instead fits the "
-    "median growth over the heads, which is n to the power {curve}.",
+    details="In {slower}% of the heads, squared ReLU's row sums grow clearly more slowly than the number of tokens n. "
+    "In the head with the slowest growth, they grow as n to the power {lowest}. The heads' median growth factor at "
+    "each length, which the Entropy page shows, grows as n to the power {curve}.",
     quantities=(
         Quantity(
             "exponent",
@@ -114,7 +114,9 @@ CLAIM = Claim(
         ),
         Quantity("lowest", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), smallest over heads"),
         Quantity(
-            "curve", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), fitted to the median over heads"
+            "curve",
+            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), fitted to the heads' median "
+            "growth factor at each length",
         ),
     ),
     figure=Figure(

@@ -109,9 +109,9 @@ CLAIM = Claim(
     place=Place("matrices", variants=("softmax", "local")),
     experiment="For increasing distances w, the experiment measures the share of every head's attention on keys at "
     "most w tokens from the query. The verdict uses w = n/16 (at least one token), where n is the number of tokens. "
-    "Local attention allows only keys within this window, and its output is compared with that of full attention. "
-    "Both measurements are repeated after the first token is removed from the input, because trained models put spare "
-    "weight on this token.",
+    "Local attention allows only keys within this window, and its output is compared with that of full attention. Both "
+    "measurements are repeated after the first token is removed from the input, because trained models often put much "
+    "weight on this token for every query.",
     measure=measure,
     numbers=numbers,
     rule="The local window of a query contains the keys up to about n/16 tokens away, where n is the number of "

@@ -88,17 +88,16 @@ CLAIM = Claim(
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. "
-    "The score of a block is q·k̄, where k̄ is the mean of its keys, or the second-order score q·k̄ + ½ qᵀΣq, "
-    "where Σ is their covariance. For each head, softmax's total weight on the 3 blocks that a query attends to "
-    "is averaged over the queries that have more than 2 other blocks. The figure also shows the results for 1 "
-    "and 4 other blocks, and for two more scores of a block: Quest's upper bound on its logits, and its true "
-    "weight.",
+    "The score of a block is q·k̄, where k̄ is the mean of its keys, or the second-order score q·k̄ + ½ qᵀΣq, where Σ "
+    "is their covariance. For each head, softmax's total weight on the 3 blocks that a query attends to is averaged "
+    "over the queries that can choose from more than 2 other blocks. The figure also shows the results for 1 and 4 "
+    "other blocks, and for two more scores of a block: Quest's upper bound on its logits, and its true weight.",
     measure=measure,
     numbers=numbers,
     rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. A block is "
     "scored by the mean of its keys alone, or by their mean and covariance. The claim holds if scoring by mean and "
-    "covariance selects blocks with more of softmax's weight in at least {most}% of the heads. It partly holds if "
-    "scoring by mean and covariance selects the better blocks in more heads than scoring by the mean alone.",
+    "covariance selects blocks with more of softmax's weight in at least {most}% of the heads. It partly holds if the "
+    "heads where these blocks contain more of softmax's weight outnumber the heads where they contain less.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
     finding="The mean of a block's keys hides a single key with a large logit, whereas the covariance shows how far "
@@ -137,8 +136,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "best",
-            "share of softmax's weight in the blocks that have the most of it (best possible selection), median over "
-            "heads",
+            "share of softmax's weight in the blocks with the largest true weights (best possible selection), median "
+            "over heads",
             "%",
         ),
     ),

@@ -40,15 +40,15 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Atrous attention (every k-th key) costs 1/k of full attention. The cost of local attention (only "
-    "nearby keys) grows in proportion to the number of tokens.",
-    short="atrous attention (every k-th key) costs 1/k of full attention, and local attention's cost is linear",
+    statement="Atrous attention (every k-th key) costs 1/k as much as full attention. The cost of local attention "
+    "(only nearby keys) grows in proportion to the number of tokens.",
+    short="attention to every k-th key costs 1/k as much as full attention, and local attention's cost is linear",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
     "= 4. Atrous attention allows keys at distances that are multiples of k. Local attention allows keys at a distance "
-    "of at most k. Local attention runs in blocks of tokens, so an input of only one or two blocks costs almost as "
-    "much as full attention.",
+    "of at most k. Local attention runs in blocks of tokens, so on an input of only one or two blocks, it costs almost "
+    "as much as full attention.",
     measure=measure,
     numbers=numbers,
     rule="Cost is counted in multiply-adds for atrous attention (every k-th key) and local attention (nearby keys). "

@@ -123,7 +123,8 @@ CLAIM = Claim(
     "default settings: local (nearby keys), atrous (regularly spaced keys) and sparse (both). The inputs are random "
     "numbers, first with this input's shape, then with more tokens. Full attention is timed in three ways: (1) as a "
     "fused kernel, which stores no score matrix, (2) with an explicit score matrix, (3) with this matrix masked to the "
-    "local window. Each time is divided by the time of the fused kernel in the same round.",
+    "local window. All of these are timed in several rounds. Each measured time is divided by the fused kernel's time "
+    "in the same round.",
     measure=measure,
     numbers=numbers,
     rule="Full attention runs as a fused kernel, which stores no score matrix. Each comparison is made at the "
