@@ -200,8 +200,8 @@ def test_heads_without_positive_logits_are_left_out_or_make_the_claim_untestable
     found = trial("relu2_normaliser", upload(q, -q))
     assert found.verdict is Verdict.UNTESTABLE
     assert found.why.startswith(
-        "To measure the growth of squared ReLU's row sums, a head needs positive logits at two or more lengths. No "
-        "head has them."
+        "No head has positive logits at two or more lengths, so the growth of squared ReLU's row sums cannot be "
+        "measured."
     )
 
 

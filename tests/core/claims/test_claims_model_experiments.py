@@ -74,7 +74,7 @@ def test_the_repeated_tokens_are_drawn_from_the_text():
 
 
 def test_a_text_of_one_repeated_word_is_untestable_for_copying():
-    with pytest.raises(claims.UntestableError, match=r"its loss is only .+ nats per token lower the second time"):
+    with pytest.raises(claims.UntestableError, match=r"The second time, .+ its loss is only .+ nats per token lower\."):
         model_experiments.copy_loss_percent(experiment_input("salt " * 100), "linear", (0,))
 
 

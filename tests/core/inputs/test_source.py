@@ -116,5 +116,5 @@ def test_the_lengths_notice_depends_on_the_kind_of_source():
     found = {source: str(source.lengths_notice(source.load())) for source in (TEXT, causal, SYNTHETIC, UPLOAD)}
     assert "bidirectional" in found[TEXT]
     assert "new sequence" in found[SYNTHETIC]
-    assert "exactly those of the shorter sequence" in found[causal]
+    assert "the same as if the model read only the shorter sequence" in found[causal]
     assert found[causal] == found[UPLOAD]
