@@ -91,9 +91,8 @@ def _parser() -> argparse.ArgumentParser:
         "--variants",
         nargs="+",
         metavar="WORD",
-        help="variants to time, separated by spaces, with settings after ~ (two variants, for example: softmax "
-        "local~window~64); fused.local is full attention with the mask of local attention (default: all "
-        "variants)",
+        help="variants to time, separated by spaces, with settings after ~ (for example, softmax local~window~64 names "
+        "two variants); fused.local is full attention with the mask of local attention (default: all variants)",
     )
     bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="sequence lengths, in tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
@@ -154,7 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--out", type=Path, metavar="PATH", help="Markdown file in which the counts of --survey are saved"
     )
-    check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of a model on the hub")
+    check.add_argument(
+        "--model", default="minilm", help="minilm, smollm2, or owner/name of a model on the Hugging Face hub"
+    )
     check.add_argument("--layer", type=int, default=0, help="layer of the model; the first is 0")
     check.add_argument("--head", type=int, metavar="N", help="head of the layer; the first is 0 (default: all heads)")
     check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens to use from the input")
@@ -165,7 +166,9 @@ def _parser() -> argparse.ArgumentParser:
     change = commands.add_parser(
         "swap", help="measure how well a language model predicts a text if a variant replaces its softmax attention"
     )
-    change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of a model on the hub")
+    change.add_argument(
+        "--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of a model on the Hugging Face hub"
+    )
     change.add_argument(
         "--variants",
         nargs="+",

@@ -76,8 +76,8 @@ def board_texts(
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
         "pooled": _(
-            "Each pixel combines up to {count} cells and shows the number with the largest absolute value. Zoom in "
-            "to see each cell."
+            "Each pixel combines up to {count} cells and shows the cell value that is largest in absolute value. Zoom "
+            "in to see each cell."
         ),
         "hint": _("Click to pin a {row} · Ctrl + wheel or double-click to zoom", row=row),
         "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),

@@ -349,7 +349,7 @@ def queue_text(status: TaskStatus) -> str:
         return ""
     if status.timed:
         return _("Waiting for other computations to end, because a timing run needs the machine to itself")
-    return _("Waiting for a timing run to end, because a timing run needs the machine to itself")
+    return _("Waiting for a timing run to end, because it needs the machine to itself")
 
 
 def on_status_change(callback: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:

@@ -23,7 +23,7 @@ FASTER = {
     "below": N_("below {n} tokens"),
     "at": N_("{n} tokens ({range})"),
     "even": N_("no clear difference"),
-    "beyond": N_("not within the measured lengths"),
+    "beyond": N_("no measured length"),
 }
 """Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
 
@@ -312,7 +312,8 @@ def missing_text(run: Run) -> str:
     if missing.tokens is None:
         return _("Incomplete run: some variants are not yet measured, even at the shortest length.")
     return _(
-        "Incomplete run: the longest length measured for all variants so far is {n:,} of {longest:,} tokens.",
+        "Incomplete run: so far, all variants are measured up to {n:,} tokens; the longest planned length is "
+        "{longest:,} tokens.",
         n=missing.tokens,
         longest=run.spec.sizes[-1],
     )

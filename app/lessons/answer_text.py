@@ -47,7 +47,7 @@ def answer_lines(step: Step, translate: Callable[[str], str], guess: float | Non
 def _ranked_lines(target: Answer, step_screen: Screen, screen: Screen, chosen: str | None) -> list[str]:
     first, leader = target.winner(step_screen), target.winner(screen)
     if first is None:
-        return [_("This screen has no variant to choose from.")]
+        return [_("This screen has no variants to choose from.")]
     lines = [choice_verdict(_(ac.variant(first).title), chosen), numbers_text(target, step_screen)]
     return lines if leader in (None, first) else [*lines, own_settings_text(_(ac.variant(str(leader)).title))]
 

@@ -294,7 +294,7 @@ def overview(lessons: Collection[Lesson]) -> str:
     return paragraph(
         _n(
             "{n} lesson, about {minutes} minutes.",
-            "{n} lessons, about {minutes} minutes.",
+            "{n} lessons, about {minutes} minutes in total.",
             n=len(lessons),
             minutes=sum(each.minutes for each in lessons),
         ),

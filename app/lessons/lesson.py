@@ -236,14 +236,15 @@ def check_question(step: Step, number: int) -> None:
             N_("Step {place}: “answer” must name one of the numbers that the step's page can report: {known}.")
             if step.answer
             else N_(
-                "Step {place} asks a question without an answer. As “answer”, choose one of the numbers that the "
-                "step's page can report: {known}."
+                "Step {place} asks a question without an answer. In the field “answer”, name one of the numbers that "
+                "the step's page can report: {known}."
             )
         )
     elif (count or step.bounds) and (target.rank or len(step.bounds) != count - 1 or count < 2 or not is_rising):
         message = N_(
             "Step {place}: “choices” needs at least two entries, and “bounds” must be increasing numbers, one fewer "
-            "than the choices. “answer” must be a number of the step's page, without “least” or “most”."
+            "than the choices. “answer” must name a number that the step's page can report, and must not contain "
+            "“least” or “most”."
         )
     if message:
         names = Names(page.curves if step.draw else page.measures) or "–"

@@ -24,7 +24,7 @@ PRIMITIVE_NAMES = {
     "itself": N_("own token, the only key"),
     "survivor": N_("query of a kept token"),
     "round": N_("another hashing round"),
-    "missed": N_("same bucket, not allowed"),
+    "missed": N_("same bucket, not attended to"),
     "column": N_("selected column"),
     "diagonal": N_("selected distance"),
     "heavy hitter": N_("heavy hitter"),

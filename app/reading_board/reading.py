@@ -120,8 +120,8 @@ def _texts() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Click a token to see its predictions."),
-        "tint": _("Colour: loss with {name} minus that of"),
+        "tint": _("Colour: loss with {name} minus loss with"),
         "largest": _("Largest loss changes in nats:"),
-        "higher": _("≥ +{nats} nats harder"),
-        "lower": _("easier ≤ −{nats}"),
+        "higher": _("at least {nats} nats higher"),
+        "lower": _("at least {nats} nats lower"),
     }

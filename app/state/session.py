@@ -166,7 +166,8 @@ class SharedOptions(Options, shared=1):
             read_text,
             write_text,
             describe_allowed=lambda: _(
-                "a text of at most {n:,} characters in the lab's compressed form, or the name of an example: {names}",
+                "a text in the lab's compressed form, with at most {n:,} characters before compression, or the name of "
+                "an example: {names}",
                 n=current().text_characters,
                 names=enumeration(f"@{name}" for name in presets.texts()),
             ),

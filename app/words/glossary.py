@@ -79,8 +79,8 @@ ENTRIES = (
     Entry(
         N_("effective rank"),
         N_(
-            "The number of directions that a matrix effectively uses: exp(entropy) of its singular values, after "
-            "each is divided by the sum of all. The effective rank is at most the rank. It is lower if a few "
+            "The number of directions that a matrix effectively uses: exp of the entropy of its singular values, each "
+            "divided by the sum of all singular values. The effective rank is at most the rank. It is lower if a few "
             "singular values are much larger than the others."
         ),
     ),
@@ -160,9 +160,9 @@ ENTRIES = (
     Entry(
         N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
         N_(
-            "How far the number that decides a verdict is from its threshold. The difference is divided by the "
-            "larger of the two numbers. If the number is a share (at most 100%) above its threshold, the difference "
-            "is divided by the largest possible difference, 100% minus the threshold. A result below 10% means "
+            "How far the number that decides a verdict is from its threshold. The difference is divided by the larger "
+            "of the two numbers. If the number is a share of at most 100% and lies above its threshold, the difference "
+            "is instead divided by the largest possible difference, 100% minus the threshold. A result below 10% means "
             "close to the threshold, and a result above 50% means far from it."
         ),
     ),
@@ -216,9 +216,9 @@ ENTRIES = (
     Entry(
         N_("PSNR|dB"),
         N_(
-            "Peak signal-to-noise ratio in dB: −10 log₁₀ of the mean squared difference from the original image, "
-            "where black is 0 and white is 1. A higher PSNR means a smaller difference: with 10 dB more, it is a "
-            "tenth as large."
+            "Peak signal-to-noise ratio in dB: −10 log₁₀ of the mean squared difference from the original image, where "
+            "black is 0 and white is 1. A higher PSNR means a smaller difference: with 10 dB more, the mean squared "
+            "difference is a tenth as large."
         ),
     ),
     Entry(

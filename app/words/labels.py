@@ -103,6 +103,6 @@ def family_summary(family: str) -> str:
             "evicted."
         ),
         "mixed": _(
-            "Quadratic attention, which compares all pairs, for nearby tokens, and linear attention for distant tokens."
+            "Quadratic attention (which compares all pairs) for nearby tokens, and linear attention for distant tokens."
         ),
     }[family]

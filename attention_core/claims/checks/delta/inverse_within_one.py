@@ -66,9 +66,9 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="To subtract from each value the value already stored under its key, the delta rule multiplies all "
-    "values by one inverse matrix. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however "
-    "long the text is.",
+    statement="The delta rule subtracts from each value the value already stored under its key. With keys of norm 1, "
+    "the inverse matrix that combines all these subtractions has only entries between −1 and 1, however long the text "
+    "is.",
     short="with keys of norm 1, the entries of the delta rule's inverse matrix stay between −1 and 1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),

@@ -71,7 +71,7 @@ CLAIM = Claim(
     statement="In PaTH attention, each token removes from all earlier keys their component along one direction. If "
     "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
     "attention that corrects stored values.",
-    short="PaTH's logits equal DeltaNet's weights if each token projects its key out of earlier keys",
+    short="PaTH's logits equal DeltaNet's weights if the component along each key is removed from earlier keys",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -126,9 +126,8 @@ CLAIM = Claim(
         y_title="largest difference between PaTH's logits and DeltaNet's weights",
         log="x",
     ),
-    theorem="With write strength β = 1, DeltaNet multiplies the matrix in which it stores values by I − k kᵀ before "
-    "it stores the value of key k. PaTH multiplies all earlier keys by I − w wᵀ, where w is the direction of the "
-    "current token. If w is the token's key, both multiply by the same matrix at every token. PaTH's logit and "
-    "DeltaNet's weight are then both the dot product of the query with an earlier key after these "
-    "multiplications.",
+    theorem="DeltaNet stores values in a matrix. With write strength β = 1, it multiplies this matrix by I − k kᵀ "
+    "before it stores the value of key k. PaTH multiplies all earlier keys by I − w wᵀ, where w is the direction of "
+    "the current token. If w is the token's key, both multiply by the same matrix at every token. PaTH's logit and "
+    "DeltaNet's weight are then both the dot product of the query with an earlier key after these multiplications.",
 )

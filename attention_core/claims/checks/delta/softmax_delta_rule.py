@@ -73,7 +73,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Even without training, softmax's output is close to the mean of the values so far plus a correction. "
+    statement="Without any training, the mean of the values so far plus a correction comes close to softmax's output. "
     "The query reads this correction from one matrix, which the delta rule updates at every token.",
     short="without training, one matrix updated by the delta rule nearly reproduces softmax attention",
     source=articles.SOFTMAX_TO_GDN,

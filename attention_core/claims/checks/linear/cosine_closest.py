@@ -76,8 +76,8 @@ CLAIM = Claim(
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
     "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
     "between query and key. In every head, uniform attention (equal weights) and six simple kernels are compared with "
-    "softmax. Matrix error and output error are the relative differences from softmax's matrix and output. The "
-    "author of the source article later found that 1 + cos works poorly.",
+    "softmax. Matrix error and output error are the relative differences from softmax's matrix and output. The author "
+    "of the article that this claim comes from later found that 1 + cos works poorly.",
     measure=measure,
     numbers=numbers,
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
@@ -92,9 +92,9 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos(q, k) stays between 0 and 2, while softmax's exponential has no upper limit. In "
-    "{heads}% of the heads, this kernel has the smallest matrix error (difference from softmax's matrix) of six "
-    "kernels.",
+    finding="The kernel 1 + cos(q, k) is at most 2, while softmax's exponential has no upper limit and usually favours "
+    "a few keys more strongly. In {heads}% of the heads, the kernel 1 + cos has the smallest matrix error (difference "
+    "from softmax's matrix) of six kernels.",
     details="In every head, the kernel 1 + cos(q, k), which replaces softmax's exponential, is compared with each of "
     "five other kernels. It has the smaller matrix error in {duels}% of these comparisons. The median matrix "
     "error over heads is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "

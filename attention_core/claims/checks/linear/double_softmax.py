@@ -75,16 +75,17 @@ CLAIM = Claim(
     "neighbouring tokens. A causal mask hides later tokens.",
     measure=measure,
     numbers=numbers,
-    rule="The double softmax multiplies a softmax over the components of each query by a softmax of the keys over "
-    "all tokens. A row sum is the sum of all weights of one query. The claim holds if two conditions are met. "
-    "(1) Without a mask, every row sum of the double softmax is within {exact} of 1, with and without landmarks "
-    "(averaged tokens). (2) If the input is causal (queries attend to no later tokens), every row sum with a "
-    "causal mask is also within {exact} of 1. The claim partly holds if only the first condition is met.",
+    rule="The double softmax applies one softmax to the components of each query and another to each component of the "
+    "keys, over all tokens. It multiplies the two results. A row sum is the sum of all weights of one query. The claim "
+    "holds if two conditions are met. (1) Without a mask, every row sum of the double softmax is within {exact} of 1, "
+    "with and without landmarks (averaged tokens). (2) If the input is causal (queries attend to no later tokens), "
+    "every row sum with a causal mask is also within {exact} of 1. The claim partly holds if only the first condition "
+    "is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
     finding="In the double softmax, the weights of a query are a weighted average of several distributions over the "
-    "keys. Each distribution sums to 1, and so do the weights. Without a mask, the largest deviation of a row sum "
-    "from 1 is {off}.",
+    "keys. Each distribution sums to 1, so their weighted average, which is the query's row of weights, also sums to "
+    "1. Without a mask, the largest deviation of a row sum from 1 is {off}.",
     details="The double softmax applies one softmax to the queries and another to the keys. A causal mask removes "
     "weights on later tokens, so the row sums of the double softmax can be below 1: the smallest is {hidden}. "
     "Linear attention with the feature map elu + 1 must divide by its row sums, which are as large as {other}.",

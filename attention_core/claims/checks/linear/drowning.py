@@ -143,12 +143,13 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n "
-    "tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in "
-    "softmax.",
+    finding="Linear attention usually gives the tokens more similar weights than softmax does, so every new token "
+    "takes more weight from the early ones. With n tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in "
+    "linear attention and p = {softmax_fall} in softmax.",
     details="At full length, queries in the last quarter of the text give the first 4 tokens {early}% of their weight "
     "in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last query gives "
-    "them. If a decay shrinks earlier weights in linear attention, {kept}% of the top quarter stay in the top quarter.",
+    "them. In linear attention, {kept}% of the tokens in the top quarter without a decay are still in the top quarter "
+    "with a decay, which shrinks earlier weights.",
     quantities=(
         Quantity(
             "fall",
@@ -158,10 +159,11 @@ CLAIM = Claim(
         Quantity("softmax_fall", "exponent p of softmax's weight on the first 4 of n tokens (1/nᵖ)"),
         Quantity(
             "kept",
-            "linear attention: share of the tokens in the top quarter by weight without a decay that are also there "
-            "with a decay",
+            "linear attention: of the tokens in the top quarter (ranked by weight) without a decay, the share that is "
+            "also in the top quarter with a decay",
             "%",
-            brief="linear attention: share of the top quarter of tokens by weight that a decay leaves in this quarter",
+            brief="linear attention: share of the tokens in the top quarter (ranked by weight) that stay there with a "
+            "decay",
         ),
         Quantity(
             "early",

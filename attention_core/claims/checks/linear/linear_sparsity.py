@@ -52,10 +52,10 @@ CLAIM = Claim(
     short="linear attention is less sparse than softmax",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
-    experiment="The evenness of a row of weights a is S = E[|a|] / √(E[a²]), where E is the mean over the keys that "
-    "the row's query can attend to. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has "
-    "all the weight. A smaller S means a sparser row. S is averaged over the rows of each head, for softmax and for "
-    "three variants of linear attention: plain linear attention, Hedgehog and cosFormer.",
+    experiment="For a row of weights, written a, the evenness is S = E[|a|] / √(E[a²]). Here, E is the mean over the "
+    "keys that the row's query can attend to. S is 1 if all keys have the same weight, and falls to 1/√n if one of n "
+    "keys has all the weight. A smaller S means a sparser row. S is averaged over the rows of each head, for softmax "
+    "and for three variants of linear attention: plain linear attention, Hedgehog and cosFormer.",
     measure=measure,
     numbers=numbers,
     rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. "

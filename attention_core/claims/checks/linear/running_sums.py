@@ -97,8 +97,8 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The gradient of causal linear attention needs only two running sums over the tokens. Storing these "
-    "sums after every token instead would multiply the memory by the head size.",
+    statement="The gradient of causal linear attention needs only two running sums over the tokens. Storing these sums "
+    "after every token would take about d² numbers per token (d: head size) instead of about d.",
     short="running sums save memory when linear attention is trained",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
@@ -149,7 +149,8 @@ CLAIM = Claim(
         Quantity("size", "head size of this input"),
         Quantity(
             "growth",
-            "growth exponent p (dᵖ for head size d) of the ratio: memory with all states stored ÷ with running sums",
+            "growth exponent p of the memory ratio (all states stored ÷ running sums), which grows as dᵖ for head size "
+            "d",
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(

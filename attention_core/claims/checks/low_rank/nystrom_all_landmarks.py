@@ -116,6 +116,7 @@ CLAIM = Claim(
         y_title="matrix error (1 = 100%)",
         log="xy",
     ),
-    theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "
-    "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺. Their product is therefore A.",
+    theorem="Every matrix A and its pseudoinverse A⁺ satisfy the equation A A⁺ A = A. If every token is a landmark, "
+    "the two outer factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺. Their product is "
+    "therefore A.",
 )

@@ -160,11 +160,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
-    "changes an earlier output. The first mask sets the weights on later tokens in the final attention matrix to "
-    "zero. The second mask hides each pool from all queries before the pool's last token. The claim is that pools "
-    "leak with either mask. It holds if three conditions are met. (1) Every pooled variant leaks with the first mask. "
-    "(2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the first mask. The "
-    "claim partly holds if at least {partly} pooled variants leak with the first mask.",
+    "changes an earlier output. Two masks are tested. The first mask sets the weights on later tokens in the final "
+    "attention matrix to zero. The second mask hides each pool from all queries before the pool's last token. The "
+    "claim is that pools leak with either mask. It holds if three conditions are met. (1) Every pooled variant leaks "
+    "with the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with "
+    "the first mask. The claim partly holds if at least {partly} pooled variants leak with the first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),
@@ -235,8 +235,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "inverted",
-            "Nyström attention, if pools that contain later tokens are hidden from each query: largest distance from "
-            "the changed token to an earlier output that changes",
+            "largest distance from the changed token to an earlier output that changes in Nyström attention, if pools "
+            "that contain later tokens are hidden from each query",
             "tokens",
         ),
         Quantity(

@@ -14,7 +14,8 @@ CLAIM = correlation_claim(
     "copying is how much better the second half is predicted than the first. The lost share is the part of this gain "
     "that is lost with a replacement. The output error is the relative difference between the outputs of the "
     "replacement and of softmax on the unchanged model's queries, keys and values. It is averaged over heads and "
-    "layers. The paper compares approximations by this error, but does not test copying.",
+    "layers. The paper cited as the source of this claim compares approximations by this error, but does not test "
+    "copying.",
     rule="Two numbers are measured for each replacement for softmax. The first is the output error: the relative "
     "difference of the replacement's outputs from softmax's outputs. The second is the share of the gain from copying "
     "that the model loses with the replacement. The gain from copying is how much better the original model predicts "

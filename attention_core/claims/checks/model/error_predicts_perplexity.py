@@ -9,10 +9,11 @@ CLAIM = correlation_claim(
     short="models predict text better with attention variants that are closer to softmax",
     experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "
     "nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without a "
-    "decay over distance), or equal weights. Perplexity measures how badly the model predicts the next tokens, here "
-    "at most the first 128 tokens of the text. The output error is the relative difference between the outputs of a "
-    "replacement and of softmax. It is computed on the unchanged model's queries, keys and values, and averaged over "
-    "heads and layers. The paper compares approximations by this error, but does not measure perplexity.",
+    "decay over distance), or equal weights. Perplexity measures how badly the model predicts the next tokens. It is "
+    "measured on at most the first 128 tokens of the text. The output error is the relative difference between the "
+    "outputs of a replacement and of softmax. It is computed on the unchanged model's queries, keys and values, and "
+    "averaged over heads and layers. The paper cited as the source of this claim compares approximations by this "
+    "error, but does not measure perplexity.",
     rule="Two numbers are measured for each replacement for softmax: its output error (relative difference from "
     "softmax's outputs) and the perplexity of the model (lower if it predicts text better). The claim holds if the "
     "rank correlation between these numbers is at least {holds}. It partly holds if this correlation is at least "

@@ -94,13 +94,13 @@ CLAIM = Claim(
     ),
     place=Place("model", {"m_view": "budget"}),
     experiment="SmolLM2-135M reads the first 128 tokens of the text, without retraining. In all layers, each query "
-    "attends only to the last 32 tokens (window) and to the first 0, 1, 2, 4 or 8 tokens (sinks). Perplexity "
-    "measures how badly a model predicts the next tokens. The baseline, as in the paper by Xiao et al., is the "
-    "unchanged model. It reads only the 36 tokens (32 + 4) before the token to be predicted, and reads them again "
-    "for every prediction. To test copying, 48 tokens of the text are shuffled once, and the model reads this "
-    "sequence twice in a row. The second half can be predicted only by copying from the first. The gain from "
-    "copying is how much lower the unchanged model's loss is in the second half than in the first. A window loses "
-    "the part of this gain by which it raises the loss in the second half.",
+    "attends only to the last 32 tokens (window) and to the first 0, 1, 2, 4 or 8 tokens (sinks). Perplexity measures "
+    "how badly a model predicts the next tokens. The baseline, as in the paper by Xiao et al., is the unchanged model. "
+    "It reads only the 36 tokens (32 + 4) before the token to be predicted, and reads them again for every prediction. "
+    "To test copying, 48 tokens of the text are shuffled once, and the model reads this sequence twice in a row. The "
+    "second half can be predicted only by copying from the first. The gain from copying is how much lower the "
+    "unchanged model's loss is in the second half than in the first. If a window raises the loss in the second half, "
+    "this rise is the part of the gain that is lost.",
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "
@@ -115,9 +115,9 @@ CLAIM = Claim(
         holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
         partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
-    finding="A window of recent tokens hides the first tokens (sinks), on which trained models put spare weight. "
-    "With such a window, perplexity (lower is better) is {window}× that of a model that rereads the last 36 tokens "
-    "for every prediction. If queries also attend to four sinks, it is {four}×.",
+    finding="A window of recent tokens hides the first tokens (sinks), on which trained models put weight that they "
+    "need for no other token. With such a window, perplexity (lower is better) is {window}× that of a model that "
+    "rereads the last 36 tokens for every prediction. If queries also attend to four sinks, it is {four}×.",
     details="If each query attends only to a window and the first four tokens (sinks), perplexity is {whole}× that "
     "of the unchanged model on the whole text. The gain from copying (better prediction of repeated tokens) "
     "falls by {lost}%. All results are for the {tokens} tokens that SmolLM2 reads.",

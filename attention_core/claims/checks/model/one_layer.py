@@ -77,13 +77,13 @@ CLAIM = Claim(
         authors="He et al.",
     ),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
-    experiment="In SmolLM2-135M, without retraining, softmax is replaced by local attention (a window of 32 "
-    "tokens), linear attention, random weights or equal weights. This is done once in layer 15 alone (layers are "
-    "numbered 0 to 29) and once in all layers. The model reads the first 128 tokens of the text. Perplexity "
-    "measures how badly it predicts the next tokens. To test copying, 48 of these tokens are shuffled once, and the "
-    "model reads this sequence twice in a row. The second half can be predicted only by copying from the first. The "
-    "gain from copying is how much lower the unchanged model's loss is in the second half than in the first. A "
-    "replacement loses the part of this gain by which it raises the loss in the second half.",
+    experiment="In SmolLM2-135M, without retraining, softmax is replaced by local attention (a window of 32 tokens), "
+    "linear attention, random weights or equal weights. This is done once in layer 15 alone (layers are numbered 0 to "
+    "29) and once in all layers. The model reads the first 128 tokens of the text. Perplexity measures how badly it "
+    "predicts the next tokens. To test copying, 48 of these tokens are shuffled once, and the model reads this "
+    "sequence twice in a row. The second half can be predicted only by copying from the first. The gain from copying "
+    "is how much lower the unchanged model's loss is in the second half than in the first. If a replacement raises the "
+    "loss in the second half, this rise is the part of the gain that is lost.",
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly the model predicts text. The gain from copying is how much better the "

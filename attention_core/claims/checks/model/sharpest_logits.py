@@ -39,23 +39,23 @@ CLAIM = Claim(
         authors="Zhang et al.",
     ),
     place=Place("model", {"m_view": "predicts"}),
-    experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use "
-    "only nearby keys (with or without the first tokens), only the largest logits, linear attention (with or "
-    "without a decay over distance), or equal weights. The model reads the first 128 tokens of the text. To test "
-    "copying, 48 of these tokens are shuffled once, and the model reads this sequence twice in a row. The second "
-    "half can be predicted only by copying from the first. The gain from copying is how much lower the unchanged "
-    "model's loss is in the second half than in the first. A replacement loses the part of this gain by which it "
-    "raises the loss in the second half. For each query, consider the highest-scoring key. The kept weight is the "
-    "replacement's weight on this key, as a share of softmax's weight on it (at most 100%). It is averaged over "
-    "queries, heads and layers.",
+    experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "
+    "nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without a "
+    "decay over distance), or equal weights. The model reads the first 128 tokens of the text. To test copying, 48 of "
+    "these tokens are shuffled once, and the model reads this sequence twice in a row. The second half can be "
+    "predicted only by copying from the first. The gain from copying is how much lower the unchanged model's loss is "
+    "in the second half than in the first. If a replacement raises the loss in the second half, this rise is the part "
+    "of the gain that is lost. For each query, consider the highest-scoring key. The kept weight is the replacement's "
+    "weight on this key, as a share of softmax's weight on it (at most 100%). It is averaged over queries, heads and "
+    "layers.",
     measure=replacement_rows,
     numbers=numbers,
-    rule="For each query, consider the weight that softmax gives to the highest-scoring key. A replacement for "
-    "softmax keeps this highest weight if it gives the same key at least {keeps}% of it, on average. A "
-    "replacement works if the model's perplexity (how badly it predicts text) is at most {survives}× that of the "
-    "unchanged model. The claim holds if two conditions are met. (1) Every replacement that keeps the highest "
-    "weight works. (2) No other replacement works. The claim partly holds if most replacements that keep the "
-    "highest weight work, and most others do not.",
+    rule="For each query, consider the weight that softmax gives to the highest-scoring key. A replacement for softmax "
+    "keeps this highest weight if its own weight on the same key is, on average, at least {keeps}% of softmax's "
+    "weight. A replacement works if the model's perplexity (how badly it predicts text) is at most {survives}× that of "
+    "the unchanged model. The claim holds if two conditions are met. (1) Every replacement that keeps the highest "
+    "weight works. (2) No other replacement works. The claim partly holds if most replacements that keep the highest "
+    "weight work, and most others do not.",
     bounds={"keeps": MIN_KEPT, "survives": MAX_RATIO},
     verdict=Rule(
         requires=all_of(
@@ -94,8 +94,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "copying",
-            "number of replacements for softmax that keep at least half of each query's highest weight and of the "
-            "gain from copying",
+            "number of replacements for softmax that keep at least half of each query's highest weight and also at "
+            "least half of the gain from copying",
         ),
         Quantity(
             "others_copying",
