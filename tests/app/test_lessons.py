@@ -354,7 +354,7 @@ def test_the_list_says_how_long_the_lessons_take():
     first, second = (Lesson(title="t", steps=(step,), minutes=minutes) for minutes in (4, 7))
     advice = "You only need to know softmax attention. In each step, predict a result before you see it."
     assert overview([first]) == f"1 lesson, about 4 minutes. {advice}"
-    assert overview([first, second]) == f"2 lessons, about 11 minutes. {advice}"
+    assert overview([first, second]) == f"2 lessons, about 11 minutes in total. {advice}"
 
 
 def test_a_lesson_stays_on_other_pages_with_a_link_back():

@@ -130,7 +130,10 @@ def test_plain_text_in_an_address_is_reported_with_the_expected_form(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     sentence = refusals.notice_text(values, fields, {name: [word] for name in refused})
-    assert "a text of at most 20,000 characters in the lab's compressed form, or the name of an example: " in sentence
+    assert (
+        "a text in the lab's compressed form, with at most 20,000 characters before compression, or the name of an "
+        "example: " in sentence
+    )
     assert "@story" in sentence
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
 

@@ -450,7 +450,7 @@ def slow(monkeypatch, **standing):
         ),
         (
             {"ahead": None, "is_blocked": True, "timed": False},
-            "Waiting for a timing run to end, because a timing run needs the machine to itself",
+            "Waiting for a timing run to end, because it needs the machine to itself",
         ),
     ],
 )

@@ -69,7 +69,7 @@ def test_an_isolated_peak_is_drawn_in_place_and_read_exactly(page, boards, n):
     expect(page.locator(".where")).to_have_text("query 300 “t300” → key 77 “t77”")
     assert cell(shown) == (300, 77)
     assert values(page) == ["0.00100", "1.00", "0.00100", "0.00100"]
-    expect(page.locator(".note")).to_contain_text("and shows the number with the largest absolute value")
+    expect(page.locator(".note")).to_contain_text("and shows the cell value that is largest in absolute value")
 
 
 def test_a_click_pins_in_all_panels_and_is_reported_to_python(page, boards):

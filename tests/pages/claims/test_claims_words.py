@@ -316,9 +316,9 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
-        (12, "3 of 12 heads with six iterations, and in 12 of 12 heads if it is exact."),
-        (1, "0 of 1 head with six iterations, and in 1 of 1 head if it is exact."),
-        (0, "25% of the heads with six iterations, and in 100% of the heads if it is exact."),
+        (12, "3 of 12 heads if computed in six iterations, and in 12 of 12 heads if computed exactly."),
+        (1, "0 of 1 head if computed in six iterations, and in 1 of 1 head if computed exactly."),
+        (0, "25% of the heads if computed in six iterations, and in 100% of the heads if computed exactly."),
     ],
 )
 def test_a_finding_counts_heads_if_their_number_is_known(heads, expected):

@@ -191,7 +191,9 @@ def test_a_stopped_run_names_missing_results_and_continues():
     at = open_timing(
         variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": started_run}
     )
-    missing = "Incomplete run: the longest length measured for all variants so far is 16 of 32 tokens."
+    missing = (
+        "Incomplete run: so far, all variants are measured up to 16 tokens; the longest planned length is 32 tokens."
+    )
     assert missing in sentence(at)
     assert "(this machine, 16 to 32 tokens)" in sentence(at)
     assert list(at.dataframe[0].value["faster than softmax from"])[1].endswith(", so far")
