@@ -329,7 +329,7 @@ def test_a_finding_counts_heads_if_their_number_is_known(heads, expected):
     rows = tuple(replace(row, head=head) for head in range(heads))
     outcome = Outcome(key=known.key, verdict=PARTLY, numbers=numbers, rows=rows)
     assert words.finding(outcome, brief=True).endswith(
-        f"lowers the matrix error (difference from softmax's matrix) in {expected}"
+        f"lowers the matrix error (difference from softmax) in {expected}"
     )
     assert expected in words.plain_finding(outcome)
 
