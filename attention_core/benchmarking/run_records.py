@@ -12,10 +12,7 @@ from attention_core.benchmarking.timing import TimingSpec
 from attention_core.formatting import N_
 
 Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
-LIMIT_REASONS = (
-    N_("One call would need more than {most:,.0f} MiB of memory."),
-    N_("One call would take more than {most:g} s."),
-)
+LIMIT_REASONS = (N_("One call would hold more than {most:,.0f} MiB."), N_("One call would take more than {most:g} s."))
 """Reasons, with a placeholder for the limit, if a call would exceed a limit on memory or time."""
 Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(MAX_NUMBER))]
 
@@ -89,8 +86,8 @@ class Skipped:
         """Raise ValueError if a limit comes with a reason not in ``LIMIT_REASONS``, as an uploaded file may have it."""
         if self.most is not None and self.reason not in LIMIT_REASONS:
             raise ValueError(
-                "the field “most” is a limit on memory or time, so the field “reason” must be the lab's own sentence "
-                "about the memory limit or about the time limit"
+                "the field “most” is a limit on memory or time, so the field “reason” must be one of the lab's two "
+                "sentences about these limits"
             )
 
     @property

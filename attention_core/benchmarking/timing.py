@@ -100,7 +100,7 @@ def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str 
         can_decode = not isinstance(attention, MaskedFullAttention) and (
             attention.variant.decoder is not None or attention.key == "softmax"
         )
-        return None if can_decode else N_("This variant has no incremental decoding.")
+        return None if can_decode else N_("It has no incremental decoding.")
     return attention.variant.causal_reason if causal else None
 
 

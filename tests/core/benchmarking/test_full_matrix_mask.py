@@ -85,4 +85,4 @@ def test_variants_without_a_mask_and_unknown_forms_are_refused(word):
 
 def test_decode_mode_is_not_supported():
     reason = unsupported_reason(attention_from_word("fused.local"), mode="decode", causal=False)
-    assert reason == "This variant has no incremental decoding."
+    assert reason == "It has no incremental decoding."

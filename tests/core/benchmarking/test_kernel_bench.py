@@ -60,7 +60,7 @@ def test_each_subject_has_a_row_at_each_shape_with_its_median_and_spread(mode, d
     ]
     for row in found:
         if row.name.startswith("local") and mode == "decode":
-            assert row.reason == "This variant has no incremental decoding."
+            assert row.reason == "It has no incremental decoding."
             continue
         assert row.reason == ""
         assert row.ms == pytest.approx((3000, 6000, 9000))

@@ -162,7 +162,7 @@ def test_only_a_known_reason_is_formatted_with_its_fields(reason, fits):
         [left] = from_json(json.dumps(document).encode()).left_out
         assert left.reason.format(**left.fields) == "One call would take more than 2 s."
     else:
-        with pytest.raises(ac.errors.InputError, match="must be the lab's own sentence about the memory limit"):
+        with pytest.raises(ac.errors.InputError, match="must be one of the lab's two sentences about these limits"):
             from_json(json.dumps(document).encode())
 
 
