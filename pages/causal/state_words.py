@@ -79,8 +79,8 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str
             token=escape_markdown(labels[i]),
         ),
         _(
-            "The output error of the variant compared with softmax is {lost:.0%}. The outputs that the "
-            "variant computes from its state and from its n × n attention matrix differ by at most {difference}.",
+            "The output error of the variant compared with softmax is {lost:.0%}. The variant can compute its output "
+            "from its state or from its n × n attention matrix. The two results differ by at most {difference}.",
             lost=history.softmax_error(i),
             difference=format_readable(history.matrix_difference(i), 1),
         ),
@@ -100,8 +100,8 @@ def state_change(history: StateHistory, i: int) -> str:
         share, erased = percent(history.changes.erased_shares[i]), _length(history.erase_change(i))
         if history.changes.along:
             erased_text = _(
-                "The state returns a value for the token's erase direction w. The token erases **{share}** of this "
-                "value, which changes the state by a matrix of norm {erased}.",
+                "The state returns a value for the direction w, along which the token erases. The token erases "
+                "**{share}** of this value, which changes the state by a matrix of norm {erased}.",
                 share=share,
                 erased=erased,
             )

@@ -193,8 +193,8 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
         if n > MAX_COMPARED_TOKENS
         else "",
         _(
-            "{names} have no cumsum form here. That form adds one token at a time, but the lab computes their "
-            "features for a whole chunk of tokens together.",
+            "{names} have no cumsum form here. That form needs the features of each token separately, but the lab "
+            "computes the features for a whole chunk of tokens together.",
             names=bold(without_cumsum),
         ),
         _(
@@ -213,13 +213,14 @@ def _explain() -> None:
         st.markdown(
             _(
                 "$C$ is the number of features, $d$ is the size of a key, and $d_v$ is the size of a value.\n\n"
-                "- **recurrent** computes $S_i = S_{{i-1}} + \\varphi(k_i)v_i^\\top$ one token at a time. It "
-                "stores one state of $C d_v$ numbers and cannot run in parallel. The decoder uses this form.\n"
+                "- **recurrent** computes $S_i = S_{{i-1}} + \\varphi(k_i)v_i^\\top$ one token at a time. It stores "
+                "one state of $C d_v$ numbers and cannot run in parallel. Text generation, which adds one token at a "
+                "time, uses this form.\n"
                 "- **cumsum** computes all $n$ states with one cumulative sum. It runs in parallel but stores "
-                "$n\\,C\\,d_v$ numbers. The explicit matrix has $n^2$ numbers. With $C = d_v = d$, cumsum "
-                "therefore needs less memory if $n > d^2$.\n"
-                "- **chunked** computes the explicit product within chunks of {chunk} tokens and passes the "
-                "state from chunk to chunk. It runs in parallel and stores only one state.",
+                "$n\\,C\\,d_v$ numbers. The explicit matrix has $n^2$ numbers. With $C = d_v = d$, cumsum therefore "
+                "needs less memory if $n > d^2$.\n"
+                "- **chunked** computes the explicit product within chunks of {chunk} tokens and passes the state from "
+                "chunk to chunk. It runs in parallel and stores only one state.",
                 chunk=CHUNK,
             )
         )
@@ -242,9 +243,9 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "The forward pass and the backward pass each update one state token by token, so they need not store "
-                "all n states. To compute the normaliser (the denominator of an output), a column "
-                "of ones is appended to the values. Source: Katharopoulos et al. 2020, [arXiv "
+                "The forward pass and the backward pass each update a single state, one token at a time, so they need "
+                "not store all n states. To compute the normaliser (the denominator of an output), a column of ones is "
+                "appended to the values. Source: Katharopoulos et al. 2020, [arXiv "
                 "2006.16236](https://arxiv.org/abs/2006.16236)."
             )
         )

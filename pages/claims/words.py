@@ -325,7 +325,7 @@ def _held(count: int, tested: int, total: int) -> str:
     if tested == total:
         return _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=count, total=total)
     if tested == 1:
-        return _("**{n} of 1 claim tested holds.**", n=count)
+        return _("**The only claim tested holds.**") if count else _("**The only claim tested does not hold.**")
     return _n(
         "**{n} of the {tested} claims tested holds.**",
         "**{n} of the {tested} claims tested hold.**",

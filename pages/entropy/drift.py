@@ -71,7 +71,9 @@ def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> Finding:
     """Return the change with each fixed divisor at the measured length farthest from the reference length."""
     lengths = spreads[SOFTMAX].x
     if len(lengths) < 2:
-        return Finding(_("Measuring a change with the text length needs at least two lengths. Use a longer input."))
+        return Finding(
+            _("At least two text lengths are needed to measure how a value changes with length. Use a longer input.")
+        )
     farthest = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
     factors_at_end = {name: spreads[name].value_at(farthest) for name in ("length", "squared", "fixed")}
     if None in factors_at_end.values():

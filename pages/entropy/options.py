@@ -92,7 +92,7 @@ class EntropyOptions(Options, prefix="h_"):
         layout={"width": 170},
         help=N_(
             "Each curve is divided by its own value at the reference length. A model trained at this length can "
-            "compensate for any constant factor, so only changes from this length matter."
+            "compensate for any constant factor, so only changes relative to the value at this length matter."
         ),
     )
     distance = choice(

@@ -74,8 +74,9 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     if question.options.measure == "matrix" and any(p.floor for p in points):
         sentences.append(
             _(
-                "Dashed lines show a lower bound of a variant's matrix error. It is the smallest possible error of a "
-                "matrix of the same rank or with the same number of keys per row, whichever is larger."
+                "Dashed lines show a lower bound of a variant's matrix error. Matrices of the same rank have a "
+                "smallest possible error, and so do matrices with the same number of keys per row. The lower bound is "
+                "the larger of these two errors."
             )
         )
     if any(gets_cheaper(group) for attention, group in groups.items() if attention.variant.budget is not None):

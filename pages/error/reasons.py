@@ -71,8 +71,8 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     share, later_share = narrowest.multiply_adds / softmax.multiply_adds, local_cost / full_cost
     return paragraph(
         _(
-            "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}, "
-            "because it computes blocks of {block} queries with the keys in all their windows.",
+            "**Local needs at least {share} of softmax's multiply-adds**, even with a window of {window}. It processes "
+            "queries in blocks of {block} and multiplies every query of a block by all keys in the block's windows.",
             window=narrowest.value,
             share=percent(share),
             block=getattr(local.params, "columns", 0) or BLOCK,
@@ -108,7 +108,8 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
             hidden=math.floor(100 * min(p.mass for p in windows)),
         ),
         _(
-            "As a result, the output of local attention is up to {size:.1f} times as large as softmax's output.",
+            "An average of fewer values is usually a longer vector, so the output of local attention is up to "
+            "{size:.1f} times as large as softmax's output.",
             size=math.ceil(10 * max(p.size for p in windows)) / 10,
         )
         if output_is_larger

@@ -77,7 +77,7 @@ def caption(budgets: BudgetComparison) -> str:
     """Return the caption: why the variants save little in a short sentence, and which model the weights are from."""
     largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
-        _("Cost: multiply-adds, softmax = 100%. Output error: 100% is as large as softmax's output."),
+        _("Cost: multiply-adds, softmax = 100%. Output error: at 100%, the error is as large as softmax's output."),
         _(
             "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
             block=BLOCK,

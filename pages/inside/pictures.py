@@ -91,7 +91,7 @@ def reference_panel(data: HeadData) -> Panel:
     totals, name = data.reference.sum(0), reference_name(data.attention)
     darkest = int(totals.argmax())
     caption = (
-        _("reference · dark column “{token}”", token=isolate(data.labels[darkest]))
+        _("reference · dark column: key “{token}”", token=isolate(data.labels[darkest]))
         if totals[darkest] > COLUMN_RATIO * totals.mean()
         else _("reference")
     )

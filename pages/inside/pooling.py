@@ -106,8 +106,8 @@ def pools_step(data: HeadData) -> Step:
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, data.qkv.k.shape[-1])},
         findings=_(
-            "{n} tokens become **{m} keys**. On average, one of these keys combines {size:.1f} tokens, where tokens "
-            "with smaller weights count less. The largest pool is {pool}.",
+            "{n} tokens become **{m} keys**. On average, each of these keys combines {size:.1f} tokens (tokens with "
+            "smaller weights count less). The largest pool is {pool}.",
             n=n,
             m=m,
             pool=pool_text(data, widest(pools)),
@@ -172,8 +172,8 @@ def best_error_step(data: HeadData) -> Step:
     n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
         mechanism=_(
-            "Each weight in L is distributed over tokens in fixed proportions, which a row of R holds. This limits "
-            "how close the attention matrix A can come to softmax's matrix."
+            "Each weight in L is distributed over tokens in fixed proportions, given by the corresponding row of R. "
+            "This limits how close the attention matrix A can come to softmax's matrix."
         ),
         formula=symbol(0, "A")
         + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "
@@ -203,14 +203,17 @@ def best_error_sentence(rank: int, n: int, distinct: int, floor: float, error: f
             "give a matrix error of {error:.0%}.",
             **values,
         )
-    return _n(
+    if distinct == 1:
+        return _(
+            "With the best possible weights instead of L, the matrix error compared with softmax would be "
+            "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. All columns of R are equal, so the rank "
+            "of A is at most 1 instead of {tokens}.",
+            **values,
+        )
+    return _(
         "With the best possible weights instead of L, the matrix error compared with softmax would be "
-        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. All columns of R are equal, so the rank of A "
-        "is at most 1 instead of {tokens}.",
-        "With the best possible weights instead of L, the matrix error compared with softmax would be "
-        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. R has rank {rank} and {n} different "
-        "columns, so the rank of A is at most {rank} instead of {tokens}.",
-        n=distinct,
+        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. R has rank {rank}, so the rank of A is at "
+        "most {rank} instead of {tokens}.",
         **values,
     )
 

@@ -34,7 +34,7 @@ def show(rows: Sequence[LearnRow]) -> None:
         trained_form.cache_weights(row)
     pages = {"matrices": _("Open on Matrices")}
     if trained[0][1].spec.model.task == digits.TASK.key:
-        pages["picture"] = _("See the attention on Picture")
+        pages["picture"] = _("See the attention on the Picture page")
     with st.container(horizontal=True):
         for page, label in pages.items():
             menu = partial(_links, page, trained)

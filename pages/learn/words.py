@@ -53,7 +53,10 @@ def cause(outcome: Outcome) -> str:
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
-            _("**{name}** gets {share} right, because its weights can be negative.", **values),
+            _(
+                "**{name}** gets {share} right. Its weights can be negative, which makes this task harder to learn.",
+                **values,
+            ),
             _(
                 "With positive weights (feature map elu + 1), {name} learned the task within {steps} steps.",
                 steps=MAX_STEPS,
@@ -91,8 +94,8 @@ def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
     if not shares:
         return ""
     return _(
-        "If the mask hides an answer, the model can still guess one of the sequence's answers that the mask hides. "
-        "{shares} of these guesses are right. If the model guessed all answers, {chance} would be right.",
+        "If the mask hides an answer, the model can still pick one of the hidden answers of the sequence at random. "
+        "{shares} of these guesses are right. If the model guessed every answer at random, {chance} would be right.",
         shares=enumeration(shares),
         chance=percent(chance),
     )
@@ -168,8 +171,8 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
         own_pairs = results[0].rows[0].spec.items
         more = (
             _n(
-                "{names} also learns {own} pairs.",
-                "{names} also learn {own} pairs.",
+                "{names} also learns to recall {own} pairs.",
+                "{names} also learn to recall {own} pairs.",
                 n=len(capable),
                 names=names,
                 own=own_pairs,
@@ -393,9 +396,9 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
         return _(none, n=n)
     if learned == n:
         every = (
-            N_("Both variants have learned the task so far: {names}.")
+            N_("Both variants have already learned the task: {names}.")
             if n == 2
-            else N_("All {n} variants have learned the task so far: {names}.")
+            else N_("All {n} variants have already learned the task: {names}.")
         )
         return _(every, n=n, names=names)
     return _n(

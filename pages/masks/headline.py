@@ -110,7 +110,8 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
             ""
             if reach.complete is None
             else _(
-                "All pairs are connected after {n} layers, with {cost:.0%} of softmax's pairs.",
+                "All pairs are connected after {n} layers, which together allow {cost:.0%} as many pairs as one "
+                "softmax layer.",
                 n=reach.complete,
                 cost=cost,
             ),
@@ -118,7 +119,7 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
     if others:
         (first, least), *costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
         parts = [
-            _("{name} ({share:.0%} of softmax's pairs)", name=first, share=least),
+            _("{name} ({share:.0%} as many pairs as one softmax layer)", name=first, share=least),
             *(_("{name} ({share:.0%})", name=name, share=share) for name, share in costs),
         ]
         text = N_("**To connect all pairs of tokens, {n} layers are enough for {parts}.**")
@@ -126,8 +127,10 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
             text = N_("**To connect all pairs of tokens, two layers are enough for {parts}.**")
         return _(text, n=reach.complete, parts=enumeration(parts))
     return _n(
-        "**The stack {stack} connects all pairs of tokens after {n} layer, with {cost:.0%} of softmax's pairs.**",
-        "**The stack {stack} connects all pairs of tokens after {n} layers, with {cost:.0%} of softmax's pairs.**",
+        "**The stack {stack} connects all pairs of tokens after {n} layer, which allows {cost:.0%} as many pairs as "
+        "one softmax layer.**",
+        "**The stack {stack} connects all pairs of tokens after {n} layers, which together allow {cost:.0%} as many "
+        "pairs as one softmax layer.**",
         n=reach.complete,
         stack=stack,
         cost=cost,
@@ -220,8 +223,8 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
-        "Layers needed to connect all pairs, and pairs allowed, added over the layers (one softmax layer: 100%): "
-        "{needed}.",
+        "Number of layers needed to connect all pairs, and the sum of the pairs allowed in these layers (one softmax "
+        "layer: 100%): {needed}.",
         needed=enumeration(
             _n(
                 "**{name}** ({n} layer, {cost:.0%})",

@@ -127,8 +127,16 @@ def negative_weights(attention: Attention, compared: MatrixComparison, *, differ
         return ""
     fields = {"name": _(attention.title), "share": compared.passport.negative_mass}
     if difference:
-        return _("**{name}** inverts a matrix, so {share:.0%} of its weight is negative.", **fields)
-    return _("**{name}** inverts a matrix, so {share:.0%} of its weight is negative (orange).", **fields)
+        return _(
+            "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of its "
+            "weight is negative.",
+            **fields,
+        )
+    return _(
+        "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of its "
+        "weight is negative (orange).",
+        **fields,
+    )
 
 
 def flatness(matrices: Mapping[Attention, MatrixComparison], subject: str) -> str:

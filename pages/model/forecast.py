@@ -104,10 +104,10 @@ def _between(name: str, outlier: str, correct: int, pairs: int) -> str:
         pairs: number of pairs.
     """
     return _n(
-        "For {same} of {n} pair of points from different variants, the point with the larger output error also has "
-        "the higher {name}. The largest outlier is {outlier}.",
+        "For {same} of {n} pair of points from different variants, the point with the larger output error also has the "
+        "higher {name}. The point whose ranks in these two measurements differ most is {outlier}.",
         "For {same} of {n} pairs of points from different variants, the point with the larger output error also has "
-        "the higher {name}. The largest outlier is {outlier}.",
+        "the higher {name}. The point whose ranks in these two measurements differ most is {outlier}.",
         n=pairs,
         same=correct,
         name=name,

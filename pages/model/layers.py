@@ -172,9 +172,12 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
                         reads=sum(reads),
                     ),
                     _n(
-                        "In {copies} of {n} layer, it gives a lower copying loss than either of them.",
-                        "In {copies} of {n} layers, it gives a lower copying loss than either of them.",
+                        "In {copies} of {n} layer, {name} gives a lower copying loss than either variant that ignores "
+                        "the text.",
+                        "In {copies} of {n} layers, {name} gives a lower copying loss than either variant that ignores "
+                        "the text.",
                         n=len(copies),
+                        name=display_name(word),
                         copies=sum(copies),
                     ),
                 )

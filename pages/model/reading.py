@@ -120,7 +120,9 @@ def uncoloured_note(variant_score: Score) -> str:
     if variant_score.hidden is None or not variant_score.hidden.share:
         return ""
     if (n := variant_score.hidden.from_token) == 1:
-        return _("The first token has no colour, because a model has no token before it from which to predict it.")
+        return _(
+            "The first token has no colour, because there is no earlier token from which the model could predict it."
+        )
     return _("The first {n} tokens have no colour, because the mask hides no token before them.", n=n)
 
 

@@ -95,7 +95,8 @@ def show_definitions() -> None:
             _("The model's probability of token $x_i$ is p. The loss of a token is $-\\log p$, in nats."),
             _(
                 "Copy test: the model is given {period} random common tokens twice in a row. To copy a token, a query "
-                "must attend {back} tokens back, to the token that followed its own first occurrence.",
+                "must attend {back} tokens back, to the token that followed the first occurrence of the query's own "
+                "token.",
                 period=swap.PERIOD,
                 back=swap.COPY_DISTANCE,
             ),

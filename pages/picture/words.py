@@ -58,14 +58,15 @@ def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence
     fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
     if len(causes) == len(weights):
         return _(
-            "With **{names}**, even a query's largest weight is typically at most {largest} times as large as if all "
-            "weights were equal (softmax: {softmax} times), because {causes}.",
+            "With **{names}**, a query's weights hardly differ, because {causes}. Even the largest weight is typically "
+            "at most {largest} times the weight that each pixel has in the mean of all pixels (softmax: {softmax} "
+            "times).",
             causes=enumeration(causes),
             **fields,
         )
     return _(
-        "With **{names}**, even a query's largest weight is typically at most {largest} times as large as if all "
-        "weights were equal (softmax: {softmax} times).",
+        "With **{names}**, a query's weights hardly differ. Even the largest weight is typically at most {largest} "
+        "times the weight that each pixel has in the mean of all pixels (softmax: {softmax} times).",
         **fields,
     )
 
@@ -214,14 +215,14 @@ def units() -> str:
     """Return what the ranks, the arrows, the costs and the small images on the board are."""
     return paragraph(
         _("Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than the noisy image."),
-        _("Small images: error of each pixel. Point at one to enlarge it."),
+        _("Small images: error of each pixel. Point at a small image to enlarge it."),
         cost_unit(),
     )
 
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds compared with softmax's, if values have the same size as keys.")
+    return _("Cost: multiply-adds compared with softmax's, computed as if values had as many components as keys.")
 
 
 def added_squares(squares: Sequence[str]) -> str:
@@ -297,8 +298,8 @@ def square_cost(square: str, reach: int, side: int, cost: float) -> str:
             rows=2 * reach + 1,
         ),
         _(
-            "It therefore costs {cost} of softmax, although a window contains only {share} of the pixels ({inside} of "
-            "{pixels:,}).",
+            "Its cost is therefore {cost} of softmax's, although a window contains only {share} of the pixels "
+            "({inside} of {pixels:,}).",
             cost=percent(cost),
             share=percent(inside / pixels),
             inside=inside,

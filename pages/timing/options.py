@@ -63,8 +63,8 @@ class TimingOptions(Options, prefix="t_"):
         N_("Rounds"),
         widget=st.slider,
         help=N_(
-            "Each variant is timed this many times at each length. After three rounds, slow calls may not be timed "
-            "again."
+            "Each variant is timed this many times at each length. After three rounds, a call is not timed again once "
+            "its times add up to 2 seconds."
         ),
     )
     side = choice(SIDE_CHARTS, N_("Second chart"))

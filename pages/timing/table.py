@@ -91,7 +91,7 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[st
         _("exponent a of time ∝ nᵃ"): short,
         _("R² of the fit of time ∝ nᵃ"): short,
         _("exponent a of multiply-adds ∝ nᵃ"): short,
-        _("multiply-adds by formula"): _("there is a formula only for a forward pass"),
+        _("multiply-adds by formula"): _("multiply-adds have a formula only for a forward pass"),
     }
     reasons: dict[str, list[str]] = {}
     for column, reason in reason_by_column.items():

@@ -124,7 +124,7 @@ def score_sentence(n: int, blocks: int, share_: float | None) -> str:
     if share_ is None:
         return _n(
             "The tokens form only {n} block, so there are no other blocks to select from.",
-            "The tokens form only {n} blocks, so no query has two other blocks to select from.",
+            "The tokens form only {n} blocks, so no query can choose between two blocks other than its own.",
             n=blocks,
         )
     return _(

@@ -46,7 +46,7 @@ def _overlaps(data: HeadData) -> Step:
         title=_("Key overlap"),
         mechanism=_(
             "Before a token stores its value in the state, it erases a share of what each earlier token stored. The "
-            "more similar their keys are, the larger this share is."
+            "more similar the keys of the two tokens are, the larger this share is."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(data)
@@ -194,9 +194,9 @@ def _growth(data: HeadData) -> Step:
 
     return Step(
         mechanism=_(
-            "The write strength β is how strongly a token changes the state, the matrix that stores values under "
-            "keys. Storing the token multiplies the part of the state along its key by a factor λ, which falls as β "
-            "rises. If λ is below −1, this part grows, and the state can grow without bound."
+            "The write strength β is how strongly a token changes the state, the matrix that stores values under keys. "
+            "Storing the token multiplies the part of the state that lies along the token's key by a factor λ, which "
+            "falls as β rises. If λ is below −1, this part grows, and the state can grow without bound."
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
@@ -262,19 +262,21 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "With the rate η = {strength}, each token multiplies the part of the state along its key by a factor λ "
-            "between {low} and {high}. The norm of the final state is {last} times the mean norm of the values.",
+            "With the rate η = {strength}, each token multiplies the part of the state that lies along the token's key "
+            "by a factor λ between {low} and {high}. The norm of the final state is {last} times the mean norm of the "
+            "values.",
             **values,
         )
     if values["low"] == values["high"]:
         return _(
-            "With the write strength β = {strength}, each token multiplies the part of the state along its key by λ "
-            "= {low}. The norm of the final state is {last} times the mean norm of the values.",
+            "With the write strength β = {strength}, each token multiplies the part of the state that lies along the "
+            "token's key by λ = {low}. The norm of the final state is {last} times the mean norm of the values.",
             **values,
         )
     return _(
-        "With the write strength β = {strength}, each token multiplies the part of the state along its key by a "
-        "factor λ between {low} and {high}. The norm of the final state is {last} times the mean norm of the values.",
+        "With the write strength β = {strength}, each token multiplies the part of the state that lies along the "
+        "token's key by a factor λ between {low} and {high}. The norm of the final state is {last} times the mean norm "
+        "of the values.",
         **values,
     )
 

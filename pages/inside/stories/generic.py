@@ -82,7 +82,7 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
         _("{share:.0%} of the matrix entries are exactly zero.", share=zero) if zero else "",
         _n(
             "The rank of the matrix is {n}, so all rows are multiples of one row.",
-            "The rank of the matrix is {n}, so every row is a combination of {n} rows.",
+            "The rank of the matrix is {n}, so every row is a combination of the same {n} rows.",
             n=independent,
         )
         if of_weights and 0 < independent <= min(entries.shape) / 2

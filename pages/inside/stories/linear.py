@@ -68,7 +68,7 @@ def _map(data: HeadData) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, for the vector (x, 0, …, 0)", d=d) if name == "softmax" else setting_name(name),
+                _("{d} × first entry of softmax(x, 0, …, 0)", d=d) if name == "softmax" else setting_name(name),
                 x.tolist(),
                 [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
                 colour=i,
@@ -231,8 +231,8 @@ def _sum_first(data: HeadData) -> Step:
                 mark=(n, _("this input")),
                 x_ticks=LENGTHS[::2],
                 alt=_(
-                    "Lines: multiply-adds against the number of tokens, with queries times keys computed first and "
-                    "with keys times values computed first"
+                    "Lines: multiply-adds against the number of tokens, for two orders of multiplication: queries "
+                    "times keys first, or keys times values first"
                 ),
             )
         _draw_reading(sums, key)

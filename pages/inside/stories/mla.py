@@ -59,7 +59,7 @@ def _sizes(data: HeadData) -> Step:
                 Curve(_("values"), positions, relative(values), colour=1, hollow=True),
             ],
             key=key,
-            x_title=_("number of the singular value"),
+            x_title=_("index of the singular value"),
             y_title=_("singular value / largest one"),
             mark=(min(rank, n), _("rank")),
             alt=_(

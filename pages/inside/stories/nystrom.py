@@ -100,8 +100,8 @@ def _landmarks(data: HeadData) -> Step:
 
     return Step(
         mechanism=_(
-            "Similar tokens are averaged into landmarks, separately for queries and keys. In the text, a small "
-            "number marks the landmark of a token and of the tokens after it, up to the next number."
+            "Similar tokens are averaged into landmarks, separately for queries and keys. In the text, each small "
+            "number is the number of a landmark. All tokens from there to the next number belong to this landmark."
         )
         if not means
         else _(
@@ -166,9 +166,9 @@ def _factors(data: HeadData) -> Step:
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(data), _("landmark")
-        on_landmarks = _("{n:,} × {m} · queries on landmarks", n=n, m=m)
+        on_landmarks = _("{n:,} × {m} · query–landmark weights", n=n, m=m)
         inverted = _("{m} × {m} · inverse matrix", m=m)
-        on_keys = _("{m} × {n:,} · landmarks on keys", n=n, m=m)
+        on_keys = _("{m} × {n:,} · landmark–key weights", n=n, m=m)
         pictures.board(
             f"{key}.factors",
             pictures.panel("L", left, data.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
@@ -327,7 +327,10 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     elif exact > SMALL_ERROR:
         reason = _("The error comes from averaging tokens into landmarks, not from the inverse.")
     else:
-        reason = _("A more exact inverse gives a better matrix, because averaging into landmarks loses little.")
+        reason = _(
+            "A more exact inverse gives a smaller matrix error, because averaging into landmarks causes little "
+            "error that the inverse could amplify."
+        )
     return paragraph(
         reason,
         _(

@@ -192,7 +192,7 @@ def feature_captions(kind: str) -> tuple[str, str]:
     """
     if kind in POSITIVE:
         return (
-            _("each feature × its largest value in φ(k), then scaled to a maximum of 1 per query"),
+            _("each feature × its largest value over all keys, then each query's features ÷ their maximum"),
             _("divided by the feature's largest value"),
         )
     common = _("all features multiplied by the same factor")
@@ -232,7 +232,8 @@ def _estimate(data: HeadData) -> Step:
         if kind != "relu"
         else _(
             "With ReLU, the dot product of a query's and a key's random features does not estimate softmax's "
-            "exponential. It estimates the arc-cosine kernel, a function of their lengths and their angle."
+            "exponential. It estimates the arc-cosine kernel, a function of the lengths of the query and the key and "
+            "of the angle between them."
         ),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": data.weights.shape},
@@ -375,7 +376,10 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
     if len(first.x) < 2 or not errors["trig", False].x:
         return _("Drawing directions …")
     if not all(np.isfinite(error) and error > 0 for error in first.middle):
-        return _("The error is not defined, because the similarities of this head are all equal or overflow.")
+        return _(
+            "The error is zero or not defined, because the similarities of this head are all equal or because "
+            "they overflow."
+        )
     ends = {form: each.middle[-1] for form, each in errors.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     start, end = first.middle[0], first.middle[-1]
@@ -397,15 +401,12 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
             "the exponent {slope}.",
             slope=number(fit_power(first.x, first.middle).exponent),
         ),
-        _(
-            "For an unbiased estimate, theory predicts an error proportional to m to the power of {expected}.",
-            expected=number(-0.5, 1),
-        )
+        _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
         if row_norms == "chi"
         else "",
         _(
             "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "
-            "all kinds. The error of **trig** features (sines and cosines) is {trig}.",
+            "all kinds of features. The error of **trig** features (sines and cosines) is {trig}.",
             least=number(ends[best]),
             best=setting_name(best[0]),
             trig=number(errors["trig", True].middle[-1], 3),

@@ -89,8 +89,8 @@ def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
         kept_keys: the number of keys with a positive weight for each query, ``[n]``.
     """
     text = _(
-        "{share:.0%} of the squares are exactly zero. Each query gives weight to {kept:.0f} of {keys} keys (median "
-        "over queries).",
+        "{share:.0%} of the squares are exactly zero. A typical query gives weight to {kept:.0f} of {keys} keys "
+        "(median over queries).",
         share=share,
         kept=np.median(kept_keys),
         keys=len(kept_keys),
@@ -105,8 +105,8 @@ def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
 
 def _normalisers(data: HeadData) -> Step:
     names = {
-        "length": _("length n"),
-        "squared": _("squared length n²"),
+        "length": _("number of keys n"),
+        "squared": _("squared number of keys n²"),
         "fixed": _("fixed number n₀"),
         "sum": _("row sum"),
     }
@@ -172,7 +172,7 @@ def _notes(data: HeadData, values: np.ndarray) -> list[str]:
 
 
 def _factor(data: HeadData) -> Step:
-    names = (_("softmax"), _("divided by the row sum"), _("divided by the length"))
+    names = (_("softmax"), _("divided by the row sum"), _("divided by the number of keys n"))
     squares, sums = data.parts["squares"], data.parts["sum"][:, None]
     largest = float((squares / data.parts["length"][:, None]).max())
     most_of_sum = float((squares / np.where(sums > 0, sums, 1.0)).max())
@@ -211,9 +211,9 @@ def _factor(data: HeadData) -> Step:
         r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
         shapes={"A": data.weights.shape},
         findings=_(
-            "If the rows of squared ReLU are divided by the length n, doubling all logits raises the largest weight "
-            "from {one} to {four}. If the rows are divided by their sums, doubling all logits changes no weight, so "
-            "no temperature can sharpen the weights.",
+            "If the rows of squared ReLU are divided by the number of keys n, doubling all logits raises the largest "
+            "weight from {one} to {four}. If the rows are divided by their sums, doubling all logits changes no "
+            "weight, so no temperature can sharpen the weights.",
             one=number(largest, 3),
             four=number(4 * largest, 3),
         ),
@@ -259,7 +259,7 @@ def _one_matrix(data: HeadData) -> Step:
     return Step(
         mechanism=_(
             "Squared ReLU comes from the gated attention unit (GAU). In this unit, all channels (components of the "
-            "output) share one attention matrix, computed from a single projection Z of the input."
+            "output) share one attention matrix, computed from a single projection of the input."
         ),
         formula=symbol(0, "A") + r" = \frac{\operatorname{relu}^2(Q K^\top / \sqrt{s})}{" + divisor + r"},\quad "
         r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
@@ -284,7 +284,7 @@ def matrix_sentence(heads: int, channels: int, difference: float) -> str:
         channels=channels,
     )
     if heads == 1:
-        return paragraph(text, _("This input has only one head, so softmax has a single attention matrix here."))
+        return paragraph(text, _("There is only one head here, so softmax has a single attention matrix."))
     several = _(
         "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight in a head "
         "would have to move to other keys to match the average of all heads.",
@@ -322,8 +322,8 @@ def _gate(data: HeadData) -> Step:
     return Step(
         mechanism=_(
             "A gate is a factor computed from the input. The matrix U holds one gate for each entry of the output "
-            "(token and channel), which multiplies this entry. All channels share one attention matrix, and the gates "
-            "scale its rows differently for each channel."
+            "(token and channel), and each entry is multiplied by its gate. All channels share one attention matrix, "
+            "and the gates scale its rows differently for each channel."
         ),
         formula=rf"O = {symbol(1, 'U')} \odot ({symbol(0, 'A')} V),\quad "
         r"U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "

@@ -36,8 +36,8 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
     text = output_distance(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
         "The variant has read 2 tokens, up to “b\\_”. The output error of the variant compared with softmax is "
-        "25%. The outputs that the variant computes from its state and from its n × n attention matrix differ by at "
-        "most 2 × 10⁻⁷."
+        "25%. The variant can compute its output from its state or from its n × n attention matrix. The two results "
+        "differ by at most 2 × 10⁻⁷."
     )
     assert output_distance(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
     assert full_text(state_size(grown())) == (
@@ -83,8 +83,9 @@ def test_erased_values_are_reported_for_rules_that_erase():
         "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     )
     assert (
-        "The state returns a value for the token's erase direction w. The token erases **150%** of this value, which "
-        "changes the state by a matrix of norm 0.50." in state_change(weights(0.25, 1.5, along=True), 2)
+        "The state returns a value for the direction w, along which the token erases. The token erases **150%** of "
+        "this value, which changes the state by a matrix of norm 0.50."
+        in state_change(weights(0.25, 1.5, along=True), 2)
     )
 
 
@@ -130,7 +131,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "The outputs that the variant computes from its state and from its n × n attention matrix" in spoken(at)
+    assert "The variant can compute its output from its state or from its n × n attention matrix." in spoken(at)
     assert f"The output error of the variant compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
     assert state_change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.state_size:,} numbers at any length. From " in spoken(at)

@@ -109,7 +109,7 @@ def filters(*texts, chosen="all"):
         ),
         (
             [FAILS],
-            "**0 of 1 claim tested holds.** ",
+            "**The only claim tested does not hold.** ",
             [("fails", "1 does not hold"), ("unchecked", f"{ALL - 1} not checked")],
         ),
         ([], "", [("unchecked", f"{ALL} not checked")]),

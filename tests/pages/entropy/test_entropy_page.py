@@ -281,7 +281,7 @@ def test_the_sentence_lists_the_change_with_each_fixed_divisor():
         drift.headline(drifting(**ends | {"squared": 0.0}), 16, "total")
     )
     assert full_text(drift.headline({name: spread([(16, 1.0)]) for name in ends}, 16, "total")) == (
-        "Measuring a change with the text length needs at least two lengths. Use a longer input."
+        "At least two text lengths are needed to measure how a value changes with length. Use a longer input."
     )
     nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
     assert full_text(drift.headline(nothing, 16, "total")) == (

@@ -49,7 +49,7 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     [one], [other] = words.cost_findings(question, near + far)
     assert one.text == f"**Local · window 4 is closest to softmax {HALF}, but still has 50% matrix error.**"
     assert other.text == f"**Reformer · rounds 2 is closest to shared-QK softmax {HALF}, with 10% matrix error.**"
-    assert words.metric_scale(question) == "100%: as large as the reference's matrix"
+    assert words.metric_scale(question) == "100%: error as large as the reference's matrix"
     assert "Reformer" not in full_text(words.cost_findings(question, far))
     assert "Local" not in full_text(words.cost_findings(question, near))
 
@@ -109,11 +109,11 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, nam
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
-        ("matrix", "100%: as large as softmax's matrix"),
+        ("matrix", "100%: error as large as softmax's matrix"),
         ("mass", "100%: all weight on other keys"),
         ("kl", "0: the same weights"),
         ("missed", "100%: no top key in common"),
-        ("output", "100%: as large as softmax's output"),
+        ("output", "100%: error as large as softmax's output"),
         ("turn", "0: same direction, 1: right angle"),
     ],
 )
@@ -415,9 +415,9 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
-        "**Local needs at least 30% of softmax's multiply-adds**, even with window 1, because it computes "
-        "blocks of 32 queries with the keys in all their windows. In longer texts, this share is smaller: 5.3% at 640 "
-        "tokens."
+        "**Local needs at least 30% of softmax's multiply-adds**, even with a window of 1. It processes queries in "
+        "blocks of 32 and multiplies every query of a block by all keys in the block's windows. In longer texts, this "
+        "share is smaller: 5.3% at 640 tokens."
     )
     # All of 3 tokens and all of 30 are in one block.
     short = [replace(each, n=3, multiply_adds=200) for each in (softmax, *windows)]
@@ -654,7 +654,12 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
 @pytest.mark.parametrize(
     ("measure", "size", "result"),
     [
-        ("output", 1.1, " As a result, the output of local attention is up to 1.9 times as large as softmax's output."),
+        (
+            "output",
+            1.1,
+            " An average of fewer values is usually a longer vector, so the output of local attention is up to 1.9 "
+            "times as large as softmax's output.",
+        ),
         ("output", 1.09, ""),
         ("mass", 1.1, ""),
     ],

@@ -48,7 +48,7 @@ def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():
     )
     halves = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
     assert "On average, a row spreads them over 2.0 of 4 columns" in halves
-    assert "The rank of the matrix is 2, so every row is a combination of 2 rows." in halves
+    assert "The rank of the matrix is 2, so every row is a combination of the same 2 rows." in halves
     assert matrix_findings(np.eye(3), of_weights=False) == (
         "The entries of the matrix range from 0 to 1. 67% of the matrix entries are exactly zero."
     )
@@ -61,7 +61,7 @@ def test_the_reference_names_a_key_whose_column_stands_out():
     equal, first = np.full((24, 24), 1 / 24), np.zeros((24, 24))
     first[:, 3] = 1.0
     step_data = [data(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
-    assert [reference_panel(each).caption for each in step_data] == ["reference", "reference · dark column “t3”"]
+    assert [reference_panel(each).caption for each in step_data] == ["reference", "reference · dark column: key “t3”"]
 
 
 def test_a_vector_is_described_by_its_range_and_largest_token():

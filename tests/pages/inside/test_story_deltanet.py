@@ -88,11 +88,12 @@ def test_the_share_of_negative_weights_counts_visible_pairs():
 def test_the_selected_strength_is_reported_with_range_and_end():
     text = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
     assert text == (
-        "With the write strength β = 2.5, each token multiplies the part of the state along its key by a factor λ "
-        "between −1.5 and −1.2. The norm of the final state is 7 times the mean norm of the values."
+        "With the write strength β = 2.5, each token multiplies the part of the state that lies along the token's key "
+        "by a factor λ between −1.5 and −1.2. The norm of the final state is 7 times the mean norm of the values."
     )
     assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith(
-        "With the write strength β = 2.5, each token multiplies the part of the state along its key by λ = −1.5. The"
+        "With the write strength β = 2.5, each token multiplies the part of the state that lies along the token's key "
+        "by λ = −1.5. The"
     )
     assert "more than 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
     assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("With the rate η = 2.5, ")
@@ -101,7 +102,10 @@ def test_the_selected_strength_is_reported_with_range_and_end():
 def test_strengths_beyond_the_limit_can_be_tried():
     at = open_step(ac.get("deltanet"), 4)
     at.select_slider(key="i_write").set_value(30).run()
-    factor = "With the write strength β = 3.0, each token multiplies the part of the state along its key by λ = −2"
+    factor = (
+        "With the write strength β = 3.0, each token multiplies the part of the state that lies along the token's key "
+        "by λ = −2"
+    )
     assert any(factor in words.value for words in at.markdown)
 
 

@@ -21,7 +21,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         for t in figure["data"]
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
-    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, for the vector (x, 0, …, 0)": "dot", "exp": "dot"}
+    assert dashes == {"elu+1": "dot", "relu": "solid", "8 × first entry of softmax(x, 0, …, 0)": "dot", "exp": "dot"}
     x, y = curves(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()

@@ -40,11 +40,11 @@ def test_the_exact_inverse_is_compared_with_iterations():
     real = {"input": "text", "text": "@english", "layer": "2", "head": "3", "step": "3"}
     assert "worse than an approximate inverse" in spoken(open_story(**real, inside="nystrom"))
     whole = spoken(open_story(**real, inside="nystrom~landmarks~64"))
-    assert "A more exact inverse gives a better matrix" in whole
+    assert "A more exact inverse gives a smaller matrix error" in whole
     assert "worse than an approximate inverse" not in whole
     needle = {"kind": "needle", "n": "256", "heads": "4", "d": "32", "step": "3"}
     close = spoken(open_story(**needle, inside="nystrom"))
-    assert "more exact inverse gives a better matrix" not in close
+    assert "more exact inverse gives a smaller matrix error" not in close
     assert "Stopping the iteration early gives a smaller error" in close
 
 
@@ -72,8 +72,8 @@ def inverses(*errors):
         ((0.5, 0.2, 0.2039), "The error comes from averaging tokens into landmarks, not from the inverse."),
         ((0.05, 0.02, 0.09), "Stopping the iteration early gives a smaller error than the exact inverse. Both "
         "errors are small."),
-        ((0.05, 0.02, 0.0203), "A more exact inverse gives a better matrix, because averaging into landmarks loses "
-        "little."),
+        ((0.05, 0.02, 0.0203), "A more exact inverse gives a smaller matrix error, because averaging into landmarks "
+        "causes little error that the inverse could amplify."),
         ((0.5, 0.2, 0.15), "The error comes from averaging tokens into landmarks, not from the inverse."),
     ],
 )  # fmt: skip

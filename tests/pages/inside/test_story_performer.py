@@ -111,7 +111,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     [positive] = [t for t in named if t["name"] == "positive · orthogonal"]
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
-    assert "For an unbiased estimate, theory predicts an error proportional to m to the power of −0.5." in spoken(at)
+    assert "For an unbiased estimate, theory predicts the exponent −0.5." in spoken(at)
 
 
 def spreads(**of):
@@ -134,12 +134,10 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
         "has the exponent −1.0."
     )
     assert text.endswith(
-        "**hyperbolic** features have the smallest error (0.50) of all kinds. The error of **trig** features (sines "
-        "and cosines) is 200."
+        "**hyperbolic** features have the smallest error (0.50) of all kinds of features. The error of **trig** "
+        "features (sines and cosines) is 200."
     )
-    assert ("For an unbiased estimate, theory predicts an error proportional to m to the power of −0.5." in text) == (
-        row_norms == "chi"
-    )
+    assert ("For an unbiased estimate, theory predicts the exponent −0.5." in text) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
@@ -213,7 +211,7 @@ def test_the_captions_of_the_features_say_how_they_are_scaled(kind):
     largest = exact[1].max(0)
     scaled = {
         "divided by the feature's largest value": lambda x: x / largest,
-        "each feature × its largest value in φ(k), then scaled to a maximum of 1 per query": lambda x: (
+        "each feature × its largest value over all keys, then each query's features ÷ their maximum": lambda x: (
             x * largest / (x * largest).max(-1, keepdims=True)
         ),
         "each query's features scaled to the same length": lambda x: (

@@ -25,8 +25,8 @@ def test_the_page_shows_negative_logits_row_sums_and_normalisers(causal):
     drawn = curves(at)
     sums = (logits.relu().square() * allowed).sum(-1)
     assert [z or 0 for z in drawn["row sum"][1]] == pytest.approx(sums.tolist(), rel=1e-4)
-    assert drawn["length n"][1] == (list(range(1, 25)) if causal else [24] * 24)
-    assert drawn["squared length n²"][1] == [n**2 for n in drawn["length n"][1]]
+    assert drawn["number of keys n"][1] == (list(range(1, 25)) if causal else [24] * 24)
+    assert drawn["squared number of keys n²"][1] == [n**2 for n in drawn["number of keys n"][1]]
     assert set(drawn["fixed number n₀"][1]) == {512}
 
 
@@ -37,7 +37,7 @@ def test_a_factor_changes_normalised_rows_of_softmax_only():
     squares = (q @ k.mT / 8**0.5).relu().square()
     largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
-    x, y = (tops := curves(at))["divided by the length"]
+    x, y = (tops := curves(at))["divided by the number of keys n"]
     assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
     steady = float((squares / squares.sum(-1, keepdim=True)).max())
     assert tops["divided by the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)
@@ -124,13 +124,13 @@ def test_the_first_steps_count_negative_and_kept_entries():
     first, second, *_ = relu2.steps(step_data)
     assert first.findings.startswith("Logits range from −3 to 2, and 76% of the logits are negative")
     assert second.findings == (
-        "76% of the squares are exactly zero. Each query gives weight to 6 of 24 keys (median over queries). "
+        "76% of the squares are exactly zero. A typical query gives weight to 6 of 24 keys (median over queries). "
         "1 query gives no weight to any key."
     )
 
 
 @pytest.mark.parametrize(
-    ("normalizer", "name"), [("length", "length n"), ("sum", "row sum"), ("fixed", "fixed number n₀")]
+    ("normalizer", "name"), [("length", "number of keys n"), ("sum", "row sum"), ("fixed", "fixed number n₀")]
 )
 def test_the_current_divisor_is_named_with_the_row_sums(normalizer, name):
     step_data = data(ac.get("relu2", normalizer=normalizer))

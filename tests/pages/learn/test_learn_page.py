@@ -68,11 +68,11 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert below.split("  \n") == [
         "For 4 pairs, Linear is sufficient: a layer stores 4,160 numbers at any sequence length. For 24 pairs, choose "
         "Softmax: a layer stores 128 numbers for each token.",
-        "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn 4 pairs.",
+        "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn to recall 4 pairs.",
         "**Local · window 16** gets 72% right, because its mask hides 43% of the answers. Guessing the hidden answers "
         "(32% right) and getting all others right would give 70%.",
-        "**Gated linear** gets 32% right, because its weights can be negative. With positive weights (feature map "
-        "elu + 1), Gated linear learned the task within 150 steps.",
+        "**Gated linear** gets 32% right. Its weights can be negative, which makes this task harder to learn. With "
+        "positive weights (feature map elu + 1), Gated linear learned the task within 150 steps.",
     ]
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
@@ -81,8 +81,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert (
-        "If the mask hides an answer, the model can still guess one of the sequence's answers that the mask hides. 32% "
-        "of these guesses are right. If the model guessed all answers, 25% would be right." in help_text
+        "If the mask hides an answer, the model can still pick one of the hidden answers of the sequence at random. "
+        "32% of these guesses are right. If the model guessed every answer at random, 25% would be right." in help_text
     )
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
     [text] = [text for text in texts(at) if "the weight on the answer" in text]

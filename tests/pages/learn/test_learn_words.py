@@ -185,7 +185,7 @@ BOTH_LEARNED = "Linear (step 10) and Softmax (step 10)"
             "**1 of 2 variants has learned the task so far: Softmax (step 10).**  \nCorrect answers of the other "
             "variants: **Linear** (60%).",
         ),
-        ([GOOD[:2], GOOD], f"**Both variants have learned the task so far: {BOTH_LEARNED}.**"),
+        ([GOOD[:2], GOOD], f"**Both variants have already learned the task: {BOTH_LEARNED}.**"),
         (
             [BAD[:2], BAD],
             "**Neither variant has learned the task so far.**  \nCorrect answers: **Linear** (60%) and "
@@ -268,14 +268,14 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
             "**Linear learns to recall 4 pairs at step 10, sooner than Softmax (step 20). With 16 pairs, however, only "
             "Softmax still reaches 95% accuracy.**  \nFor 4 pairs, Linear is sufficient: a layer stores 4,160 numbers "
             "at any sequence length. For 16 pairs, choose Softmax: a layer stores 128 numbers for each token.  \n"
-            "**DeltaNet** (step 20) also learns 4 pairs.",
+            "**DeltaNet** (step 20) also learns to recall 4 pairs.",
         ),
         (
             0.95,
             0.95,
             "**Linear learns to recall 4 pairs at step 10, sooner than Softmax and DeltaNet. With 16 pairs, however, "
             "only these slower variants still reach 95% accuracy.**  \n**DeltaNet** (step 20) and **Softmax** "
-            "(step 20) also learn 4 pairs.",
+            "(step 20) also learn to recall 4 pairs.",
         ),
     ],
 )
@@ -299,7 +299,7 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
         ({"softmax": 0.5, "deltanet": 0.5}, "With 16 pairs to remember instead of 4, no variant"),
     ):
         found = headline("softmax", "linear", "deltanet", **changes)
-        assert found.startswith("**All 3 variants have learned the task so far")
+        assert found.startswith("**All 3 variants have already learned the task")
         assert capacity in found
 
 
@@ -312,8 +312,8 @@ def gated_linear(curve, steps, **model):
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
     slow = gated_linear(BAD, 20)
     assert words.cause(slow) == (
-        "**Gated linear** gets 60% right, because its weights can be negative. With positive weights (feature map "
-        "elu + 1), Gated linear learned the task within 150 steps."
+        "**Gated linear** gets 60% right. Its weights can be negative, which makes this task harder to learn. With "
+        "positive weights (feature map elu + 1), Gated linear learned the task within 150 steps."
     )
     assert race_text([slow]).endswith(f"\n{words.cause(slow)}")
     others = [gated_linear(GOOD, 20), gated_linear(BAD, 30), gated_linear(BAD, 20, layers=1), *trained(BAD)]
@@ -378,8 +378,8 @@ def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_th
     spec = rows_of("local", [0.1])[0].spec
     local, softmax = outcomes([*rows_of("local", [0.1, accuracy_with_guesses(spec)]), *rows_of("softmax", BAD)])
     assert words.hidden_guesses_note([softmax, local], 0.25).endswith(
-        f" {percent(words.right_guess_share(spec))} of these guesses are right. If the model guessed all answers, 25% "
-        "would be right."
+        f" {percent(words.right_guess_share(spec))} of these guesses are right. If the model guessed every answer at "
+        "random, 25% would be right."
     )
     assert words.hidden_guesses_note([softmax, local], words.right_guess_share(spec)) == ""
     assert words.hidden_guesses_note([softmax], 0.25) == ""
@@ -391,7 +391,7 @@ def test_shares_of_right_guesses_are_in_ascending_order(monkeypatch):
     monkeypatch.setattr(words, "guess_accuracy", lambda outcome: outcome.accuracy)
     monkeypatch.setattr(words, "right_guess_share", lambda spec: shares[spec.model.word])
     assert (
-        " 9% and 11% of these guesses are right. If the model guessed all answers, 25% would be right."
+        " 9% and 11% of these guesses are right. If the model guessed every answer at random, 25% would be right."
         in words.hidden_guesses_note(found, 0.25)
     )
     assert (

@@ -234,7 +234,7 @@ def test_chart_and_sentence_show_the_same_reach():
     scores = 12 * int((layers <= 1).sum()) / 576
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
-    assert f"after 12 layers, with {scores:.0%} of softmax's pairs." in spoken(at)
+    assert f"after 12 layers, which together allow {scores:.0%} as many pairs as one softmax layer." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -293,8 +293,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
     name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
     assert (
-        f"With a window of only 7, {name} would still connect all pairs in two layers. Pairs allowed, added over both "
-        f"layers: {scores:.0%}." in spoken(wide)
+        f"With a window of only 7, {name} would still connect all pairs in two layers. Together, the two layers "
+        f"would allow {scores:.0%} as many pairs as one softmax layer." in spoken(wide)
     )
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
@@ -306,7 +306,7 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    parts = "BigBird (39% of softmax's pairs) and Local → Atrous (41%)"
+    parts = "BigBird (39% as many pairs as one softmax layer) and Local → Atrous (41%)"
     assert f"**To connect all pairs of tokens, two layers are enough for {parts}.**" in text
     assert "**Local** fills the gaps between them. **BigBird** links all tokens through global tokens." in text
 

@@ -118,7 +118,10 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
     assert never_connected(steps) == words
 
 
-ALONE = "Layers needed to connect all pairs, and pairs allowed, added over the layers (one softmax layer: 100%):"
+ALONE = (
+    "Number of layers needed to connect all pairs, and the sum of the pairs allowed in these layers (one softmax "
+    "layer: 100%):"
+)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +184,8 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (7, "With a smaller window, two layers would not connect all pairs."),
         (
             16,
-            "With a window of only 7, A → B would still connect all pairs in two layers. Pairs allowed, added over "
-            "both layers: 26%.",
+            "With a window of only 7, A → B would still connect all pairs in two layers. Together, the two "
+            "layers would allow 26% as many pairs as one softmax layer.",
         ),
     ],
 )
@@ -203,40 +206,41 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out_note(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
-ALL = "with 40% of softmax's pairs."
+ALL = "40% as many pairs as one softmax layer."
 
 
 @pytest.mark.parametrize(
     ("depth", "complete", "others", "text"),
     [
-        (1, 1, {}, f"**The stack A → B connects all pairs of tokens after 1 layer, {ALL}**"),
-        (3, 2, {}, f"**The stack A → B connects all pairs of tokens after 2 layers, {ALL}**"),
+        (1, 1, {}, f"**The stack A → B connects all pairs of tokens after 1 layer, which allows {ALL}**"),
+        (3, 2, {}, f"**The stack A → B connects all pairs of tokens after 2 layers, which together allow {ALL}**"),
         (
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**To connect all pairs of tokens, two layers are enough for C (39% of softmax's pairs), A → B (40%) and D "
-            "(50%).**",
+            "**To connect all pairs of tokens, two layers are enough for C (39% as many pairs as one softmax layer), "
+            "A → B (40%) and D (50%).**",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**To connect all pairs of tokens, 3 layers are enough for C (39% of softmax's pairs) and A → B (40%).**",
+            "**To connect all pairs of tokens, 3 layers are enough for C (39% as many pairs as one softmax layer) and "
+            "A → B (40%).**",
         ),
         (
             1,
             2,
             {},
             "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All pairs are connected after 2 "
-            f"layers, {ALL}",
+            f"layers, which together allow {ALL}",
         ),
         (
             2,
             7,
             {},
             "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All pairs are connected after "
-            f"7 layers, {ALL}",
+            f"7 layers, which together allow {ALL}",
         ),
         (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
     ],

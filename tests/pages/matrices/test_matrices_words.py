@@ -440,7 +440,7 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = make_compared(key, negative_mass=share)
-    words = "**Nyström** inverts a matrix, so 28% of its weight is"
+    words = "**Nyström** multiplies by an inverse matrix, which can have negative entries, so 28% of its weight is"
     assert negative_weights(*numbers) == (f"{words} negative (orange)." if named else "")
     assert negative_weights(*numbers, difference=True) == (f"{words} negative." if named else "")
     assert (f"{words} negative (orange)." in headline(dict([numbers, make_compared("softmax")]))) == named

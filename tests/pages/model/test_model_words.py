@@ -230,7 +230,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     )
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
     assert reading.uncoloured_note(one) == (
-        "The first token has no colour, because a model has no token before it from which to predict it."
+        "The first token has no colour, because there is no earlier token from which the model could predict it."
     )
     assert reading.uncoloured_note(AS_IT_IS) == ""
 
@@ -324,13 +324,14 @@ def test_variants_are_compared_with_variants_that_ignore_the_text(perplexity, co
     }
     assert layers.better_than_blind(lines) == (
         f"In {reads} of 1 layer, replacing softmax with Linear gives a lower perplexity than replacing it with either "
-        f"variant that ignores the text. In {copies} of 1 layer, it gives a lower copying loss than either of them."
+        f"variant that ignores the text. In {copies} of 1 layer, Linear gives a lower copying loss than either "
+        "variant that ignores the text."
     )
     more = {word: [*points, CurvePoint(x=5, perplexity=len(word), copied=0.1)] for word, points in lines.items()}
     assert layers.better_than_blind(more) == (
         f"In {reads + 1} of 2 layers, replacing softmax with Linear gives a lower perplexity than replacing it with "
-        f"either variant that ignores the text. In {copies} of 2 layers, it gives a lower copying loss than either of "
-        "them."
+        f"either variant that ignores the text. In {copies} of 2 layers, Linear gives a lower copying loss "
+        "than either variant that ignores the text."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
     assert layers.better_than_blind(lines) == ""
@@ -451,9 +452,9 @@ def test_pairs_within_and_between_variants_are_counted_separately():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
     assert forecast.pair_counts(two) == (
         "For 4 of 5 pairs of points from different variants, the point with the larger output error also has the "
-        "higher perplexity. The largest outlier is Local · window 2. For 2 of 5 pairs of points from different "
-        "variants, the point with the larger output error also has the higher copying loss. The largest outlier is "
-        "Linear."
+        "higher perplexity. The point whose ranks in these two measurements differ most is Local · window 2. For 2 of "
+        "5 pairs of points from different variants, the point with the larger output error also has the higher copying "
+        "loss. The point whose ranks in these two measurements differ most is Linear."
     )
     assert forecast.pair_counts(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
     assert forecast.pair_counts(two[:3]) == ""

@@ -33,15 +33,16 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     both = found | {"Performer": image(12.0, 0.01)}
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
-    even = "even a query's largest weight is typically at most"
+    even = "Even the largest weight is typically at most"
+    mean = "times the weight that each pixel has in the mean of all pixels (softmax: 84 times)."
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
-        f"{first} **Linear returns an almost uniform image, close to the mean of all pixels.** With **Linear**, {even} "
-        "1.1 times as large as if all weights were equal (softmax: 84 times), because Linear has no exponential."
+        f"{first} **Linear returns an almost uniform image, close to the mean of all pixels.** With **Linear**, a "
+        f"query's weights hardly differ, because Linear has no exponential. {even} 1.1 {mean}"
     )
     assert headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
         f"{first} **Performer and Linear return almost uniform images, close to the mean of all pixels.** With "
-        f"**Linear and Performer**, {even} 2.9 times as large as if all weights were equal (softmax: 84 times), "
-        "because Linear has no exponential and Performer mostly uses 1 of 64 random features."
+        f"**Linear and Performer**, a query's weights hardly differ, because Linear has no exponential and Performer "
+        f"mostly uses 1 of 64 random features. {even} 2.9 {mean}"
     )
     one_unknown = headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
     assert "because" not in one_unknown
@@ -164,13 +165,13 @@ def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves)
     [
         (
             {"Linear": 1.05},
-            "With **Linear**, even a query's largest weight is typically at most 1.1 times as large as if all weights "
-            "were equal (softmax: 84 times).",
+            "With **Linear**, a query's weights hardly differ. Even the largest weight is typically at most 1.1 times "
+            "the weight that each pixel has in the mean of all pixels (softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "With **Linear and Performer**, even a query's largest weight is typically at most 2.9 times as large as "
-            "if all weights were equal (softmax: 84 times).",
+            "With **Linear and Performer**, a query's weights hardly differ. Even the largest weight is typically at "
+            "most 2.9 times the weight that each pixel has in the mean of all pixels (softmax: 84 times).",
         ),
     ],
 )
@@ -213,7 +214,8 @@ def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
 def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_the_share_of_its_pixels():
     assert words.square_cost("Local 5 × 5", 2, 48, 0.1009) == (
         "**Local 5 × 5 computes one row of the image at a time**, with all pixels of the 5 rows that its windows "
-        "reach. It therefore costs 10% of softmax, although a window contains only 1.1% of the pixels (25 of 2,304)."
+        "reach. Its cost is therefore 10% of softmax's, although a window contains only 1.1% of the pixels (25 of "
+        "2,304)."
     )
     assert words.square_cost("Local 3 × 3", 1, 6, 0.5)
     assert not words.square_cost("Local 3 × 3", 1, 6, 0.49)

@@ -588,14 +588,14 @@ def test_empty_cells_are_explained():
     assert table.empty_cells([decoded], first, 64) == ""
     assert table.empty_cells([softmax], first, 64) == ""
     assert table.empty_cells([decoded], list(decoded), 64) == (
-        "Some cells are empty: multiply-adds by formula (there is a formula only for a forward pass)."
+        "Some cells are empty: multiply-adds by formula (multiply-adds have a formula only for a forward pass)."
     )
     alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16)
     assert table.empty_cells([alone], list(alone), 16) == (
         "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (softmax was "
         "not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a of "
-        "multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (there is a formula only for "
-        "a forward pass)."
+        "multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a formula "
+        "only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32)
     assert table.empty_cells([unmeasured], table.first_columns(32), 32) == (
