@@ -59,14 +59,14 @@ def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence
     if len(causes) == len(weights):
         return _(
             "With **{names}**, a query's weights hardly differ, because {causes}. Even the largest weight is typically "
-            "at most {largest} times the weight that each pixel has in the mean of all pixels (softmax: {softmax} "
+            "at most {largest} times the weight that the mean of all pixels gives to each pixel (softmax: {softmax} "
             "times).",
             causes=enumeration(causes),
             **fields,
         )
     return _(
         "With **{names}**, a query's weights hardly differ. Even the largest weight is typically at most {largest} "
-        "times the weight that each pixel has in the mean of all pixels (softmax: {softmax} times).",
+        "times the weight that the mean of all pixels gives to each pixel (softmax: {softmax} times).",
         **fields,
     )
 

@@ -38,7 +38,7 @@ def test_a_note_says_which_variants_lack_cumsum(open_view):
     at = open_view("algorithms")
     note = next(c.value for c in at.caption if "no cumsum form" in c.value)
     names = "**Performer · features 64**, **Retention** and **Second-order Taylor**"
-    assert f"{names} have no cumsum form here. That form adds one token at a time" in note
+    assert f"{names} have no cumsum form here. That form needs the features of each token separately" in note
     found = re.search(
         r"at most (\S+ × \S+) of the largest .* at most (\S+ × \S+) in", note.replace("\N{NO-BREAK SPACE}", " ")
     )

@@ -161,7 +161,7 @@ def test_the_fall_needs_errors_at_two_numbers_of_directions():
     assert fall_sentence(spreads(positive=(2.0, 1.0), trig=()), row_norms="chi") == "Drawing directions …"
     for middle in ((0.0, 0.0), (math.inf, 1.0)):
         assert fall_sentence(spreads(positive=middle, trig=(1.0, 1.0)), row_norms="chi").startswith(
-            "The error is not defined"
+            "The error is zero or not defined"
         )
 
 

@@ -85,7 +85,7 @@ def test_the_gate_is_drawn_and_each_channel_has_a_matrix():
 
 
 def test_one_head_and_many_are_described():
-    assert "one head, so softmax has a single attention matrix here." in matrix_sentence(1, 16, 0.0)
+    assert "There is only one head here, so softmax has a single attention matrix." in matrix_sentence(1, 16, 0.0)
     many = matrix_sentence(12, 768, 0.314)
     assert "(GAU), all 768 channels share one attention matrix." in many
     assert "each of the 12 heads. On average, 31% of a row's weight" in many

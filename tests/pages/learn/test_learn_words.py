@@ -395,7 +395,7 @@ def test_shares_of_right_guesses_are_in_ascending_order(monkeypatch):
         in words.hidden_guesses_note(found, 0.25)
     )
     assert (
-        " 9% of these guesses are right. If the model guessed all answers, 11% would be right."
+        " 9% of these guesses are right. If the model guessed every answer at random, 11% would be right."
         in words.hidden_guesses_note(found, 0.11)
     )
 

@@ -69,8 +69,8 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     assert reasons == (
         "At about 3% of softmax's cost, Local 1-D reaches 22.8 dB, Nyström 20.5 and Linear only 10.8. With **Linear "
         "and Performer**, a query's weights hardly differ, because Linear has no exponential and Performer mostly uses "
-        "1 of 64 random features. Even the largest weight is typically at most 2.9 times the weight that each pixel "
-        "has in the mean of all pixels (softmax: 84 times)."
+        "1 of 64 random features. Even the largest weight is typically at most 2.9 times the weight that the mean "
+        "of all pixels gives to each pixel (softmax: 84 times)."
     )
     assert any("**Square windows** adds 2 images" in each.value for each in at.caption)
     assert any(each.value.startswith("Softmax averages pixels with similar") for each in at.markdown)

@@ -34,7 +34,7 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     even = "Even the largest weight is typically at most"
-    mean = "times the weight that each pixel has in the mean of all pixels (softmax: 84 times)."
+    mean = "times the weight that the mean of all pixels gives to each pixel (softmax: 84 times)."
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
         f"{first} **Linear returns an almost uniform image, close to the mean of all pixels.** With **Linear**, a "
         f"query's weights hardly differ, because Linear has no exponential. {even} 1.1 {mean}"
@@ -166,12 +166,12 @@ def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves)
         (
             {"Linear": 1.05},
             "With **Linear**, a query's weights hardly differ. Even the largest weight is typically at most 1.1 times "
-            "the weight that each pixel has in the mean of all pixels (softmax: 84 times).",
+            "the weight that the mean of all pixels gives to each pixel (softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
             "With **Linear and Performer**, a query's weights hardly differ. Even the largest weight is typically at "
-            "most 2.9 times the weight that each pixel has in the mean of all pixels (softmax: 84 times).",
+            "most 2.9 times the weight that the mean of all pixels gives to each pixel (softmax: 84 times).",
         ),
     ],
 )
