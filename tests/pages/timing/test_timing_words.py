@@ -17,6 +17,7 @@ from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.benchmarking.run_records import LIMIT_REASONS, Point, Run, Skipped
 from attention_core.benchmarking.run_summary import Ratio, ratios, variant_points
 from attention_core.benchmarking.timing import TimingSpec
+from attention_core.experiments.timing_length import ENOUGH_SECONDS
 from pages.timing import charts, missing, table, words
 from pages.timing.options import TimingOptions
 from pages.timing.words import (
@@ -581,6 +582,10 @@ def test_the_label_at_the_end_marks_incomplete_runs():
     cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
     assert charts.end_name(overtaken(run=cut)) == "Local · window 16, so far"
     assert charts.end_name(line("fused.local", run=OVERTAKEN)) == "Local · window 16, as a mask"
+
+
+def test_the_help_on_rounds_states_when_timing_stops():
+    assert f"once its times add up to {ENOUGH_SECONDS:g} seconds" in TimingOptions.rounds.help
 
 
 def test_empty_cells_are_explained():
