@@ -133,20 +133,11 @@ def _texts() -> dict[str, object]:
     return {
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
-        "mostly": _(
-            "With softmax, “{word}” gives {weight} of its attention to “{target}”. For comparison, this "
-            "share is {list}."
-        ),
-        "most": _(
-            "With softmax, “{word}” gives the largest share of its attention ({weight}) to “{target}”. For "
-            "comparison, this share is {list}."
-        ),
-        "itself": _(
-            "With softmax, “{word}” gives the largest share of its attention ({weight}) to itself. For comparison, "
-            "this share is {list}."
-        ),
-        "share": _("{weight} with {row}"),
-        "equal": _("equal weights"),
+        "mostly": _("With softmax, “{word}” gives {weight} of its attention to “{target}”."),
+        "most": _("With softmax, “{word}” gives the largest share of its attention ({weight}) to “{target}”."),
+        "itself": _("With softmax, “{word}” gives the largest share of its attention ({weight}) to itself."),
+        "other": _("This share is {weight} with {row}."),
+        "others": _("This share is {weight} with {row} and at most {most} with the other variants."),
         "same": _("All variants give “{target}” about the same weight."),
         "attends": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: “{word}” gives every token less than 0.5% of its attention."),

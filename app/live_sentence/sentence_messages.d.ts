@@ -30,8 +30,8 @@ export interface StoryTexts {
   mostly: string;
   most: string;
   itself: string;
-  share: string; // a row's weight
-  equal: string; // the name of equal weights for all words
+  other: string; // the weight in the only other row
+  others: string; // the two largest weights in the other rows
   same: string;
   attends: string;
   nowhere: string;

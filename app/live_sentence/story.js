@@ -22,8 +22,8 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the finding (the word that the query word attends to most in the first row, with its weight in every row), and
- * the reasons why its weight differs in the other rows.
+ * Return the finding (the word that the query word attends to most in the first row, with its two largest weights in the
+ * other rows), and the reasons why its weight differs in the other rows.
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
@@ -34,13 +34,13 @@ export function story(texts, labels, word, [first, ...others]) {
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MAJORITY ? "mostly" : "most";
   const weightOnTarget = (/** @type {RowSummary} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
-  const shares = [...others.map((row) => ({ share: weightOnTarget(row), row: row.title })), { share: 1 / labels.length, row: texts.equal }]
-    .sort((a, b) => b.share - a.share)
-    .map(({ share, row }) => fill(texts.share, { weight: percent(share), row }));
-  const list = joinList(texts, shares);
+  const [next, second] = [...others].sort((a, b) => weightOnTarget(b) - weightOnTarget(a));
+  const most = second && percent(weightOnTarget(second)).replace("<", ""); // "at most <1%" would read oddly
+  const comparison = next && fill(second ? texts.others : texts.other, { row: next.title, weight: percent(weightOnTarget(next)), most });
   const areSimilar = others.every((row) => Math.abs(weightOnTarget(row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
-  const finding = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight), list });
+  const sentence = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight) });
+  const finding = joinParts(texts.sentences, comparison ? [sentence, comparison] : [sentence]);
   return [finding, joinParts(texts.sentences, [...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
 }
 

@@ -46,7 +46,7 @@ def show() -> None:
     for each in [cut_note(text), *sentences] if text != entered else sentences:
         st.caption(each)
     columns = [
-        _("output error"),
+        _("output error at {n} tokens", n=budgets.n),
         _("cost at {n} tokens", n=budgets.n),
         _("cost at {n} tokens", n=f"{LONG_TEXT_TOKENS:,}"),
     ]
@@ -74,21 +74,17 @@ def cut_note(text: str) -> str:
 
 
 def caption(budgets: BudgetComparison) -> str:
-    """Return the caption: why the variants save little in a short sentence, and which model the weights are from."""
+    """Return the caption: how to read the numbers, how much is saved, and which model the weights are from."""
     largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
-        _("Cost: multiply-adds, softmax = 100%. Output error: at 100%, the error is as large as softmax's output."),
         _(
-            "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
-            block=BLOCK,
-        )
-        if budgets.n <= BLOCK
-        else "",
+            "Output error: 0% is softmax's output, and equal weights on all keys have {mean}.",
+            mean=percent(budgets.uniform_error),
+        ),
+        _("Cost: multiply-adds, softmax = 100%."),
         _(
-            "Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix. At {n} "
-            "tokens, these steps can cost more than they save. At {long:,} tokens, Local, Linear and Nyström all save "
-            "at least {share}%, because softmax's cost grows with the square of the length.",
-            n=budgets.n,
+            "In a short sentence, a variant can cost more than softmax. At {long:,} tokens, Local, Linear and Nyström "
+            "each save at least {share}%.",
             long=LONG_TEXT_TOKENS,
             share=math.floor(100 * (1 - largest)),
         ),
@@ -102,13 +98,11 @@ def caption(budgets: BudgetComparison) -> str:
 
 def notes(budgets: BudgetComparison) -> list[str]:
     """Return sentences that explain the numbers."""
-    return [
+    texts = [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
-            "softmax's output. Equal weights on all keys would give an output error of {mean}. The Error page shows "
-            "the output error for longer texts.",
+            "softmax's output. The Error page shows the output error for longer texts.",
             n=budgets.n,
-            mean=percent(budgets.uniform_error),
         ),
         _(
             "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
@@ -117,14 +111,25 @@ def notes(budgets: BudgetComparison) -> list[str]:
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
-            "softmax at the same length."
+            "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
         ),
+        _(
+            "Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix. In a short "
+            "sentence, these steps can cost more than they save."
+        ),
+        _(
+            "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
+            block=BLOCK,
+        )
+        if budgets.n <= BLOCK
+        else "",
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
             "orange.",
             most=presets.SENTENCE_TOKENS,
         ),
     ]
+    return [text for text in texts if text]
 
 
 def row(steps: BudgetSteps) -> Row:
@@ -166,12 +171,12 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
         },
         "linear": {
             "less": _(
-                "Without the exponential, which enlarges differences between scores, {row} gives “{target}” less "
-                "weight than softmax."
+                "{row} has no exponential to enlarge differences between scores, so “{target}” gets less weight than "
+                "with softmax."
             ),
             "even": _(
-                "Without the exponential, which enlarges differences between scores, {row} gives all words similar "
-                "weights ({low} to {high})."
+                "{row} has no exponential to enlarge differences between scores, so all words get similar weights "
+                "({low} to {high})."
             ),
         },
         "nystrom": {

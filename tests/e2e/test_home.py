@@ -65,13 +65,13 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     summary, finding = page.locator(".summary"), page.locator(".finding")
     arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
-        "Local hides “animal”, which is 7 tokens away, outside the window of 4. Without the exponential, "
-        "which enlarges differences between scores, Linear gives all words similar weights (6% to 10%). Nyström "
-        "averages neighbouring tokens into landmarks, which blurs the weights."
+        "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
+        "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
+        "tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” gives 77% of its attention to “animal”. For comparison, this share is 51% with Nyström, "
-        "10% with Linear, 8% with equal weights and 0% with Local."
+        "With softmax, “it” gives 77% of its attention to “animal”. This share is 51% with Nyström and at most 10% "
+        "with the other variants."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -83,7 +83,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(finding).to_contain_text("For comparison, this share is 77% with Local,")
+    expect(finding).to_contain_text("This share is 77% with Local and")
     expect(summary).not_to_contain_text("Local")
     page.wait_for_timeout(600)  # After a shorter pause in a drag, the browser would report to the server.
     assert len(requests) == before, "arcs follow the hand without a request"
@@ -191,7 +191,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("Equal weights on all keys would give an output error of")
+    expect(notes).to_contain_text("The output error is the difference from softmax's output")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()
@@ -259,15 +259,22 @@ def text_of(window):
     ],
 )
 def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, expected):
-    shares = "For comparison, this share is 25% with equal weights and 0% with X."
-    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} {shares}"
+    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} This share is 0% with X."
+    assert text_of(("Softmax", row))[0] == f"With softmax, {expected}"
 
 
-def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(text_of):
-    others = [("A", [0, -0.02, 0, 0]), ("B", [0, math.nan, 1, 0]), ("C", [0, 0.004, 0, 0]), ("D", [0, 0.9, 0, 0])]
-    shares = "For comparison, this share is 90% with D, 25% with equal weights, <1% with C, 0% with B and −2% with A."
-    finding = f"With softmax, “it” gives 80% of its attention to “animal”. {shares}"
-    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0] == finding
+def test_the_finding_compares_the_two_largest_weights_of_the_other_variants(text_of):
+    def finding(*others):
+        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("“animal”. ")[2]
+
+    less, masked, tiny, most = (
+        ("A", [0, -0.02, 0, 0]),
+        ("B", [0, math.nan, 1, 0]),
+        ("C", [0, 0.004, 0, 0]),
+        ("D", [0, 0.9, 0, 0]),
+    )
+    assert finding(less, masked, tiny, most) == "This share is 90% with D and at most 1% with the other variants."
+    assert finding(less, masked) == "This share is 0% with B and at most −2% with the other variants."
 
 
 @pytest.mark.parametrize(
