@@ -168,9 +168,15 @@ def summary_text(series: Sequence[Series], other: Sequence[Series] = ()) -> str:
         )
     else:
         values["last"] = format_interpolated(by_kind["at"][-1][0])
-        if contrast := _device_contrast(series, other):
-            text = contrast
+        if text := _device_contrast(series, other):
+            below_note = paragraph(
+                _("Below {n} tokens, softmax is the fastest on {machine}.", n=fastest_below, machine=_machine(line))
+                if fastest_below
+                else "",
+                _("Measured lengths: {limits}.", **values),
+            )
         elif fastest_below:
+            below_note = ""
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax; below {first} tokens, softmax "
                 "is the fastest** ({device}, {limits}).",
@@ -181,7 +187,6 @@ def summary_text(series: Sequence[Series], other: Sequence[Series] = ()) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
-        below_note = below_note if contrast else ""
     rounds_note = ""
     if "at" in by_kind and min(len(point.ms) for point in line.points) == 1:
         rounds_note = _(
@@ -207,27 +212,29 @@ def _device_contrast(series: Sequence[Series], other: Sequence[Series]) -> str:
         return ""
     text = (
         N_(
-            "**Every variant shown is faster than softmax from {n} tokens on ({device}, {limits}), but on the "
-            "{other_device} only from {other_n} tokens on.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On the {other_device}, "
+            "this is so only from {other_n} tokens on.**"
         )
         if own < elsewhere
         else N_(
-            "**Every variant shown is faster than softmax from {n} tokens on ({device}, {limits}), and on the "
-            "{other_device} already from {other_n} tokens on.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On the {other_device}, "
+            "this is so already from {other_n} tokens on.**"
         )
     )
-    host = series[0].run.stamp
+    return _(
+        text, n=n, other_n=other_n, machine=_machine(series[0]), other_device=escape_markdown(other[0].run.stamp.device)
+    )
+
+
+def _machine(series: Series) -> str:
+    """Return the name of the machine that timed a series, with the number of its cores if it is a processor."""
+    if series.live:
+        return _("this machine")
+    host = series.run.stamp
     device = escape_markdown(host.device)
     if host.device == host.cpu:
-        device = _n("{device}, {n} core", "{device}, {n} cores", n=host.threads, device=device)
-    return _(
-        text,
-        n=n,
-        other_n=other_n,
-        device=_("this machine") if series[0].live else device,
-        other_device=escape_markdown(other[0].run.stamp.device),
-        limits=measured_limits(series[0].run),
-    )
+        return _n("{n} core of the {device}", "{n} cores of the {device}", n=host.threads, device=device)
+    return _("the {device}", device=device)
 
 
 def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:

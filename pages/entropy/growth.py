@@ -224,7 +224,7 @@ def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[in
         # Log n scaling multiplies the logits by a factor that depends on the number of keys. With a causal mask, each
         # row has its own number of keys, so there is no length at which all factors are 1.
         return None
-    return base, _("log n scaling: no effect")
+    return base, _("at {base} tokens, log n scaling has no effect", base=base)
 
 
 def base_length(attention: ac.Attention) -> int:
@@ -260,8 +260,7 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     lengths = [int(n) for n in softmax.x if n in log_n]  # during a run, one curve can have more points
     scaling = ""
     if len(lengths) > 1:
-        c, d = lengths[0], lengths[-1]
-        scaling = log_n_effect(log_n[c], log_n[d], base, a=c, b=d, causal=causal)
+        scaling = log_n_effect(base, shortest=lengths[0], longest=lengths[-1], causal=causal)
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
             _(
@@ -274,7 +273,7 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
     for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):
         values[count], values[share] = keys_and_share(keys, n, causal=causal)
-    values["keys"] = every_key(causal=causal)
+    values["keys"], share = every_key(causal=causal), ""
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
             "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
@@ -284,9 +283,10 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     elif growth < 1:
         finding = _(
             "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), but over a smaller share of {keys} ({before}, then {after}).**",
+            "{b:,}), but over a smaller share of {keys}.**",
             **values,
         )
+        share = _("The share of {keys} falls from {before} to {after}.", **values)
     else:
         finding = _(
             "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
@@ -294,7 +294,7 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             **values,
         )
     cause = _("Softmax gives every key some weight, so each additional key of a longer text takes a share.")
-    return Finding(finding, paragraph(cause, scaling))
+    return Finding(finding, paragraph(cause, share, scaling))
 
 
 def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
@@ -314,57 +314,37 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
     low, high = (choose(log_n[n] for n in own) for choose in (min, max))
     if high / low * SAME_RATIO >= own[max(own)] / own[min(own)]:
         return ""
-    values = {"low": number(low), "high": number(high), "a": int(min(own)), "b": int(max(own))}
+    values = {"low": number(low), "high": number(high)}
     if high <= SAME_RATIO * low:
-        return _(
-            "**With log n scaling, about {low} keys are effective at each length from {a:,} to {b:,} tokens.**",
-            **values,
-        )
-    return _(
-        "**With log n scaling, the number of effective keys stays between {low} and {high} from {a:,} to {b:,} "
-        "tokens.**",
-        **values,
-    )
+        return _("**With log n scaling, the number of effective keys stays at about {low}.**", **values)
+    return _("**With log n scaling, the number of effective keys stays between {low} and {high}.**", **values)
 
 
-def log_n_effect(first_keys: float, last_keys: float, base: int, *, a: int, b: int, causal: bool) -> str:
-    """Return the effect of log n scaling on the number of effective keys.
+def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str:
+    """Return what log n scaling does to the weights.
 
     Args:
-        first_keys: effective keys with log n scaling at the shortest length.
-        last_keys: effective keys with log n scaling at the longest length.
         base: its reference length, at which the factor is one.
-        a: the shortest length in tokens.
-        b: the longest length in tokens.
+        shortest: the shortest length in tokens.
+        longest: the longest length in tokens.
         causal: whether a causal mask is used. Each query then has its own number of keys, and its own factor.
     """
-    values = {"few": number(first_keys), "many": number(last_keys), "base": base, "a": a, "b": b}
-    return paragraph(
-        _("Log n scaling multiplies every logit by log n / log {base}.", base=base),
-        _(
-            "Log n scaling flattens the weights in texts of fewer than {base} tokens. With it, a query has {few} "
-            "effective keys at {a:,} tokens and {many} at {b:,}.",
-            **values,
+    if longest <= base:
+        effect = _("This flattens the weights in texts of fewer than {base} tokens.", base=base)
+    elif causal:
+        effect = _(
+            "This flattens the weights of queries with fewer than {base} keys and sharpens those of queries with more "
+            "keys.",
+            base=base,
         )
-        if b <= base
-        else _(
-            "Log n scaling flattens the weights of queries with fewer than {base} keys and sharpens those of queries "
-            "with more keys. With it, a query has {few} effective keys at {a:,} tokens and {many} at {b:,}.",
-            **values,
+    elif shortest < base:
+        effect = _(
+            "This flattens the weights in texts of fewer than {base} tokens and sharpens them in longer texts.",
+            base=base,
         )
-        if causal
-        else _(
-            "Log n scaling flattens the weights in texts of fewer than {base} tokens ({few} effective keys at {a:,} "
-            "tokens). In longer texts, it sharpens the weights ({many} effective keys at {b:,} tokens).",
-            **values,
-        )
-        if a < base
-        else _(
-            "Log n scaling sharpens the weights in texts of more than {base} tokens. With it, a query has {few} "
-            "effective keys at {a:,} tokens and {many} at {b:,}.",
-            **values,
-        ),
-    )
+    else:
+        effect = _("This sharpens the weights in texts of more than {base} tokens.", base=base)
+    return paragraph(_("Log n scaling multiplies every logit by log n / log {base}.", base=base), effect)
 
 
 def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, object]]:

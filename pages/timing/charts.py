@@ -12,6 +12,7 @@ from app.figures.theme import GREY, SERIES, Figure, add_line, annotation
 from app.jobs.timing_runs import Series, stamp_lines
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration
+from app.words.labels import axis_title
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import Overtaking, overtaking
 from attention_core.experiments.timing_length import unfinished
@@ -233,7 +234,15 @@ def show_chart(
         name: "time", or one of ``TITLES``.
     """
     sizes = sorted({point.n for line in series for point in line.points})
-    figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
+    figure = curves(
+        lines,
+        x_title=axis_title(_("tokens n"), log=True),
+        y_title=axis_title(unit, log=True),
+        log_x=True,
+        log_y=True,
+        x_ticks=sizes,
+        height=HEIGHT,
+    )
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
     one_run = len({line.live for line in series}) == 1

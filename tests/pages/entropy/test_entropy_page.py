@@ -38,8 +38,8 @@ def test_the_default_text_has_a_headline():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**In longer texts, attention spreads over more keys (" in spoken(at)
-    assert "but over a smaller share of all keys (" in spoken(at)
-    assert "Log n scaling flattens the weights in texts of fewer than 512 tokens. With it, a query has " in spoken(at)
+    assert "but over a smaller share of all keys." in spoken(at)
+    assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
 
 
 def test_the_share_of_all_keys_is_the_number_of_effective_keys_over_the_length():

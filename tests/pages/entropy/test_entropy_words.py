@@ -32,30 +32,38 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 
 
 @pytest.mark.parametrize(
-    ("last", "finding"),
+    ("last", "finding", "share"),
     [
-        (31.0, " ({few}, {many}), but over a smaller share of all keys (25%, then 12%)"),
-        (60.8, " ({few}, {many}), but over a smaller share of all keys (25%, then 24%)"),
-        (61.2, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 24%)"),
-        (67.0, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 26%)"),
-        (67.4, ": {few}, and {many}. Their share of all keys rises from 25% to 26%"),
+        (
+            31.0,
+            " ({few}, {many}), but over a smaller share of all keys",
+            " The share of all keys falls from 25% to 12%.",
+        ),
+        (
+            60.8,
+            " ({few}, {many}), but over a smaller share of all keys",
+            " The share of all keys falls from 25% to 24%.",
+        ),
+        (61.2, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 24%)", ""),
+        (67.0, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 26%)", ""),
+        (67.4, ": {few}, and {many}. Their share of all keys rises from 25% to 26%", ""),
     ],
 )
-def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding):
+def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
     assert full_text(growth.headline(line(n16=4.0, n256=last), None)) == (
         f"**In longer texts, attention spreads over more keys{finding}.** Softmax gives every key some weight, "
-        "so each additional key of a longer text takes a share."
+        f"so each additional key of a longer text takes a share.{share}"
     )
 
 
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth.headline(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
-    assert f"a smaller share of all keys up to the query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
+    assert f"The share of all keys up to the query falls from {100 * first:.0f}% to {100 * last:.0f}%." in text
 
 
-@pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "(8%, then 7%)")])
+@pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "falls from 8% to 7%")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
     text = full_text(growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None))
@@ -100,7 +108,7 @@ def test_the_length_at_which_log_n_scaling_changes_nothing_is_marked_between_the
     assert growth.base_length(scaled) == base
     assert growth.base_length(ac.get("relu2")) == growth.base_length(ac.get("softmax")) == 0
     found = growth.log_n_mark(base, [16, 64, 256], causal=causal)
-    assert found == ((base, "log n scaling: no effect") if marked else None)
+    assert found == ((base, f"at {base} tokens, log n scaling has no effect") if marked else None)
     assert growth.log_n_mark(base, [], causal=causal) is None
     assert growth.log_n_mark(0, [16, 64, 256], causal=causal) is None
 
@@ -115,21 +123,9 @@ def test_a_label_has_the_last_value_if_measured():
 @pytest.mark.parametrize(
     ("base", "effect"),
     [
-        (
-            16,
-            "Log n scaling sharpens the weights in texts of more than 16 tokens. With it, a query has 6 effective keys "
-            "at 16 tokens and 9.5 at 256.",
-        ),
-        (
-            64,
-            "Log n scaling flattens the weights in texts of fewer than 64 tokens (6 effective keys at 16 tokens). In "
-            "longer texts, it sharpens the weights (9.5 effective keys at 256 tokens).",
-        ),
-        (
-            256,
-            "Log n scaling flattens the weights in texts of fewer than 256 tokens. With it, a query has 6 effective "
-            "keys at 16 tokens and 9.5 at 256.",
-        ),
+        (16, "This sharpens the weights in texts of more than 16 tokens."),
+        (64, "This flattens the weights in texts of fewer than 64 tokens and sharpens them in longer texts."),
+        (256, "This flattens the weights in texts of fewer than 256 tokens."),
     ],
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
@@ -141,42 +137,30 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
 @pytest.mark.parametrize(
     ("base", "effect"),
     [
-        (
-            16,
-            "Log n scaling flattens the weights of queries with fewer than 16 keys and sharpens those of queries with "
-            "more keys. With it, a query has 6 effective keys",
-        ),
-        (
-            64,
-            "Log n scaling flattens the weights of queries with fewer than 64 keys and sharpens those of queries with "
-            "more keys. With it, a query has 6 effective keys",
-        ),
-        (
-            256,
-            "Log n scaling flattens the weights in texts of fewer than 256 tokens. With it, a query has 6 effective "
-            "keys",
-        ),
+        (16, "of queries with fewer than 16 keys and sharpens those of queries with more keys."),
+        (64, "of queries with fewer than 64 keys and sharpens those of queries with more keys."),
+        (256, "in texts of fewer than 256 tokens."),
     ],
 )
 def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
     text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
-    assert text.endswith(f" {effect} at 16 tokens and 9.5 at 256.")
+    assert text.endswith(f" This flattens the weights {effect}")
 
 
 @pytest.mark.parametrize(
     ("softmax", "scaled", "expected"),
     [
-        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.0, "n64": 10.0, "n256": 9.5}, "6 and 10 from 16 to 256"),
-        ({"n16": 4.0, "n64": 9.0, "n256": 31.0}, {"n16": 6.0, "n64": 7.0}, "6 and 7 from 16 to 64"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.0, "n64": 10.0, "n256": 9.5}, "6 and 10"),
+        ({"n16": 4.0, "n64": 9.0, "n256": 31.0}, {"n16": 6.0, "n64": 7.0}, "6 and 7"),
         ({"n16": 4.0, "n256": 4.19}, {"n16": 6.0, "n256": 6.0}, None),
         ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.5}, None),
-        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.3}, "6 and 11 from 16 to 256"),
+        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.3}, "6 and 11"),
         ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0}, None),
     ],
 )
 def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(softmax, scaled, expected):
     text = growth.log_n_finding(line(**softmax), line(**scaled))
-    whole = f"**With log n scaling, the number of effective keys stays between {expected} tokens.**"
+    whole = f"**With log n scaling, the number of effective keys stays between {expected}.**"
     assert text == (whole if expected else "")
     assert growth.log_n_finding(line(**softmax), None) == ""
 
@@ -184,7 +168,7 @@ def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(s
 @pytest.mark.parametrize(("last", "is_equal"), [(6.0, True), (6.29, True), (6.31, False)])
 def test_nearly_equal_numbers_of_effective_keys_are_written_once(last, is_equal):
     text = growth.log_n_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last))
-    once = "**With log n scaling, about 6 keys are effective at each length from 16 to 256 tokens.**"
+    once = "**With log n scaling, the number of effective keys stays at about 6.**"
     assert (text == once) == is_equal
 
 
@@ -242,10 +226,7 @@ def test_a_single_length_does_not_grow():
 
 def test_log_n_scaling_is_described_up_to_the_longest_measured_text_during_a_run():
     text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
-    assert text.endswith(
-        "Log n scaling flattens the weights in texts of fewer than 64 tokens. With it, a query has 6 effective keys at "
-        "16 tokens and 8 at 64."
-    )
+    assert text.endswith(f" {LOG_N} This flattens the weights in texts of fewer than 64 tokens.")
 
 
 def power(exponent):
