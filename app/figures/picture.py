@@ -55,27 +55,25 @@ def pixels_url(pixels: np.ndarray) -> str:
     return _png_url(np.rint(255 * np.clip(pixels, 0, 1)).astype(np.uint8))
 
 
-def curves_url(
-    lines: Sequence[Sequence[tuple[float, float]]], colours: Sequence[str], *, dashed: int = -1, dark: bool
-) -> str:
-    """Return the data URL of an SVG picture of curves, scaled so that all of them fit.
+def curve_url(points: Sequence[tuple[float, float]], colour: str, unknown: str, *, dark: bool) -> str:
+    """Return the data URL of an SVG picture of a curve, and of a question mark for a curve that visitors predict.
 
     Args:
-        lines: the points of each curve.
-        colours: the colour of each curve.
-        dashed: the index of a dashed curve.
+        points: the points of the curve, scaled so that they fill the picture.
+        colour: the colour of the curve.
+        unknown: the colour of the question mark.
         dark: whether the page is dark.
     """
-    points = np.array([point for line in lines for point in line], float)
-    low, high = points.min(0), points.max(0)
+    line = np.array(points, float)
+    low, high = line.min(0), line.max(0)
     scale = (np.array((WIDTH, HEIGHT)) - 2 * MARGIN) / np.where(high > low, high - low, 1)
-    elements = []
-    for i, (line, colour) in enumerate(zip(lines, colours, strict=True)):
-        pixels = MARGIN + (np.array(line, float) - low) * scale
-        path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in pixels)
-        dash = 'stroke-dasharray="6 5" ' * (i == dashed)
-        elements.append(f'<polyline points="{path}" fill="none" stroke="{colour}" {dash}stroke-width="2.5"/>')
-    return _svg_url("".join(elements), dark=dark)
+    path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in MARGIN + (line - low) * scale)
+    curve = f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>'
+    place = f'x="{WIDTH - 3 * MARGIN}" y="{HEIGHT - 2 * MARGIN}" text-anchor="middle"'
+    mark = (
+        f'<text {place} font-family="sans-serif" font-size="{HEIGHT / 3}" font-weight="bold" fill="{unknown}">?</text>'
+    )
+    return _svg_url(curve + mark, dark=dark)
 
 
 def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> str:

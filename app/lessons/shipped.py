@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import attention_core as ac
-from app.figures.picture import MARK_COLOUR, curves_url, data_url, pixels_url, unknown_url, words_url
+from app.figures.picture import MARK_COLOUR, curve_url, data_url, pixels_url, unknown_url, words_url
 from app.figures.theme import SERIES
 from app.jobs import cached
 from app.lessons import lesson
@@ -76,7 +76,7 @@ class Picture:
 def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     """Return an included lesson's pictures: one for each of the two things that it compares, or one with both.
 
-    A question mark or a dashed line replaces a result that the lesson asks for.
+    A question mark replaces a result that the lesson asks for.
     """
     softmax, scaled, linear = (SERIES[palette.index(each)] for each in ("softmax", "softmax_log_n", "linear"))
     if key == "grey":
@@ -92,7 +92,7 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         return Picture(causal, {N_("causal"): ""}), Picture(pooled, {N_("leaking"): ""})
     if key == "log_n":
         names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
-        return (_known_and_unknown(_entropies(), names, dark=dark),)
+        return (Picture(curve_url(_entropies(), softmax, scaled, dark=dark), names),)
     if key in UNKNOWN:
         known, unknown = UNKNOWN[key]
         return (
@@ -103,22 +103,10 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
     if key == "convolution_and_gate" and (accuracies := _accuracies()):
         names = {ac.variant("softmax").title: softmax, N_("Linear: ?"): linear}
-        return (_known_and_unknown(accuracies, names, dark=dark),)
+        return (Picture(curve_url(accuracies, softmax, linear, dark=dark), names),)
     variants = MATRICES.get(key, ("softmax",))
     top = max(float(np.nanmax(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights)) for each in variants)
     return tuple(Picture(matrix_picture(each, dark=dark, top=top), {ac.variant(each).title: ""}) for each in variants)
-
-
-def _known_and_unknown(points: Sequence[tuple[float, float]], names: dict[str, str], *, dark: bool) -> Picture:
-    """Return a picture of a measured curve, and of a dashed line that replaces a curve that the lesson asks for.
-
-    Args:
-        points: the points of the measured curve.
-        names: the names of both curves, with their colours.
-        dark: whether the page is dark.
-    """
-    unknown = [points[0], (points[-1][0], (points[0][1] + points[-1][1]) / 2)]
-    return Picture(curves_url([points, unknown], [*names.values()], dashed=1, dark=dark), names)
 
 
 def _pooling_url(*, dark: bool) -> str:

@@ -71,7 +71,7 @@ def row_strips(
         "pinned": pinned,
         "unfolded": unfolded,
         "strips": [asdict(line) for line in strips],
-        "texts": {**texts, "unfold": _("Whole text"), "fold": _("One line")},
+        "texts": {**texts, "unfold": _("Show whole text"), "fold": _("Show one line")},
     }
 
     def report(event: object) -> None:

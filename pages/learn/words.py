@@ -311,15 +311,19 @@ def _choice(results: Sequence[Outcome]) -> str:
     own_pairs = results[0].rows[0].spec.items
     return paragraph(
         _n(
-            "For {n} pair, {name} is sufficient: a layer stores {state:,} numbers at any sequence length.",
-            "For {n} pairs, {name} is sufficient: a layer stores {state:,} numbers at any sequence length.",
+            "For {n} pair, {name} is sufficient. It stores all pairs in one state of {state:,} numbers, in which many "
+            "pairs interfere.",
+            "For {n} pairs, {name} is sufficient. It stores all pairs in one state of {state:,} numbers, in which many "
+            "pairs interfere.",
             n=own_pairs,
             name=escape_markdown(fast.name),
             state=state,
         ),
         _n(
-            "For {n} pair, choose {names}: a layer stores {cache:,} numbers for each token.",
-            "For {n} pairs, choose {names}: a layer stores {cache:,} numbers for each token.",
+            "For {n} pair, choose {names}: {cache:,} numbers for each token keep the pairs apart, but the memory "
+            "grows with the sequence.",
+            "For {n} pairs, choose {names}: {cache:,} numbers for each token keep the pairs apart, but the memory "
+            "grows with the sequence.",
             n=pairs,
             names=enumeration(escape_markdown(outcome.name) for outcome in solving),
             cache=caches.pop()[1],
@@ -418,14 +422,7 @@ def line_key(seeds: int, *, dashes: Sequence[str], references: bool) -> list[tup
         dashes: the styles of the samples of broken lines, "dashed" and "dashdot", if some variants have such lines.
         references: whether the chart has reference lines.
     """
-    if dashes:
-        variant = _n(
-            "variant, with its own colour and dashes ({n} run)",
-            "variant, with its own colour and dashes (median of {n} runs)",
-            n=seeds,
-        )
-    else:
-        variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
+    variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
     key: list[tuple[tuple[str, ...], str]] = [(("solid", *dashes), variant)]
     if references:
         key.append((("dotted",), _(C_("line of a chart", "reference"))))

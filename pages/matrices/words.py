@@ -14,6 +14,9 @@ from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distrib
 from attention_core.variant import Attention
 from pages.matrices.headline import NYSTROM, in_percent
 
+SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
+"""A largest weight below both of these, the second one times equal weights on all keys, stands out little."""
+
 
 def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:
     """Return the effect of this variant on this input, with its numbers."""
@@ -169,6 +172,8 @@ def largest_weights(heaviest: Sequence[KeyWeight], labels: Sequence[str]) -> str
     """Return the keys with the largest weights of a query, the largest first."""
     if not heaviest:
         return _("no key has a weight of {least} or more", least=MIN_SHOWN_WEIGHT)
+    if heaviest[0].weight < min(SMALL_WEIGHT, EVEN_RATIO / len(labels)):
+        return _("no key stands out (largest weight {weight:.2f})", weight=heaviest[0].weight)
     return _("attends most to {keys}", keys=_key_list(heaviest, labels, ".2f"))
 
 

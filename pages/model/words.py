@@ -93,8 +93,10 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> Finding | 
         ),
         _(
             "With both variants, a query attends to at most {n} tokens. In many heads, queries without a relevant "
-            "key put their weight on the first token (an attention sink).",
+            "key put their weight on the first token (an attention sink). {most} hides this token, so the weight goes "
+            "to other tokens.",
             n=most.hidden.max_keys,
+            most=most.name,
         ),
     )
 

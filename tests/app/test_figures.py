@@ -26,7 +26,7 @@ from app.figures.heat import Row, heat
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
-from app.figures.picture import HEIGHT, LETTER, WIDTH, curves_url, picture, pixels_url, unknown_url, words_url
+from app.figures.picture import HEIGHT, LETTER, WIDTH, curve_url, picture, pixels_url, unknown_url, words_url
 from app.figures.reach_animation import reach_animation
 from app.figures.whiskers import whiskers
 from app.ui import chart
@@ -108,15 +108,17 @@ def svg(url):
     return found
 
 
-def test_curves_fit_into_their_picture_and_rise_upwards():
-    lines = [[(0, 1.0), (10, 3.0)], [(5, 2.0), (5, 2.0)]]
-    first, second = svg(curves_url(lines, theme.SERIES[:2], dark=False))["polyline"]
-    (x, y), (right, top) = ([float(v) for v in point.split(",")] for point in first["points"].split())
+def test_a_curve_fits_into_its_picture_and_rises_upwards_away_from_the_question_mark():
+    found = svg(curve_url([(0, 1.0), (5, 2.0), (10, 3.0)], *theme.SERIES[:2], dark=False))
+    [line], [mark] = found["polyline"], found["text"]
+    (x, y), middle, (right, top) = ([float(v) for v in point.split(",")] for point in line["points"].split())
     assert 0 < x < right < WIDTH
     assert 0 < top < y < HEIGHT
-    assert second["points"].split()[0] == f"{(x + right) / 2:.1f},{(y + top) / 2:.1f}"
-    assert [first["stroke"], second["stroke"]] == [*theme.SERIES[:2]]
-    assert svg(curves_url([[(1, 1.0)]], theme.SERIES[:1], dark=True))["polyline"], "one point has no extent"
+    assert middle == pytest.approx([(x + right) / 2, (y + top) / 2], abs=0.1)
+    assert [line["stroke"], mark["fill"]] == [*theme.SERIES[:2]]
+    assert middle[0] < float(mark["x"]) < WIDTH
+    assert middle[1] < float(mark["y"]) < HEIGHT
+    assert svg(curve_url([(1, 1.0)], *theme.SERIES[:2], dark=True))["polyline"], "one point has no extent"
 
 
 def test_words_fit_into_their_picture_and_some_are_marked():
@@ -132,11 +134,7 @@ def test_words_fit_into_their_picture_and_some_are_marked():
     assert light["text"][0]["fill"] != found["text"][0]["fill"]
 
 
-def test_a_dashed_curve_and_a_question_mark_replace_results():
-    lines = [[(0, 1.0), (10, 3.0)], [(0, 1.0), (10, 2.0)]]
-    solid, dashed = svg(curves_url(lines, theme.SERIES[:2], dashed=1, dark=False))["polyline"]
-    assert "stroke-dasharray" in dashed
-    assert "stroke-dasharray" not in solid
+def test_a_question_mark_replaces_a_result():
     [mark] = svg(unknown_url(dark=False))["text"]
     assert float(mark["x"]) == float(mark["y"]) == HEIGHT / 2
 

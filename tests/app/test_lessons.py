@@ -334,7 +334,7 @@ def test_a_curve_of_a_lesson_has_the_colour_of_its_variant_on_other_pages(key, v
     [shown] = lesson_pictures(key, dark=False)
     colours = [style(palette.index(variant)).colour for variant in variants]
     assert list(shown.names.values()) == colours
-    assert re.findall(r'<polyline [^>]*stroke="(#\w+)"', unquote(shown.address)) == colours
+    assert re.findall(r'<(?:polyline|text) [^>]*(?:stroke|fill)="(#\w+)"', unquote(shown.address)) == colours
 
 
 def test_marked_words_have_the_colour_of_their_legend():

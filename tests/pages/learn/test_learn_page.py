@@ -66,8 +66,9 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     )
     [below] = [text for text in texts(at) if text.startswith("For 4 pairs, Linear is sufficient")]
     assert below.split("  \n") == [
-        "For 4 pairs, Linear is sufficient: a layer stores 4,160 numbers at any sequence length. For 24 pairs, choose "
-        "Softmax: a layer stores 128 numbers for each token.",
+        "For 4 pairs, Linear is sufficient. It stores all pairs in one state of 4,160 numbers, in which many pairs "
+        "interfere. For 24 pairs, choose Softmax: 128 numbers for each token keep the pairs apart, but the memory "
+        "grows with the sequence.",
         "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn to recall 4 pairs.",
         "**Local · window 16** gets 72% right, because its mask hides 43% of the answers. Guessing the hidden answers "
         "(32% right) and getting all others right would give 70%.",

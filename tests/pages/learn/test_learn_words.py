@@ -266,8 +266,9 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
             0.95,
             0.9,
             "**Linear learns to recall 4 pairs at step 10, sooner than Softmax (step 20). With 16 pairs, however, only "
-            "Softmax still reaches 95% accuracy.**  \nFor 4 pairs, Linear is sufficient: a layer stores 4,160 numbers "
-            "at any sequence length. For 16 pairs, choose Softmax: a layer stores 128 numbers for each token.  \n"
+            "Softmax still reaches 95% accuracy.**  \nFor 4 pairs, Linear is sufficient. It stores all pairs in "
+            "one state of 4,160 numbers, in which many pairs interfere. For 16 pairs, choose Softmax: 128 numbers for "
+            "each token keep the pairs apart, but the memory grows with the sequence.  \n"
             "**DeltaNet** (step 20) also learns to recall 4 pairs.",
         ),
         (
@@ -292,7 +293,7 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     assert headline("softmax", "linear", "deltanet") == text
     linked = headline("softmax", "linear", "deltanet", link="#there")
     assert linked == text.replace("With 16 pairs", "With [16 pairs](#there)")
-    assert headline("softmax", "linear").endswith("for each token."), "no other variant learns"
+    assert headline("softmax", "linear").endswith("grows with the sequence."), "no other variant learns"
     assert headline("linear", "deltanet", deltanet=1.0).endswith("still reaches 95% accuracy.**"), "no cache grows"
     for changes, capacity in (
         ({"linear": 0.95}, "With 16 pairs instead of 4, "),
@@ -409,12 +410,7 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
 
 
 @pytest.mark.parametrize(
-    ("dashes", "meaning"),
-    [
-        ([], "variant"),
-        (["dashed"], "variant, with its own colour and dashes"),
-        (["dashdot", "dashed"], "variant, with its own colour and dashes"),
-    ],
+    ("dashes", "meaning"), [([], "variant"), (["dashed"], "variant"), (["dashdot", "dashed"], "variant")]
 )
 def test_the_key_has_a_sample_of_each_line_style(dashes, meaning):
     one, several = (words.line_key(seeds, dashes=dashes, references=False) for seeds in (1, 2))

@@ -506,6 +506,19 @@ def test_a_row_of_softmax_names_its_heaviest_keys_if_there_are_any():
     assert largest_weights([], LABELS) == "no key has a weight of 0.005 or more"
 
 
+@pytest.mark.parametrize(
+    ("weight", "keys", "text"),
+    [
+        (0.02, 100, "attends most to “t1” 0.02"),
+        (0.019, 100, "no key stands out (largest weight 0.02)"),
+        (0.05, 10, "attends most to “t1” 0.05"),
+        (0.049, 10, "no key stands out (largest weight 0.05)"),
+    ],
+)
+def test_a_row_of_nearly_equal_weights_names_no_key(weight, keys, text):
+    assert largest_weights([KeyWeight(key=1, weight=weight)], [f"t{i}" for i in range(keys)]) == text
+
+
 def test_the_largest_changes_of_weight_are_listed():
     losses, gains = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
     both = "largest changes of weight: “cat” −0.21, “the” +0.04 and “the (2)” +0.03"

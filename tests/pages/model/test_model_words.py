@@ -195,7 +195,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == (
             "**With A, perplexity rises to 2 times the original, but to only "
             "1.10 times if the first token stays visible.** With both variants, a query attends to at most 65 tokens. "
-            "In many heads, queries without a relevant key put their weight on the first token (an attention sink).  \n"
+            "In many heads, queries without a relevant key put their weight on the first token (an attention sink). A "
+            "hides this token, so the weight goes to other tokens.  \n"
             f"**Copying fails with both variants{reason}"
         )
     )
