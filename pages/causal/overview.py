@@ -98,19 +98,22 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} variants can generate text, {unable} cannot. After {n:,} tokens, softmax stores {times} times as "
-            "much as linear attention ({softmax} and {linear}).**",
+            "**{able} of {count} variants can generate text. After {n:,} tokens, softmax stores {times} times as much "
+            "as linear attention.**",
             able=len(rows),
-            unable=len(not_causal),
+            count=len(rows) + len(not_causal),
             n=TOKEN_COUNTS[-1],
-            softmax=memory(softmax),
-            linear=memory(linear.state_bytes),
             times=number(softmax / linear.state_bytes),
         ),
         paragraph(
             _(
-                "{fixed} of the {able} variants that can generate text keep their memory constant, as linear attention "
-                "does. To do so, they merge or discard earlier tokens.",
+                "Softmax then stores {softmax}, because it keeps every token, and linear attention {linear}.",
+                softmax=memory(softmax),
+                linear=memory(linear.state_bytes),
+            ),
+            _(
+                "Like linear attention, {fixed} of the {able} variants that can generate text keep their memory "
+                "constant. To do so, they merge or discard earlier tokens, so they cannot recall all of them.",
                 able=len(rows),
                 fixed=sum(not row.grown_bytes for row in rows),
             ),

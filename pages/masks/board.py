@@ -21,7 +21,7 @@ from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Masks, caption, cost_note, cost_text, percent, rule_text
-from pages.masks.reach import StackReach, left_out_note
+from pages.masks.reach import StackReach, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
 PANELS_BEFORE_STACK = 3
@@ -139,11 +139,6 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
         settings_label=_("Edit the stack"),
         group=_(LAYERS_HEADING),
     )
-
-
-def stack_title(layers: Sequence[str]) -> str:
-    """Return the title of the stack's panel, such as ``Local → Atrous``."""
-    return " → ".join(layers) if len(layers) > 1 else _("Stack: {layers}", layers=layers[0])
 
 
 def connected_after(reach: Reach, depth: int, layers: Sequence[Pattern]) -> str:

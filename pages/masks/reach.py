@@ -86,7 +86,7 @@ def show(stack_reach: StackReach) -> None:
         return
     if smallest := window_sentence(stack_reach):
         st.markdown(smallest)
-    _show_curves(stack_reach.masks, stack_reach.reach)
+    _show_curves(stack_reach.masks, stack_reach.reach, stack_title([_(a.title) for a in stack_reach.stack]))
     first = stack_reach.reach.first
     _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
     lazy_expander(_("How reach is computed"), _explain, key="reach.explained")
@@ -165,12 +165,17 @@ def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
     )
 
 
-def _show_curves(masks: Masks, stack: Reach) -> None:
+def stack_title(layers: Sequence[str]) -> str:
+    """Return the title of a stack, such as ``Local → Atrous``."""
+    return " → ".join(layers) if len(layers) > 1 else _("Stack: {layers}", layers=layers[0])
+
+
+def _show_curves(masks: Masks, stack: Reach, name: str) -> None:
     single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
     lines = [
         *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
-        Curve(_("stack"), layers, [100 * s for s in stack.shares], colour=GREY, dash="dash"),
+        Curve(name, layers, [100 * s for s in stack.shares], colour=GREY, dash="dash"),
     ]
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),

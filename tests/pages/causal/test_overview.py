@@ -39,7 +39,7 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
     assert text.count("- **") == len(ac.all_variants()) - len(able)
     constant = found["Memory"].str.endswith("constant").sum()
-    assert f"{constant} of the {len(able)} variants that can generate text keep their memory constant, as" in text
+    assert f"{constant} of the {len(able)} variants that can generate text keep their memory constant." in text
     assert " 10 variants, such as Nyström, cannot generate text, because their" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
@@ -122,10 +122,11 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**3 variants can generate text, 2 cannot. After 16,384 tokens, softmax stores 2,048 times as much as linear "
-        "attention (32.0 MiB and 16.0 KiB).** 2 of the 3 variants that can generate text keep their memory constant, "
-        "as linear attention does. To do so, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot "
-        "generate text, because their earlier outputs depend on later tokens."
+        "**3 of 5 variants can generate text. After 16,384 tokens, softmax stores 2,048 times as much as linear "
+        "attention.** Softmax then stores 32.0 MiB, because it keeps every token, and linear attention 16.0 KiB. Like "
+        "linear attention, 2 of the 3 variants that can generate text keep their memory constant. To do so, they merge "
+        "or discard earlier tokens, so they cannot recall all of them. 2 variants, such as Nyström, cannot generate "
+        "text, because their earlier outputs depend on later tokens."
     )
 
 

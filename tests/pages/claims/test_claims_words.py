@@ -421,12 +421,12 @@ def test_claims_on_request_have_a_reason():
 
 def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
-        "For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "
-        "attention fills the gaps between these steps. Together, they connect 100% of all pairs of tokens (mean over "
-        "heads). A layer of local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
+        "For n tokens, the atrous layer reaches keys in steps of about √n, and the local layer fills the gaps between "
+        "these steps. Together, they connect 100% of all pairs of tokens. A layer of "
+        "local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
-    assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens (mean over heads).")
+    assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens.")
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 

@@ -238,7 +238,7 @@ def test_chart_and_sentence_show_the_same_reach():
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
-    assert set(curves(at, 0)) == {label(variants[1]), "stack"}
+    assert set(curves(at, 0)) == {label(variants[1]), "Stack: Local"}
     assert "24 of 24" not in spoken(at)
     assert "(middle)" in at.selectbox(key="front").placeholder
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)

@@ -6,7 +6,7 @@ import pytest
 import attention_core as ac
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
-from pages.masks.board import connected_after, stack_title
+from pages.masks.board import connected_after
 from pages.masks.hashed_order import sorting_note
 from pages.masks.headline import (
     RepeatedVariant,
@@ -20,7 +20,7 @@ from pages.masks.headline import (
     single_variants,
 )
 from pages.masks.patterns import caption, cost_text, percent, rule_text
-from pages.masks.reach import connected_counts, left_out_note, smallest_window
+from pages.masks.reach import connected_counts, left_out_note, smallest_window, stack_title
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
