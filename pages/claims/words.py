@@ -74,9 +74,12 @@ def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
         text = _("{met} of {n} conditions met", met=sum(met), n=len(met))
     else:
         text = margin_text(outcome, brief=brief)
-    if text:
-        parts.append(f":small[{escape_markdown(text)}]")
-    return " ".join(parts)
+    badges = " ".join(parts)
+    if not text:
+        return badges
+    if brief:  # The text does not continue the verdict, so it has a line of its own.
+        return f"{badges}  \n:small[{escape_markdown(text[:1].upper() + text[1:])}]"
+    return f"{badges} :small[{escape_markdown(text)}]"
 
 
 def margin_width(decisive: Margin) -> str:
