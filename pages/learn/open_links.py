@@ -32,7 +32,7 @@ def show(rows: Sequence[LearnRow]) -> None:
         return
     for _outcome, row in trained:
         trained_form.cache_weights(row)
-    pages = {"matrices": _("Open on Matrices")}
+    pages = {"matrices": _("Open in Matrices")}
     if trained[0][1].spec.model.task == digits.TASK.key:
         pages["picture"] = _("See the attention on the Picture page")
     with st.container(horizontal=True):

@@ -104,12 +104,12 @@ def _explain(source: TrainedSource) -> None:
 def _link_to_matrices(view: str) -> None:
     """Draw a link to the numbers or files of the same matrices."""
     st.markdown(words.matrices_note())
-    navigation.link("matrices", _("Open on Matrices"), fields={"more": [view]}, **SHARED_VALUES)
+    navigation.link("matrices", _("Open in Matrices"), fields={"more": [view]}, **SHARED_VALUES)
 
 
 def _link_to_error() -> None:
     """Draw why a digit has no PSNR, and a link to the output error over each budget."""
     st.markdown(words.no_psnr_note())
     navigation.link(
-        "error", _("Open on Error"), fields={"against": ["budget"], "fidelity": ["output"]}, **SHARED_VALUES
+        "error", _("Open in Error"), fields={"against": ["budget"], "fidelity": ["output"]}, **SHARED_VALUES
     )

@@ -18,6 +18,6 @@ def test_models_are_trained_and_one_opens_on_matrices(page, server):
     expect(page.locator(".checkpoints")).to_contain_text("Softmax: step 0,")
     settle(page)
     assert not set(trained) & {each.get_attribute("src") for each in matrices.all()}
-    page.get_by_role("button", name="Open on Matrices").click()
+    page.get_by_role("button", name="Open in Matrices").click()
     page.get_by_role("link", name="Softmax", exact=True).click()
     expect(page.get_by_text("Associative recall with Softmax, 50 steps").first).to_be_visible(timeout=PATIENCE)

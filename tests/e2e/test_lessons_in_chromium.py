@@ -63,7 +63,7 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
         expect(card(page)).to_contain_text(step.ask)
         expect(result.locator("strong").first).to_be_visible(timeout=60_000)
         settle(page)
-        expect(page.get_by_text("Open on Matrices")).to_be_hidden()
+        expect(page.get_by_text("Open in Matrices")).to_be_hidden()
         before = result.all_inner_texts()
         card(page).get_by_role("slider").focus()
         page.keyboard.press("ArrowRight")
@@ -79,7 +79,7 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
             card(page).get_by_role("link", name="Next").click()
     expect(card(page)).to_contain_text(lesson.seen)
     card(page).get_by_role("button", name="Leave").click()
-    expect(page.get_by_text("Open on Matrices")).to_be_visible()
+    expect(page.get_by_text("Open in Matrices")).to_be_visible()
 
 
 def test_a_lesson_is_presented_with_the_arrow_keys(page, server):

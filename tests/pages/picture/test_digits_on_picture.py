@@ -116,7 +116,7 @@ def test_a_model_trained_with_another_variant_is_named():
 def test_each_view_shows_the_tokens_or_links_to_a_page_with_the_same_attention(view, text, links):
     at = visit("picture", {**LINK, "p_below": view, "positions": "rope"})
     assert text in spoken(at)
-    found = [link for link in at.main.get("page_link") if "Open on" in link.proto.label]
+    found = [link for link in at.main.get("page_link") if "Open in" in link.proto.label]
     assert [link.proto.page for link in found] == [page for page, _field in links]
     for link, (_page, field) in zip(found, links, strict=True):
         assert field in link.proto.query_string
