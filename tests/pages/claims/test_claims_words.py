@@ -390,7 +390,7 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     article = words.article(FOUND.claim.source)
     assert card.startswith(f'{words.verdict_line(FOUND, brief=True)}\n\n{article}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
-    assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
+    assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds]  \n:small[S")
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (

@@ -45,8 +45,10 @@ def gathered(at):
 
 
 def sentence(at):
-    """Return the summary, which begins with a finding in bold and names the device and the lengths in brackets."""
-    return next(md.value for md in at.markdown if re.match(r"\*\*.* softmax.* \(.*tokens", md.value))
+    """Return the summary, which begins with a finding in bold; the lengths are in brackets or in their own sentence."""
+    return next(
+        md.value for md in at.markdown if re.match(r"\*\*.* softmax.*( \(|Measured lengths: ).*tokens", md.value)
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -318,7 +318,7 @@ def test_no_mask_effect_without_a_mask_and_its_variant():
 @pytest.mark.parametrize(
     ("reason", "most", "expected"),
     [
-        (LIMIT_REASONS[0], 2048.0, "more than 2,048 MiB of memory."),
+        (LIMIT_REASONS[0], 2048.0, "more than 2,048 MiB."),
         (LIMIT_REASONS[1], 0.5, "than 0.5 s."),
         ("Too {slow}.", None, "{slow}"),
     ],
