@@ -6,11 +6,13 @@ from driver import board, open_page, spoken, visit
 
 import attention_core as ac
 from app.jobs import dispatch, runs
+from app.state.session import is_run_allowed
 from app.ui.sources import trained_form
 from attention_core.experiments import learning
 from attention_core.inputs import TrainedSource
 from attention_core.inputs.trained import run_from_words, training_run, words_of
 from attention_core.learning import rates
+from attention_core.limits import HOSTED
 from pages.matrices.comparison import BOARD
 
 WORDS = ["recall", "softmax", "steps~4"]
@@ -125,3 +127,11 @@ def test_a_stopped_training_is_continued_on_request(trainings):
     at.button(key=f"{trained_form.KEY}.switch").click().run()
     assert trainings == [words]
     assert "softmax" in board(at, BOARD)[1]
+
+
+def test_a_value_is_allowed_if_it_is_a_run_within_the_limits_of_the_profile(monkeypatch):
+    spec = training_run("recall", steps=HOSTED.learn_steps + 1)
+    for profile, is_allowed in (("own", True), ("hosted", False)):
+        monkeypatch.setenv("ATTENTION_LAB_PROFILE", profile)
+        assert is_run_allowed(spec) == is_allowed
+    assert not is_run_allowed("recall")
