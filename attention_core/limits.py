@@ -4,8 +4,8 @@ The profile for the visitor's own machine is the default. A server shared by a c
 ``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if the profiles differ, or if a large value in a text, file, link
 or form would cost other visitors time, memory or disk space.
 
-Bounds on what a single experiment computes, a sentence lists, a picture shows or a file format contains are defined
-next to the code that uses them. Such a bound never exceeds the hosted profile's bound on the same quantity.
+Other bounds, such as the number of variants that a sentence lists or the size of a picture, are defined next to the
+code that uses them. Such a bound never exceeds the hosted profile's bound on the same quantity.
 """
 
 import os

@@ -3,9 +3,9 @@
 A run trains several models a few steps at a time, so that all curves grow together. A trained model is then
 tested on longer sequences and on sequences with more items to remember (key-value pairs or symbols).
 
-A run consists of parts, each a ``TrainTask`` or ``TestTask``; the learning task is what a model learns. Each part
-starts from the checkpoint that the model's part before it saved, so a run can stop after any part and continue with the
-same numbers.
+The training and the tests of a model are divided into parts (``TrainTask``, ``TestTask``). Each part starts from the
+checkpoint that the previous part has saved, so a run can stop after any part and continue with the same numbers. The
+"task" of a model is something else: what it learns, such as recall.
 """
 
 from collections.abc import Sequence

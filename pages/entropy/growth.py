@@ -286,7 +286,7 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             "{b:,}), but over a smaller share of {keys}.**",
             **values,
         )
-        share = _("The share of {keys} falls from {before} to {after}.", **values)
+        share = _("At {a:,} tokens, {before} of {keys} are effective, and at {b:,} tokens, {after} of them.", **values)
     else:
         finding = _(
             "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "

@@ -74,9 +74,9 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     if question.options.measure == "matrix" and any(p.floor for p in points):
         sentences.append(
             _(
-                "Dashed lines show a lower bound of a variant's matrix error. Matrices of the same rank have a "
-                "smallest possible error, and so do matrices with the same number of keys per row. The lower bound is "
-                "the larger of these two errors."
+                "Dashed lines show a lower bound of a variant's matrix error: the smallest possible error of a matrix "
+                "of the same rank. If no matrix with the same number of keys per row can reach this error, the "
+                "smallest error of such a matrix is the bound instead."
             )
         )
     if any(gets_cheaper(group) for attention, group in groups.items() if attention.variant.budget is not None):

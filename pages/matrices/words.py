@@ -15,7 +15,7 @@ from attention_core.variant import Attention
 from pages.matrices.headline import NYSTROM, in_percent
 
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
-"""A largest weight below both of these, the second one times equal weights on all keys, stands out little."""
+"""No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""
 
 
 def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:

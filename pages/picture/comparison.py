@@ -88,7 +88,7 @@ def _cause(attention: ac.Attention, qkv: QKV) -> str:
 
 
 def _remarks(images: Images) -> Iterator[str]:
-    """Yield why softmax removes noise, and why square windows are better and what they cost, or empty texts."""
+    """Yield explanations, or empty texts: of less noise, and of the quality and the cost of square windows."""
     yield words.noise_removal(_softmax_image(images), images.noisy.psnr)
     for row in SharedOptions.variants.value:
         square = square_form(row, images.source.size)

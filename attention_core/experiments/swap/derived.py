@@ -122,7 +122,7 @@ def hidden_pairs(word: str, n: int) -> HiddenPairs | None:
     reached, connected, layers = copy_mask, 0, 1
     while (share := reached.diagonal(-COPY_DISTANCE).double().mean()) < 0.5 and int(reached.sum()) > connected:
         connected, layers = int(reached.sum()), layers + 1
-        # Residual connections keep what a token already has, so pairs that fewer layers connect stay connected.
+        # Because of the residual connections, a pair that one layer connects is connected after all later layers.
         reached = reached | (reached.double() @ copy_mask.double() > 0)
     incomplete = (mask.sum(-1) < torch.arange(1, n + 1)).nonzero()
     return HiddenPairs(
