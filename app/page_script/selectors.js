@@ -5,7 +5,7 @@ export const MAIN = '[data-testid="stMain"]';
 export const PAGE_BODY = '[data-testid="stMainBlockContainer"]';
 export const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
 export const CODE_BLOCKS = '[data-testid="stCode"] pre';
-export const TABLES = '[data-testid="stDataFrame"]';
+export const TABLES = ':is([data-testid="stDataFrame"], [data-testid="stTable"])';
 export const FIGURES = ':is([data-testid="stBidiComponentRegular"], [data-testid="stBidiComponentIsolated"])';
 export const POPOVER_BUTTON = '[data-testid="stPopoverButton"]';
 export const SIDEBAR_HEADER = '[data-testid="stSidebarHeader"]';

@@ -66,6 +66,10 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("density|densities"),
+        N_("Share of the query–key pairs with a weight other than zero, among the pairs that the mask allows."),
+    ),
+    Entry(
         N_("direction error"),
         N_(
             "One minus the cosine of the angle between a token's outputs in a variant and in its reference (usually "
@@ -89,6 +93,13 @@ ENTRIES = (
         N_(
             "How widely the weights of a row are spread over the keys: 0 if one key has all the weight, log n if all "
             "n keys have equal weight."
+        ),
+    ),
+    Entry(
+        N_("evenness S"),
+        N_(
+            "Mean absolute weight of a row, divided by the root mean square of its weights, averaged over rows. In a "
+            "row with n allowed keys, it is 1 if all weights are equal, and 1/√n if a single key has all the weight."
         ),
     ),
     Entry(
@@ -130,7 +141,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("KL divergence"),
+        N_("KL divergence|KL"),
         N_(
             "A measure of how much a variant's weights differ from those of its reference, usually softmax. It is 0 "
             "if all weights are equal to those of the reference."
@@ -200,6 +211,10 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("negative weight|negative weights"),
+        N_("The sum of the negative weights in absolute value, as a share of the sum of all absolute weights."),
+    ),
+    Entry(
         N_("output error|output errors"),
         N_(
             "The size of the difference between the outputs of a variant and of its reference, usually softmax, "
@@ -233,6 +248,17 @@ ENTRIES = (
         N_(
             "Rotary position embedding. Queries and keys are rotated by angles that grow with their positions, so "
             "that logits depend on distances."
+        ),
+    ),
+    Entry(
+        N_("row sum|row sums"),
+        N_("The sum of the weights in one row of an attention matrix. In softmax, it is 1 in every row."),
+    ),
+    Entry(
+        N_("shared top keys|shared top key"),
+        N_(
+            "In each row, the 10 keys with the largest weights are found for the variant and for its reference. The "
+            "measure is the share of these keys that are in both sets, averaged over rows."
         ),
     ),
     Entry(

@@ -223,6 +223,17 @@ def table(at, place=-1):
     return found.set_index(found.columns[0])
 
 
+def metrics(at):
+    """Return the table of metrics of the Matrices page as texts, with the variants as its index."""
+    shown = at.table[0].value
+    return shown.set_index(shown.columns[0]).T
+
+
+def read_percent(text):
+    """Return the share that a percentage on a page shows."""
+    return read_number(text.removesuffix("%")) / 100
+
+
 def bands(at, place=-1):
     """Return the unnamed traces of a chart, which are the bands around its lines."""
     return [trace for trace in charts(at)[place]["data"] if not trace.get("name")]

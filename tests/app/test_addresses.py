@@ -19,6 +19,7 @@ from unittest.mock import patch
 from urllib.parse import parse_qs, urlencode
 
 import numpy as np
+import pandas as pd
 import pytest
 from driver import figure, inside, is_chart, matrices, message, numbers, visit
 
@@ -173,9 +174,12 @@ def board(element):
 
 
 def table(element):
-    """Yield lines that summarize the numeric columns of a table."""
-    for _, column in element.value.select_dtypes("number").items():
-        yield f"column {summary(column)}"
+    """Yield lines that summarize the numbers in the columns of a table."""
+    for _, column in element.value.items():
+        if element.type == "table" and not pd.api.types.is_numeric_dtype(column):
+            column = pd.to_numeric(column.astype(str).str.removesuffix("%"), errors="coerce").dropna()
+        if len(column) and pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
+            yield f"column {summary(column)}"
 
 
 def lines(at):

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 import numpy as np
 import pytest
-from driver import board, curves, message, open_page, spoken, table, visit
+from driver import board, curves, message, metrics, open_page, read_number, read_percent, spoken, table, visit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +63,10 @@ def press(at, ending):
 
 def of_table(column, factor=1.0):
     return lambda at, attention: factor * float(table(at)[column].loc[label(attention)])
+
+
+def of_metrics(name, read=read_number):
+    return lambda at, attention: read(metrics(at)[name].loc[label(attention)])
 
 
 def _sink(at, attention):
@@ -144,11 +148,11 @@ SHOWN = {
     "times": lambda at, attention: float(_chosen_line(at)[1].removeprefix("× ")),
     "copied": lambda at, attention: float(_chosen_line(at)[2]),
     "forecast": _forecast,
-    "entropy": of_table("entropy (nats)"),
-    "effective_rank": of_table("effective rank"),
-    "matrix_error": of_table("matrix error"),
-    "misplaced": of_table("total variation", 100),
-    "output_error": of_table("output error", 100),
+    "entropy": of_metrics("entropy (nats)"),
+    "effective_rank": of_metrics("effective rank"),
+    "matrix_error": of_metrics("matrix error", read_percent),
+    "misplaced": of_metrics("total variation", lambda text: 100 * read_number(text)),
+    "output_error": of_metrics("output error", lambda text: read_number(text.removesuffix("%"))),
     "sink": _sink,
     "pairs": of_table("of n²", 100),
     "depth": _depth,

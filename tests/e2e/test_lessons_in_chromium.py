@@ -111,7 +111,7 @@ def figure_in_view(page):
     return page.evaluate(
         """() => {
             const table = document.querySelector(".st-key-lesson [data-figure=table]");
-            const kinds = table ? ["stDataFrame"] : ["stBidiComponentRegular", "stBidiComponentIsolated"];
+            const kinds = table ? ["stDataFrame", "stTable"] : ["stBidiComponentRegular", "stBidiComponentIsolated"];
             const hosts = kinds.flatMap((kind) => [...document.querySelectorAll(`[data-testid=${kind}]`)]);
             const card = document.querySelector(".st-key-lesson").getBoundingClientRect();
             return hosts.some((host) => {

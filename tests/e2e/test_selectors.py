@@ -30,6 +30,7 @@ PAGES = (
     (1280, ""),
     (1280, "matrices?lesson=flat&more=explain"),
     (1280, "matrices?more=numbers"),
+    (1280, "masks?masks_part=numbers"),
     (
         390,
         f"error?input=synthetic&n=512&heads=12&seed={secrets.randbelow(2**31)}",
