@@ -1,8 +1,8 @@
 """The dataclasses that describe an attention variant: ``Variant``, its cost and source, and the callable ``Attention``.
 
 Shape legend of the whole project: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m``
-landmarks, features or rank, ``C`` feature-map size. Tensors have shape ``[..., n, d]``. In a matrix ``[..., n, n]``,
-rows are queries and columns are keys.
+landmarks, random features or rank, ``C`` size of the vector that a feature map gives for one token. Tensors have shape
+``[..., n, d]``. In a matrix ``[..., n, n]``, rows are queries and columns are keys.
 """
 
 import dataclasses

@@ -4,9 +4,9 @@
 on the Unix socket PATH. Forking a worker takes some ten milliseconds, and the worker shares the parent's memory except
 for the pages that it writes to.
 
-A client sends tasks over its connection. Each is a pair of an experiment's name and a task. The pair is pickled to
-bytes, and these bytes are pickled again. The worker reads the bytes in a thread of their own and unpickles the pair
-where it runs the task, so an error in unpickling the pair is answered like an error of the task. The worker answers
+A client sends tasks over its connection. Each is a pair of an experiment's name and a task. The pair is pickled twice.
+A thread of the worker receives the messages and unpickles the outer bytes. The main thread unpickles the pair just
+before it runs the task, so an error in unpickling the pair is answered like an error of the task. The worker answers
 with pairs of a word and its content: ``("held", None)`` if the task has to wait for other tasks on the machine,
 ``("step", (done, total))`` for each reported step, and last ``("rows", rows)`` or ``("error", exception)``.
 

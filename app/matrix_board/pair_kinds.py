@@ -64,7 +64,7 @@ class PairKinds:
 
     @property
     def categories(self) -> list[Category]:
-        """The categories in order of their numbers, from 1; a combination has the colour of its first primitive."""
+        """The categories in order of their numbers, from 1. A combination of primitives has the colour of the first."""
         return [
             Category(
                 " + ".join(primitive_name(name) for name in names),

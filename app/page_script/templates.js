@@ -11,8 +11,8 @@ const ISOLATED = /\u2068[^\u2068\u2069]*\u2069/g;
  */
 export const isolated = (text) => (RIGHT_TO_LEFT.test(text.replace(ISOLATED, "")) ? `\u2068${text}\u2069` : text);
 
-// The spaces next to values in a Chinese template become a Unicode noncharacter, which is removed between two Chinese
-// characters or punctuation marks. `_` in app/words/i18n.py does the same in Python.
+// In a Chinese template, a Unicode noncharacter replaces the spaces next to placeholders. After the values are inserted,
+// it is removed between two Chinese characters or punctuation marks, and becomes a space elsewhere. `_` in app/words/i18n.py does the same in Python.
 const NEXT_TO_VALUE = / (?=\{)|(?<=\}) /g;
 const HAN = /[\u3400-\u4dbf\u4e00-\u9fff]/;
 const WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]";

@@ -347,8 +347,8 @@ def current_query() -> dict[str, list[str]]:
     shown, fields = values(), st.session_state[LINK].fields
     query = to_query(shown, fields)
     if all(fields[name].presentation_only for name in query):
-        # A query with only presentation fields, or an empty one, opens the screen of a first visit, where some values
-        # are not the defaults. The query therefore also names all values that differ from a first visit.
+        # An empty query, or one with only presentation fields, would open the screen of a first visit, where some
+        # values are not the defaults. So the query also names the values that differ from that screen.
         query |= {
             name: field.write(shown[name]) for name, field in fields.items() if shown[name] != field.opening_value()
         }

@@ -134,9 +134,8 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             label = _("▲ worse than equal weights ({error})", error=question.format_error(p.middle))
             curves.append(replace(line, notes=notes * 2, label=label, name_index=1))
         if p.word == REFERENCE:
-            # The line of a variant that becomes softmax ends at softmax's point and would hide a small point there, so
-            # softmax's point is large. If only the Pareto front is labelled, softmax's name is at the end of the cost
-            # axis.
+            # Some variants equal softmax at their largest budget, so their lines end at softmax's point. It is large to
+            # stay visible. If only the points of the Pareto front have labels, the cost axis names softmax instead.
             symbol, x = "circle" if labels_all_points(question) else "", [costs[p.word]]
             colour = palette.index(REFERENCE)
             curves.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))

@@ -1,7 +1,8 @@
 """The ``View`` class of the Error page. A view measures each variant's error over one quantity.
 
-The quantity is the cost, the budget or the length. The chart is drawn while the measurement runs; a summary and
-downloads follow. The functions draw the parts that all views share: axis ends, ticks and curves.
+The quantity is the cost in multiply-adds, the variant's budget (the setting that decides its cost) or the length. The
+chart is drawn while the measurement runs; a summary and downloads follow. The functions draw the parts that all
+views share: axis ends, ticks and curves.
 """
 
 import math

@@ -213,7 +213,7 @@ def memory_sentence(series: Sequence[Series]) -> str:
     """Return the sentence about the variant that needs the least memory at the longest length measured for all.
 
     Args:
-        series: the timed variants of one run; masks are left out.
+        series: the timed variants of one run. Those that time softmax with a mask are ignored.
 
     Returns:
         One paragraph; empty without softmax, or without any other variant.

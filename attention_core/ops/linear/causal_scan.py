@@ -1,7 +1,7 @@
 """Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
 
-Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A pair of tokens may also have the factor
-``e^(R_j - R_i)`` with references R (see ``Features``), which make the state decay or prevent overflow. For the
+Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. The term of key j for query i may also have
+the factor ``e^(R_j - R_i)``, which lets the state decay or prevents overflow; ``Features`` explains R. For the
 normaliser, a column of ones is appended to the values, so it needs no separate state.
 """
 

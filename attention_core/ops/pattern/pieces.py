@@ -50,15 +50,15 @@ def band_pieces(
     """Yield blocks of queries, each with the keys from ``before`` tokens before it to ``after`` tokens after it.
 
     Args:
-        like: queries ``[X, n, d]``, for their sizes and device.
+        like: queries ``[X, n, d]``, for their sizes and device; X counts all heads of the batch.
         before: the number of keys before a block's first query.
         after: the number of keys after a block's last query.
         allowed: returns which pairs are allowed, given a tensor of the distances ``i - j``; None means all.
-        backward: whether memory is also needed for the keys' gradients.
+        backward: whether gradients will be computed, which need memory too; it limits the blocks of a piece.
         block: queries per block.
-        causal: whether a query attends to the keys up to its own only; requires ``before = after = 0``.
+        causal: whether a query attends only to keys of its block up to its own; requires ``before = after = 0``.
         allowed_pairs: used without ``allowed``: returns which pairs are allowed, given the positions of queries
-            ``[r, 1]`` and keys ``[c]``. Moving both by a block must not change the result.
+            ``[r, 1]`` and keys ``[c]``. Adding ``block`` to all positions must not change the result.
     """
     heads, n = like.shape[:2]
     for first, last in block_runs(n, block, before, after):
