@@ -7,6 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
+from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
@@ -128,19 +129,13 @@ def all_faster_from(series: Sequence[Series]) -> float | None:
     return by_kind["at"][-1][0]
 
 
-def summary_text(series: Sequence[Series], other: Sequence[Series] = ()) -> str:
-    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on.
-
-    Args:
-        series: the timed variants of the run.
-        other: the same variants on another device. If every variant becomes faster on both devices, at different
-            lengths, the first sentence compares the lengths.
-    """
+def summary_text(series: Sequence[Series]) -> str:
+    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
     by_kind = crossings(series)
     if not by_kind:
         return _("Add a variant to see from which length it is faster than softmax.")
     faster = [*by_kind.get("below", []), *by_kind.get("at", [])]
-    line, missing_note = series[0], missing_text(series[0].run)
+    line = series[0]
     variant_count = sum(map(len, by_kind.values()))
     values = {
         "names": enumeration(text for _tokens, _name, text in faster),
@@ -168,14 +163,7 @@ def summary_text(series: Sequence[Series], other: Sequence[Series] = ()) -> str:
         )
     else:
         values["last"] = format_interpolated(by_kind["at"][-1][0])
-        if text := _device_contrast(series, other):
-            below_note = paragraph(
-                _("Below {n} tokens, softmax is the fastest on {machine}.", n=fastest_below, machine=_machine(line))
-                if fastest_below
-                else "",
-                _("Measured lengths: {limits}.", **values),
-            )
-        elif fastest_below:
+        if fastest_below:
             below_note = ""
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax; below {first} tokens, softmax "
@@ -187,43 +175,59 @@ def summary_text(series: Sequence[Series], other: Sequence[Series] = ()) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
-    rounds_note = ""
-    if "at" in by_kind and min(len(point.ms) for point in line.points) == 1:
-        rounds_note = _(
-            "Each time was measured in only one round, so the lengths from which variants are faster than softmax "
-            "may differ in another run."
-        )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
-    return paragraph(text, below_note, *others, rounds_note, missing_note)
+    return paragraph(text, below_note, *others, _rounds_note(series, by_kind), missing_text(line.run))
 
 
-def _device_contrast(series: Sequence[Series], other: Sequence[Series]) -> str:
-    """Return the sentence that compares the lengths from which every variant is faster on two devices, or "".
+def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
+    """Return the sentence about a run in which each time was measured only once; else ""."""
+    if "at" not in by_kind or min(len(point.ms) for point in series[0].points) > 1:
+        return ""
+    return _(
+        "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
+        "differ in another run."
+    )
+
+
+def device_comparison(series: Sequence[Series], other: Sequence[Series]) -> Finding | None:
+    """Compare the lengths from which every variant is faster than softmax on two devices.
 
     Args:
         series: the timed variants of the run.
         other: variants on another device; empty if there is no such run.
+
+    Returns:
+        The finding, with the measured lengths as its explanation. None if the variants of the two runs differ, if a
+        variant is not faster on both devices, or if the lengths are the same.
     """
     own, elsewhere = all_faster_from(series), all_faster_from(other)
     if own is None or elsewhere is None or {line.word for line in series} != {line.word for line in other}:
-        return ""
+        return None
     n, other_n = format_interpolated(own), format_interpolated(elsewhere)
     if n == other_n:
-        return ""
+        return None
     text = (
         N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On the {other_device}, "
-            "this is so only from {other_n} tokens on.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on, but on the {other_device} "
+            "only from {other_n} tokens on.**"
         )
         if own < elsewhere
         else N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On the {other_device}, "
-            "this is so already from {other_n} tokens on.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on, and on the {other_device} "
+            "already from {other_n} tokens on.**"
         )
     )
-    return _(
-        text, n=n, other_n=other_n, machine=_machine(series[0]), other_device=escape_markdown(other[0].run.stamp.device)
+    line, by_kind = series[0], crossings(series)
+    values = {"machine": _machine(line), "limits": measured_limits(line.run)}
+    fastest_below = _fastest_below(series, by_kind)
+    explanation = paragraph(
+        _("On {machine}, {limits} were measured.", **values),
+        _("Below {n} tokens, softmax is the fastest there.", n=fastest_below) if fastest_below else "",
+        _rounds_note(series, by_kind),
+        missing_text(line.run),
     )
+    other_device = escape_markdown(other[0].run.stamp.device)
+    return Finding(_(text, n=n, other_n=other_n, other_device=other_device, **values), explanation)
 
 
 def _machine(series: Series) -> str:

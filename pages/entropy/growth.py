@@ -224,7 +224,7 @@ def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[in
         # Log n scaling multiplies the logits by a factor that depends on the number of keys. With a causal mask, each
         # row has its own number of keys, so there is no length at which all factors are 1.
         return None
-    return base, _("log n scaling: factor 1")  # short enough for half of a chart on a phone
+    return base, _("log n scaling: no effect")  # short enough for half of a chart on a phone
 
 
 def base_length(attention: ac.Attention) -> int:

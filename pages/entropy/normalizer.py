@@ -1,4 +1,4 @@
-"""The “Sum before division” view of the Entropy page: the sum Z of a row's similarities against the text length."""
+"""The “Normaliser” view of the Entropy page: the sum Z of a row's similarities against the text length."""
 
 import math
 from collections.abc import Mapping, Sequence

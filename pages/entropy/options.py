@@ -37,10 +37,10 @@ class EntropyOptions(Options, prefix="h_"):
     view = choice(
         {
             "entropy": N_("Effective keys"),
-            "normalizer": N_("Sum before division"),
+            "normalizer": N_("Normaliser"),
             "drift": N_("Length transfer"),
             "distance": N_("Effect of distance"),
-            "factor": N_("Sharper or flatter"),
+            "factor": N_("Effect of scale"),
         },
         N_("View"),
         layout={"label_visibility": "collapsed"},

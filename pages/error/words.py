@@ -167,10 +167,18 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
             ),
             _("The best, {name}, has {error}.", **values),
         )
-    text = N_("**{name} is closest to {reference} at half of softmax's {cost} or less, with {error}.**")
-    if best.middle > CLOSE_ERROR_SHARE * baseline:
-        text = N_("**{name} is closest to {reference} at half of softmax's {cost} or less, but still has {error}.**")
-    return Finding(_(text, **values))
+    if best.middle <= CLOSE_ERROR_SHARE * baseline:
+        return Finding(
+            _("**{name} is closest to {reference} at half of softmax's {cost} or less, with {error}.**", **values)
+        )
+    return Finding(
+        _(
+            "**At half of softmax's {cost} or less, no variant shown is close to {reference}. The closest, {name}, has "
+            "{error}.**",
+            **values,
+        ),
+        _("“Close” means at most half of the error of equal weights ({zero}).", zero=error_text(question, baseline)),
+    )
 
 
 def baseline_error(question: Question, baseline: float) -> str:

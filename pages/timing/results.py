@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.jobs.timing_runs import Series, summary_text
+from app.jobs.timing_runs import Series, device_comparison, summary_text
 from app.ui import chart, palette
 from app.words.i18n import _, paragraph
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
@@ -44,18 +44,27 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     shown = [line for line in found if line.live] or found
     speedup = speedup_sentence(shown)
     elsewhere = _on_another_device(runs)
-    finding, findings = summary_text(shown), summary_text(shown, elsewhere)
-    # The note on the other device is left out if the summary already compares both devices.
-    summary.markdown(paragraph(findings, speedup, other_device_note(shown, elsewhere) if finding == findings else ""))
+    if comparison := device_comparison(shown, elsewhere):
+        summary.markdown(comparison.text)
+        explanation = paragraph(comparison.explanation, speedup)
+    else:
+        summary.markdown(paragraph(summary_text(shown), speedup, other_device_note(shown, elsewhere)))
+        explanation = ""
     with above.container():
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = charts.crossovers(found, narrow=chart.is_narrow())
         charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
         settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
         growth = softmax_growth(shown) if speedup else ""
-        causes = growth, slow_start_cause(shown), start_overhead(shown), memory_sentence(shown), mask_effects(shown)
-        if texts := list(filter(None, (*causes, *settings))):
-            st.markdown("  \n".join(texts))
+        causes = (
+            explanation,
+            growth,
+            slow_start_cause(shown),
+            start_overhead(shown),
+            memory_sentence(shown),
+            mask_effects(shown),
+        )
+        st.markdown("\n".join(f"- {text}" for text in (*causes, *settings) if text))
     with below.container():
         side = TimingOptions.side.value
         if side_curves := charts.side_lines(side, found):

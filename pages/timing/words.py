@@ -197,12 +197,12 @@ def slow_start_cause(series: Sequence[Series]) -> str:
         cause = N_("{title} needs the same number of multiply-adds for {n:,} tokens as for twice as many tokens.")
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
         cause = N_(
-            "Work that does not grow with the text, such as the inverse of a matrix, takes {share} of the "
-            "multiply-adds of {title} at {n:,} tokens."
+            "At {n:,} tokens, {share} of the multiply-adds of {title} are work that does not grow with the text, such "
+            "as inverting a matrix."
         )
     else:
         cause = N_(
-            "Work that does not grow with the text takes {share} of the multiply-adds of {title} at {n:,} tokens."
+            "At {n:,} tokens, {share} of the multiply-adds of {title} are work that does not grow with the text."
         )
     title = _(attention_from_word(slowest.word).title)
     values = {"n": first.n, "longest": longest, "share": percent(share), "title": title}
@@ -233,8 +233,8 @@ def memory_sentence(series: Sequence[Series]) -> str:
         text = _(
             "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs."
             if decodes
-            else "Torch computes softmax attention without storing the n × n matrix, so at {n:,} tokens softmax needs "
-            "the least memory: {own} beyond its inputs.",
+            else "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs. Torch computes it without "
+            "storing the n × n matrix.",
             **values,
         )
     else:

@@ -8,6 +8,7 @@ from app.jobs.runs import Run
 from app.jobs.timing_runs import (
     Series,
     crossing_text,
+    device_comparison,
     measured_limits,
     missing_text,
     progress,
@@ -134,8 +135,8 @@ def elsewhere(times, device="A GPU"):
 @pytest.mark.parametrize(
     ("times", "contrast"),
     [
-        ({"local": (2.0, 8.0), "linear": (4.0, 15.8)}, "only from 63 tokens on.**"),
-        ({"local": (2.0, 8.0), "linear": (1.1, 8.0)}, "already from 32 tokens on.**"),
+        ({"local": (2.0, 8.0), "linear": (4.0, 15.8)}, "but on the A GPU only from 63 tokens on.**"),
+        ({"local": (2.0, 8.0), "linear": (1.1, 8.0)}, "and on the A GPU already from 32 tokens on.**"),
         ({"local": (2.0, 8.0), "linear": (4.0, 15.0)}, ""),
         ({"local": (2.0, 8.0), "linear": (4.0, 17.0)}, ""),
         ({"local": (0.5, 8.0), "linear": (0.5, 15.0)}, ""),
@@ -145,17 +146,17 @@ def elsewhere(times, device="A GPU"):
 )
 def test_the_lengths_are_compared_if_every_variant_is_faster_on_both_devices(times, contrast):
     own = series({"softmax": SOFTMAX, "local": (2.0, 8.0), "linear": (4.0, 15.0)})
-    text = summary_text(own, elsewhere({"softmax": SOFTMAX, **times}))
+    found = device_comparison(own, elsewhere({"softmax": SOFTMAX, **times}))
     if contrast:
-        beginning = (
-            "**On this machine, every variant shown is faster than softmax from 60 tokens on. On the A GPU, this is so"
+        assert found.text == (
+            f"**On this machine, every variant shown is faster than softmax from 60 tokens on, {contrast}"
         )
-        assert text.startswith(
-            f"{beginning} {contrast} Below 32 tokens, softmax is the fastest on this machine. Measured lengths: 16 to "
-            "64 tokens. Each time was "
+        assert found.explanation.startswith(
+            "On this machine, 16 to 64 tokens were measured. Below 32 tokens, softmax is the fastest there. Each time "
+            "was measured in only one round"
         )
     else:
-        assert text == summary_text(own)
+        assert found is None
 
 
 @pytest.mark.parametrize(("threads", "cores"), [(1, "1 core"), (2, "2 cores")])
@@ -165,12 +166,11 @@ def test_a_comparison_of_devices_names_the_cores_of_a_processor(threads, cores):
     stamp = dataclasses.replace(own[0].run.stamp, cpu="A CPU", threads=threads)
     own = [dataclasses.replace(line, run=dataclasses.replace(line.run, stamp=stamp)) for line in own]
     other = elsewhere({**times, "linear": (2.0, 8.0)})
-    comparison = (
-        f"**On {cores} of the A CPU, every variant shown is faster than softmax from 60 tokens on. On the A GPU, "
-    )
-    assert f"{comparison}this is so already " in summary_text(own, other)
-    assert "**On the A GPU, every variant shown is faster" in summary_text(other, own)
-    assert " On the A CPU, this is so only " in summary_text(other, own)
+    comparison = f"**On {cores} of the A CPU, every variant shown is faster than softmax from 60 tokens on, and on the "
+    assert f"{comparison}A GPU already " in device_comparison(own, other).text
+    reverse = device_comparison(other, own).text
+    assert "**On the A GPU, every variant shown is faster" in reverse
+    assert " but on the A CPU only " in reverse
 
 
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():

@@ -152,13 +152,13 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
         (
             "nystrom",
             (100, 150),
-            "Work that does not grow with the text, such as the inverse of a matrix, takes 50% of the multiply-adds of "
-            "Nyström at 64 tokens.",
+            "At 64 tokens, 50% of the multiply-adds of Nyström are work that does not grow with the text, such as "
+            "inverting a matrix.",
         ),
         (
             "nystrom~inverse~exact",
             (100, 120),
-            "Work that does not grow with the text takes 80% of the multiply-adds of Nyström at 64 tokens.",
+            "At 64 tokens, 80% of the multiply-adds of Nyström are work that does not grow with the text.",
         ),
         (
             "nystrom",
@@ -261,13 +261,13 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     [
         (
             3 * 2**20,
-            "Torch computes softmax attention without storing the n × n matrix, so at 64 tokens softmax needs the "
-            "least memory: 2.0 MiB beyond its inputs.",
+            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. Torch computes it without "
+            "storing the n × n matrix.",
         ),
         (
             2 * 2**20,
-            "Torch computes softmax attention without storing the n × n matrix, so at 64 tokens softmax needs the "
-            "least memory: 2.0 MiB beyond its inputs.",
+            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. Torch computes it without "
+            "storing the n × n matrix.",
         ),
         (
             2**20,
@@ -286,8 +286,8 @@ def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected)
 
 def test_memory_is_compared_at_the_longest_length_of_all():
     softmax = line_with_memory("softmax", 2**19, 2 * 2**20)
-    assert memory_sentence([softmax, line_with_memory("local", 2**20)]).endswith(
-        "so at 16 tokens softmax needs the least memory: 512.0 KiB beyond its inputs."
+    assert memory_sentence([softmax, line_with_memory("local", 2**20)]).startswith(
+        "At 16 tokens, softmax needs the least memory: 512.0 KiB beyond its inputs."
     )
     assert memory_sentence([softmax]) == ""
     assert memory_sentence([line_with_memory("local", 1), line_with_memory("linear", 1)]) == ""
