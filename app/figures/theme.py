@@ -78,6 +78,24 @@ def style(index: int) -> Style:
     return Style(SERIES[index % COLOURS], *MARKERS[index // COLOURS % len(MARKERS)])
 
 
+def separate_colours(indices: Iterable[int]) -> dict[int, int]:
+    """Return the index of the style that each line of a figure takes, so that the lines' colours differ.
+
+    If two indices have the same colour, the smaller one keeps it, and the other takes the last free colour, with its
+    own dash and marker. If no colour is free, it keeps its style.
+    """
+    result, used = {}, {}
+    for index in sorted(set(indices)):
+        result[index] = index
+        if index != GREY:
+            used.setdefault(index % COLOURS, index)
+    free = [colour for colour in range(COLOURS) if colour not in used]
+    for index in result:
+        if index != GREY and used[index % COLOURS] != index and free:
+            result[index] += free.pop() - index % COLOURS
+    return result
+
+
 Colour = tuple[int, int, int]
 
 

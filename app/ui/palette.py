@@ -5,7 +5,7 @@ from functools import cache
 from itertools import count
 
 import attention_core as ac
-from app.figures.theme import STYLE_COUNT
+from app.figures.theme import STYLE_COUNT, separate_colours
 
 COMPARED = ("softmax_log_n", "relu2", "retention")
 """Variants that pages draw even if the visitor did not choose them."""
@@ -31,7 +31,9 @@ def _index_by_key() -> dict[str, int]:
 
 
 def indices(words: Sequence[str]) -> list[int]:
-    """Return a different colour index for each variant with its settings, given as in links: ``local~window~8``.
+    """Return a different index for each variant with its settings, given as in links: ``local~window~8``.
+
+    Their colours also differ, if there are enough colours (see ``separate_colours``).
 
     The first occurrence of a variant takes the variant's index in ``_KEYS``. A second one, with other settings, takes
     the last free index, which does not change when a variant is added to ``_KEYS``.
@@ -41,7 +43,8 @@ def indices(words: Sequence[str]) -> list[int]:
     for word in words:
         index = _index_by_key().get(word.split("~")[0])
         result.append(next(free_indices) if index is None or index in result else index)
-    return result
+    separate = separate_colours(result)
+    return [separate[index] for index in result]
 
 
 def index(key: str) -> int:

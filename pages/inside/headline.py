@@ -48,7 +48,7 @@ def _needs(data: HeadData) -> str:
     # The matrix is then a product of factors that are all computed from the queries and keys.
     if "left" in data.parts and "provenance" not in data.parts:
         factors = [data.parts[name] for name in ("left", "inverse", "right") if name in data.parts]
-        return factor_numbers(data.parts["left"].shape[1], sum(factor.size for factor in factors), n * n)
+        return factor_numbers(sum(factor.size for factor in factors), n * n)
     if variant.family == "cache" and variant.cache is not None:
         full_numbers = heads * (d + data.qkv.v.shape[-1])
         cache_size = variant.cache(heads, d, data.qkv.v.shape[-1], data.attention.params)
@@ -72,11 +72,10 @@ def cheaper_from(data: HeadData) -> int | None:
     return lengths[first] if first < MAX_SEARCH_LENGTH else None
 
 
-def factor_numbers(m: int, variant_numbers: int, full_numbers: int) -> str:
-    """Return the sentence that compares the numbers in the factors, with m landmarks, with those in the full matrix."""
+def factor_numbers(variant_numbers: int, full_numbers: int) -> str:
+    """Return the sentence that compares the numbers in the factors with those in the full matrix."""
     return _(
-        "With {m} landmarks, the factors of the matrix have {own:,} entries in total (softmax's matrix: {full:,}).",
-        m=m,
+        "The factors of the matrix have {own:,} entries in total, and softmax's matrix has {full:,}.",
         own=variant_numbers,
         full=full_numbers,
     )

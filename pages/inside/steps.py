@@ -86,9 +86,9 @@ def show(chosen: ChosenInput) -> None:
         step = steps[index]
         findings = step.findings  # This access builds the step, which can take seconds.
         measured = measurements(data, with_error=not step.states_error)
-    with row:
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="inside.mechanism"):
         _draw_formula(step)
-    st.markdown(step.mechanism)
+        st.markdown(step.mechanism)
     step.draw(f"inside.{attention.key}.{index + 1}")
     st.markdown("  \n".join(filter(None, (findings, step.details, measured))))
     downloads.show(data, chosen)

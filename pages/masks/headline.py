@@ -117,15 +117,22 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
             ),
         )
     if others:
-        (first, least), *costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
-        parts = [
-            _("{name} ({share:.0%} as many pairs as one softmax layer)", name=first, share=least),
-            *(_("{name} ({share:.0%})", name=name, share=share) for name, share in costs),
-        ]
-        text = N_("**To connect all pairs of tokens, {n} layers are enough for {parts}.**")
+        named = {**others, _("the stack {layers}", layers=stack): cost}
+        low, high = (f"{share:.0%}" for share in (min(named.values()), max(named.values())))
+        text = N_(
+            "**{names} connect all pairs of tokens in {n} layers, with {shares} as many pairs as one softmax layer.**"
+        )
         if reach.complete == 2:
-            text = N_("**To connect all pairs of tokens, two layers are enough for {parts}.**")
-        return _(text, n=reach.complete, parts=enumeration(parts))
+            text = N_(
+                "**{names} connect all pairs of tokens in two layers, with {shares} as many pairs as one softmax "
+                "layer.**"
+            )
+        return _(
+            text,
+            n=reach.complete,
+            names=enumeration(named),
+            shares=low if low == high else _("{low} to {high}", low=low, high=high),
+        )
     return _n(
         "**The stack {stack} connects all pairs of tokens after {n} layer, which allows {cost:.0%} as many pairs as "
         "one softmax layer.**",
@@ -207,12 +214,7 @@ def hub_sentence(names: Sequence[str]) -> str:
     """Return the sentence about the variants that connect all pairs through global tokens; empty without names."""
     if not names:
         return ""
-    return _n(
-        "**{names}** links all tokens through global tokens.",
-        "**{names}** link all tokens through global tokens.",
-        n=len(names),
-        names=enumeration(names),
-    )
+    return _("The global tokens of **{names}** are enough to connect all pairs.", names=enumeration(names))
 
 
 def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:

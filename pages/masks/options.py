@@ -26,7 +26,12 @@ class MasksOptions(HashOptions):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     below = choice(
-        {"reach": N_("Reach"), "numbers": N_("Numbers"), "order": N_("Hashing"), "download": N_("Export")},
+        {
+            "reach": N_("Reach by layer"),
+            "numbers": N_("Numbers"),
+            "order": N_("Hash-based masks"),
+            "download": N_("Export"),
+        },
         N_("More"),
         link="masks_part",
         layout={"label_visibility": "collapsed"},

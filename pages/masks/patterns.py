@@ -123,8 +123,8 @@ def cost_text(layers: Sequence[Pattern], complete: int | None) -> str:
     if complete is None:
         return _("never connects all pairs")
     return _n(
-        "{n} layer connects all pairs ({share:.0%} of softmax)",
-        "{n} layers connect all pairs ({share:.0%} of softmax)",
+        "all pairs in {n} layer ({share:.0%} of softmax's pairs)",
+        "all pairs in {n} layers ({share:.0%} of softmax's pairs)",
         n=complete,
         share=relative_cost(layers, complete),
     )

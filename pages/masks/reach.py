@@ -166,8 +166,8 @@ def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
 
 
 def stack_title(layers: Sequence[str]) -> str:
-    """Return the title of a stack, such as ``Local → Atrous``."""
-    return " → ".join(layers) if len(layers) > 1 else _("Stack: {layers}", layers=layers[0])
+    """Return the title of a stack, such as ``Stack: Local → Atrous``."""
+    return _("Stack: {layers}", layers=" → ".join(layers))
 
 
 def _show_curves(masks: Masks, stack: Reach, name: str) -> None:
@@ -175,7 +175,7 @@ def _show_curves(masks: Masks, stack: Reach, name: str) -> None:
     layers = list(range(len(stack.shares)))
     lines = [
         *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
-        Curve(name, layers, [100 * s for s in stack.shares], colour=GREY, dash="dash"),
+        Curve(name, layers, [100 * s for s in stack.shares], colour=GREY, dash="dash", label=_("Stack")),
     ]
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),

@@ -47,7 +47,8 @@ def show(images: Images) -> None:
     st.caption(
         _(
             "Images at higher points are closer to the image without noise, and points further left are cheaper. "
-            "Along a line, one setting of the variant changes, such as its window."
+            "Along a line, one setting of the variant changes, such as its window. Costs are computed for values with "
+            "as many components as keys."
         )
     )
 

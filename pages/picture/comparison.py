@@ -69,9 +69,9 @@ def _findings(images: Images) -> Lines:
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
     causes = [cause for each in mean_like if name(each) in weights and (cause := _cause(each, qkv))]
-    return words.findings(
-        titles, images.noisy.psnr, _softmax_image(images).psnr, weights, largest[ac.get(REFERENCE)], costs, causes
-    )
+    noisy, softmax = images.noisy.psnr, _softmax_image(images)
+    removal = words.noise_removal(softmax, noisy)
+    return words.findings(titles, noisy, softmax.psnr, weights, largest[ac.get(REFERENCE)], costs, causes, removal)
 
 
 def _softmax_image(images: Images) -> DenoisedImage:
@@ -88,8 +88,7 @@ def _cause(attention: ac.Attention, qkv: QKV) -> str:
 
 
 def _remarks(images: Images) -> Iterator[str]:
-    """Yield explanations, or empty texts: of less noise, and of the quality and the cost of square windows."""
-    yield words.noise_removal(_softmax_image(images), images.noisy.psnr)
+    """Yield explanations, or empty texts, of the quality and the cost of square windows."""
     for row in SharedOptions.variants.value:
         square = square_form(row, images.source.size)
         if row.key == "local" and square is not None and square in images.variants:

@@ -19,7 +19,7 @@ class PictureOptions(Options, prefix="p_"):
     pixel = index(lambda: current().picture_side ** 2, N_("Pixel"))
     squares = switch(
         False,
-        N_("Square windows"),
+        N_("Add square windows"),
         opening=True,
         help=N_(
             "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels. This "

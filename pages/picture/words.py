@@ -24,6 +24,7 @@ def findings(
     sharpest: float,
     costs: Mapping[str, float],
     causes: Sequence[str] = (),
+    removal: str = "",
 ) -> Lines:
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
@@ -35,6 +36,7 @@ def findings(
         sharpest: the largest weight of softmax, in equal shares.
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
         causes: why the weights of such variants hardly differ, as clauses.
+        removal: why softmax removes noise; may be empty.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -44,7 +46,7 @@ def findings(
         names=enumeration(grey),
     )
     reason = even_weights(weights, sharpest, causes) if weights else ""
-    return [_best_variants(images, noisy, softmax, costs), [Finding(almost_mean, reason)] if grey else []]
+    return [_best_variants(images, noisy, softmax, costs, removal), [Finding(almost_mean, reason)] if grey else []]
 
 
 def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
@@ -72,9 +74,9 @@ def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence
 
 
 def _best_variants(
-    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float]
+    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float], reason: str
 ) -> list[Finding]:
-    """Return whether softmax removes noise, and which other variants come close to it at which cost."""
+    """Return whether softmax removes noise, and why, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
         return [Finding(_("**The image has no noise, so no variant can improve it.**"))]
     fields = {"noisy": noisy, "softmax": softmax}
@@ -94,12 +96,14 @@ def _best_variants(
         )
     )
     if better:
+        # The images show their PSNR, so that the sentence needs no further numbers.
+        removes = _("**Softmax removes noise.**") if softmax > noisy else first
         return [
-            Finding(first),
+            Finding(removes, reason),
             _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs),
         ]
     only = _("**Only softmax brings the noisy image closer to the original (higher PSNR).**") if costs else ""
-    return [Finding(paragraph(first, only))]
+    return [Finding(paragraph(first, only), reason)]
 
 
 def _close_variants(
@@ -133,14 +137,13 @@ def _close_variants(
     low, high = (choose(costs[each] for each in near) for choose in (min, max))
     halfway = [name for name in better if better[name] - noisy >= (softmax - noisy) / 2 and costs[name] < low]
     cheapest = min(halfway, key=costs.__getitem__, default=None)
-    ends = (percent(low), percent(high))
     return Finding(
         _n(
-            "**{names} comes within {limit} dB of softmax at {costs} of its cost.**",
-            "**{names} come within {limit} dB of softmax at {costs} of its cost.**",
+            "**{names} comes within {limit} dB of softmax's PSNR at {cost} of its cost.**",
+            "**{names} come within {limit} dB of softmax's PSNR at {cost} of its cost.**",
             n=len(near),
             names=enumeration(near),
-            costs=ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1]),
+            cost=percent(high) if percent(low) == percent(high) else _("up to {share}", share=percent(high)),
             limit=NEAR_SOFTMAX,
         ),
         _cheapest(cheapest, images, noisy, costs) if cheapest else "",
@@ -214,25 +217,20 @@ def is_even(largest: float) -> bool:
 def units() -> str:
     """Return what the ranks, the arrows, the costs and the small images on the board are."""
     return paragraph(
-        _("Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than the noisy image."),
-        _("Small images: error of each pixel. Point at a small image to enlarge it."),
+        _("Ranked by PSNR: the higher, the closer to the original. ▲ better than the noisy image, ▼ worse."),
+        _("Point at a small image to see the error of each pixel."),
         cost_unit(),
     )
 
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds compared with softmax's, computed as if values had as many components as keys.")
+    return _("Cost: multiply-adds relative to softmax.")
 
 
 def added_squares(squares: Sequence[str]) -> str:
     """Return which images the switch for square windows adds; at least one."""
-    return _n(
-        "**Square windows** adds {n} image: {names}.",
-        "**Square windows** adds {n} images: {names}.",
-        n=len(squares),
-        names=enumeration(squares),
-    )
+    return _("Added with square windows: {names}.", names=enumeration(squares))
 
 
 def square_comparison(

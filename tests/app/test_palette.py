@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
-from app.figures.theme import COLOURS, GREY, SERIES, STYLE_COUNT, style
+from app.figures.theme import COLOURS, GREY, SERIES, STYLE_COUNT, separate_colours, style
 from app.state.session import default_variants, first_variants
 from app.ui import palette
 
@@ -82,6 +82,22 @@ def test_a_second_word_of_a_variant_has_another_style():
     found = palette.indices(words)
     assert [found[0], found[3]] == [palette.index("local"), palette.index("nystrom")]
     assert len(set(found)) == len({style(place) for place in found}) == 5
+
+
+def test_two_variants_in_a_figure_have_different_colours():
+    local, bigbird, linear = (palette.index(key) for key in ("local", "bigbird", "linear"))
+    found = separate_colours([bigbird, GREY, local, linear, bigbird])
+    assert style(local).colour == style(bigbird).colour
+    assert {index: found[index] for index in (local, linear, GREY)} == {local: local, linear: linear, GREY: GREY}
+    moved, own = style(found[bigbird]), style(bigbird)
+    assert moved.colour == SERIES[COLOURS - 1]
+    assert (moved.dash, moved.marker) == (own.dash, own.marker)
+    assert palette.indices(["bigbird", "local"]) == [found[bigbird], local]
+
+
+def test_more_variants_than_colours_keep_their_styles():
+    found = separate_colours(range(COLOURS + 2))
+    assert found == {index: index for index in range(COLOURS + 2)}
 
 
 def test_colours_repeat_with_another_dash_and_marker():

@@ -21,7 +21,7 @@ from app.figures.lines.line_names import (
     text_width,
 )
 from app.figures.lines.text_placement import SIDES, Box, find_rise, find_side
-from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
+from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, separate_colours, style
 from attention_core.formatting import formatted, number
 
 BAND = 0.18
@@ -57,7 +57,8 @@ class Curve:
         y: values; None leaves a gap.
         low: lower edge of the band; None without a band.
         high: upper edge of the band.
-        colour: index in the shared series of colours; a variant has the same colour on every page.
+        colour: index in the shared series of colours; a variant has the same colour on every page, unless two lines
+            of a chart would have the same colour (see ``separate_colours``).
         dash: plotly's name of the dash: ``"dash"`` for baselines and references, ``"dot"`` for zero.
         markers: whether points have markers.
         hollow: whether the markers are open circles.
@@ -148,6 +149,8 @@ def curves(
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
     """
+    colours = separate_colours(line.colour for line in lines)
+    lines = [replace(line, colour=colours[line.colour]) for line in lines]
     has_one_band = sum(line.low is not None and line.high is not None for line in lines) == 1
     data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if has_one_band else 0.0)]
     xaxis = axis(x_title, type="log" if log_x else "linear")

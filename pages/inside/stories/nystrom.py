@@ -14,6 +14,7 @@ from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
+from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import negative_share_of, product, relative_error_of
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
@@ -177,15 +178,22 @@ def _factors(data: HeadData) -> Step:
             replace(
                 pictures.pair_panel(data, "= A", data.weights, product_caption(data.weights), mark=RESULT), top=top
             ),
-            replace(pictures.reference_panel(data), top=top, scale_panel="A"),
+            replace(
+                pictures.reference_panel(data),
+                title=_("Target: {name}", name=reference_name(data.attention)),
+                top=top,
+                scale_panel="A",
+            ),
             scale="panel",
         )
 
     return Step(
         title=_("Three factors"),
-        mechanism=_(
-            "The product L R without Z would blur the weights twice. Z, the exact or approximate inverse of the "
-            "weights between landmarks, undoes one of these two blurs."
+        mechanism=paragraph(
+            _("The product L R without Z would blur the weights twice."),
+            _("Z, the exact inverse of the weights between landmarks, should undo one of these two blurs.")
+            if data.setting("inverse") == "exact"
+            else _("Z, an approximate inverse of the weights between landmarks, should undo one of these two blurs."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -221,11 +229,12 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
         )
     if without > error:
         return _(
-            "**Here, the inverse Z reduces the matrix error from {without} (without Z) to {error} (with Z).**", **values
+            "**Here, Z helps: it reduces the matrix error from {without} (without Z) to {error} (with Z).**", **values
         )
     return paragraph(
         _(
-            "**Here, the inverse Z increases the matrix error from {without} (without Z) to {error} (with Z).**",
+            "**Here, Z does harm: it should undo one blur, but it increases the matrix error from {without} (without "
+            "Z) to {error} (with Z).**",
             **values,
         ),
         _(

@@ -98,21 +98,21 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert measurements(step_data).endswith(
-        "With 6 landmarks, the factors of the matrix have 324 entries in total (softmax's matrix: 576). The matrix "
+        "The factors of the matrix have 324 entries in total, and softmax's matrix has 576. The matrix "
         f"error relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
     assert measurements(step_data, with_error=False) == (
-        "With 6 landmarks, the factors of the matrix have 324 entries in total (softmax's matrix: 576)."
+        "The factors of the matrix have 324 entries in total, and softmax's matrix has 576."
     )
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
     assert step.findings == (
-        f"**Here, the inverse Z reduces the matrix error from {without:.0%} (without Z) to {off:.0%} (with Z).**"
+        f"**Here, Z helps: it reduces the matrix error from {without:.0%} (without Z) to {off:.0%} (with Z).**"
     )
     assert "of softmax's multiply-adds" in step.details
     whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0].findings
     assert whole.startswith(
-        "Every token is its own landmark, so no tokens are averaged and no information is lost. **Here, the inverse Z "
+        "Every token is its own landmark, so no tokens are averaged and no information is lost. **Here, Z helps: it "
         "reduces the matrix error "
     )
 
@@ -155,11 +155,11 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
 @pytest.mark.parametrize(
     ("without", "words"),
     [
-        (0.65, "**Here, the inverse Z reduces the matrix error from 65% (without Z) to 43% (with Z).**"),
+        (0.65, "**Here, Z helps: it reduces the matrix error from 65% (without Z) to 43% (with Z).**"),
         (0.4301, "**Here, the inverse Z hardly changes the matrix error: it is 43% with and without Z.**"),
-        (0.4, "**Here, the inverse Z increases the matrix error from 40% (without Z) to 43% (with Z).** The inverse Z "
-        "has entries up to ±10. They amplify the errors in the factors L and R, which come from averaging tokens into "
-        "landmarks."),
+        (0.4, "**Here, Z does harm: it should undo one blur, but it increases the matrix error from 40% (without Z) to "
+        "43% (with Z).** The inverse Z has entries up to ±10. They amplify the errors in the factors L and R, "
+        "which come from averaging tokens into landmarks."),
     ],
 )  # fmt: skip
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, words):
@@ -168,7 +168,10 @@ def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, wo
 
 @pytest.mark.parametrize(("largest", "averaged"), [(1.0, True), (10.4, False)])
 def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
-    text = "**Here, the inverse Z increases the matrix error from 40% (without Z) to 43% (with Z).**"
+    text = (
+        "**Here, Z does harm: it should undo one blur, but it increases the matrix error from 40% (without Z) to 43% "
+        "(with Z).**"
+    )
     assert inverse_effect(0.4, 0.43, largest, averaged=averaged) == text
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driver import board, board_settings, chosen, curves, open_page, spoken, visit
+from driver import board, board_settings, chosen, curves, open_page, spoken, traces, visit
 
 import attention_core as ac
 from app.words.i18n import escape_markdown
@@ -177,7 +177,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs ({layers * local / 300:.0%} of softmax)"
+    costs = f"all pairs in {layers} layers ({layers * local / 300:.0%} of softmax's pairs)"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
         "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),
@@ -279,7 +279,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     assert frames[2].endswith("% of pairs connected after 3 layers")
-    assert frames[3].startswith("4 layers connect all pairs (")
+    assert frames[3].startswith("all pairs in 4 layers (")
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
@@ -306,9 +306,15 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    parts = "BigBird (39% as many pairs as one softmax layer) and Local → Atrous (41%)"
-    assert f"**To connect all pairs of tokens, two layers are enough for {parts}.**" in text
-    assert "**Local** fills the gaps between them. **BigBird** links all tokens through global tokens." in text
+    names = "BigBird and the stack Local → Atrous"
+    assert f"**{names} connect all pairs of tokens in two layers, with 39% to 41% as many pairs as one " in text
+    reason = "The global tokens of **BigBird** are enough to connect all pairs."
+    assert f"**Local** fills the gaps between them. {reason}" in text
+
+
+def test_the_curves_of_two_variants_have_different_colours():
+    lines = traces(visit("masks", {}), 0).values()
+    assert len({line["line"]["color"] for line in lines}) == len(lines) == 4
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

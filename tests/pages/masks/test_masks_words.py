@@ -71,10 +71,10 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
     ("pairs", "complete", "words"),
     [
         ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "1 layer connects all pairs (30% of softmax)"),
-        ([300.0], 7, "7 layers connect all pairs (210% of softmax)"),
-        ([300.0, 100.0], 2, "2 layers connect all pairs (40% of softmax)"),
-        ([300.0, 100.0], 3, "3 layers connect all pairs (70% of softmax)"),
+        ([300.0], 1, "all pairs in 1 layer (30% of softmax's pairs)"),
+        ([300.0], 7, "all pairs in 7 layers (210% of softmax's pairs)"),
+        ([300.0, 100.0], 2, "all pairs in 2 layers (40% of softmax's pairs)"),
+        ([300.0, 100.0], 3, "all pairs in 3 layers (70% of softmax's pairs)"),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
@@ -149,8 +149,8 @@ def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_
     ("names", "words"),
     [
         ([], ""),
-        (["A"], "**A** links all tokens through global tokens."),
-        (["A", "B"], "**A and B** link all tokens through global tokens."),
+        (["A"], "The global tokens of **A** are enough to connect all pairs."),
+        (["A", "B"], "The global tokens of **A and B** are enough to connect all pairs."),
     ],
 )
 def test_variants_with_global_tokens_are_named(names, words):
@@ -194,7 +194,7 @@ def test_the_smallest_window_of_a_stack_is_named(window, words):
 
 
 @pytest.mark.parametrize(
-    ("layers", "words"), [(["A"], "Stack: A"), (["A", "B"], "A → B"), (["A", "A", "B"], "A → A → B")]
+    ("layers", "words"), [(["A"], "Stack: A"), (["A", "B"], "Stack: A → B"), (["A", "A", "B"], "Stack: A → A → B")]
 )
 def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, words):
     assert stack_title(layers) == words
@@ -218,16 +218,17 @@ ALL = "40% as many pairs as one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**To connect all pairs of tokens, two layers are enough for C (39% as many pairs as one softmax layer), "
-            "A → B (40%) and D (50%).**",
+            "**C, D and the stack A → B connect all pairs of tokens in two layers, with 39% to 50% as many pairs as "
+            "one softmax layer.**",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**To connect all pairs of tokens, 3 layers are enough for C (39% as many pairs as one softmax layer) and "
-            "A → B (40%).**",
+            "**C and the stack A → B connect all pairs of tokens in 3 layers, with 39% to 40% as many pairs as one "
+            "softmax layer.**",
         ),
+        (2, 2, {"C": 0.401}, f"**C and the stack A → B connect all pairs of tokens in two layers, with {ALL}**"),
         (
             1,
             2,
@@ -254,8 +255,8 @@ def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, compl
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "2 layers connect all pairs (40% of softmax)"),
-        (3, 2, "2 layers connect all pairs (40% of softmax)"),
+        (2, 2, "all pairs in 2 layers (40% of softmax's pairs)"),
+        (3, 2, "all pairs in 2 layers (40% of softmax's pairs)"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
