@@ -84,7 +84,8 @@ def separate_colours(indices: Iterable[int]) -> dict[int, int]:
     If two indices have the same colour, the smaller one keeps it, and the other takes the last free colour, with its
     own dash and marker. If no colour is free, it keeps its style.
     """
-    result, used = {}, {}
+    result: dict[int, int] = {}
+    used: dict[int, int] = {}
     for index in sorted(set(indices)):
         result[index] = index
         if index != GREY:
