@@ -8,7 +8,7 @@ from itertools import zip_longest
 from app.figures.lines import line_names
 from app.figures.lines.curves import WIDTH, Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
-from app.figures.theme import GREY, SERIES, Figure, add_line, annotation
+from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, style
 from app.jobs.timing_runs import Series, stamp_lines
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration
@@ -115,7 +115,8 @@ def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
             continue
         if any(name for _n, name, _colour in near):
             dots = [
-                f'<span style="color:{SERIES[colour]}">●</span> ' if len(near) > 1 else "" for *_place, colour in near
+                f'<span style="color:{style(colour).colour}">●</span> ' if len(near) > 1 else ""
+                for *_place, colour in near
             ]
             lines = [
                 dot + _("{names}: faster from {n} tokens", names=name, n=format_interpolated(n))

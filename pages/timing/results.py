@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.figures.theme import separate_colours
 from app.jobs.timing_runs import Series, device_comparison, summary_text
 from app.ui import chart, palette
 from app.words.i18n import _, paragraph
@@ -100,6 +101,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
     A variant that was not measured with the chosen settings has the first settings with which the run measured it.
     """
     result: list[Series] = []
+    colours = separate_colours(palette.index(attention.variant.key) for attention in timed_variants())
     for attention in timed_variants():
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
         word = attention.word if attention.word in same else next(iter(same), None)
@@ -111,7 +113,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
                     word=word,
                     name=name(measured),
                     # Full attention under a variant's mask has the colour of that variant.
-                    colour=palette.index(attention.variant.key),
+                    colour=colours[palette.index(attention.variant.key)],
                     live=live,
                     points=points,
                     masked=measured if isinstance(measured, MaskedFullAttention) else None,

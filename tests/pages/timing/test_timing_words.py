@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
-from app.figures.theme import SERIES
+from app.figures.theme import SERIES, style
 from app.jobs.timing_runs import Series
 from app.words.labels import label
 from attention_core.benchmarking.device import Stamp
@@ -136,6 +136,8 @@ def test_close_crossings_share_a_label():
     twice = labels([(96.0, "Local", 1), (96.2, "Local", 1)])
     assert twice == ["", f'<span style="color:{SERIES[1]}">●</span> Local: faster from 96 tokens']
     assert labels([]) == []
+    *_, later = labels([(96.0, "Local", 1), (99.0, "Later", len(SERIES) + 1)])
+    assert later.endswith(f'<span style="color:{style(len(SERIES) + 1).colour}">●</span> Later: faster from 99 tokens')
 
 
 def counted(word, *work, ms=1.0, sizes=(64, 128)):
