@@ -28,6 +28,7 @@ class BoardNames(TypedDict, total=False):
         upcoming: on an animated board, the readout's text for cells whose category only a later frame shows.
         masked: the name of cells whose value is NaN, "masked" by default.
         note: a sentence under the panels.
+        reading: how to read a panel and pin a row, in place of the hint for a mouse.
         above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
     """
 
@@ -40,6 +41,7 @@ class BoardNames(TypedDict, total=False):
     upcoming: str
     masked: str | None
     note: str
+    reading: str
     above_ceiling: str
 
 
@@ -88,6 +90,8 @@ def board_texts(
             row=row,
         ),
     }
+    if names.get("reading"):
+        texts["hint"] = names["reading"]
     if not pins:
         texts |= {
             "hint": _("Ctrl + wheel or double-click to zoom"),

@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -20,7 +19,6 @@ from app.state import presets
 from app.ui import palette
 from app.ui.matrix_picture import SAMPLE, SAMPLE_VIEW, matrix_picture
 from app.words.i18n import N_
-from attention_core.analysis.masks.stack import reach
 from attention_core.experiments import learning, swap
 from attention_core.inputs.models import layer_count
 from attention_core.inputs.source import ImageSource
@@ -29,8 +27,8 @@ from attention_core.learning import recorded_runs
 FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {"window_and_sink": ("softmax", "local")}
 """By a lesson's key, two variants; the lesson's pictures are their matrices on one colour scale."""
-UNKNOWN = {"flat": ("softmax", "linear"), "nystrom_performer": ("nystrom", "performer")}
-"""By a lesson's key, two variants; the pictures are the matrix of the first one, and a question mark for the second."""
+UNKNOWN = {"flat": ("linear",), "nystrom_performer": ("nystrom", "performer")}
+"""By a lesson's key, the variants that have a question mark; a single one stands next to the matrix of softmax."""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
@@ -84,9 +82,9 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)
         return Picture(pixels_url(noisy), {N_("noisy"): ""}), Picture(pixels_url(mean), {N_("grey"): ""})
     if key == "local_then_atrous":
-        layers = [np.nan_to_num(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights) > 0 for each in ("atrous", "local")]
-        one, two = (_reach_url(layers[:depth], dark=dark) for depth in (1, 2))
-        return Picture(one, {N_("one layer"): ""}), Picture(two, {N_("two layers"): ""})
+        layer = np.nan_to_num(cached.matrix(SAMPLE_VIEW, ac.get("atrous")).weights) > 0
+        one = data_url(np.where(layer, 1.0, np.nan), dark=dark)
+        return Picture(one, {N_("one layer"): ""}), Picture(unknown_url(dark=dark), {N_("two layers"): ""})
     if key == "pooling":
         causal, pooled = matrix_picture("softmax", dark=dark, causal=True), _pooling_url(dark=dark)
         return Picture(causal, {N_("causal"): ""}), Picture(pooled, {N_("leaking"): ""})
@@ -94,11 +92,9 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
         return (Picture(curve_url(_entropies(), softmax, scaled, dark=dark), names),)
     if key in UNKNOWN:
-        known, unknown = UNKNOWN[key]
-        return (
-            Picture(matrix_picture(known, dark=dark), {ac.variant(known).title: ""}),
-            Picture(unknown_url(dark=dark), {ac.variant(unknown).title: ""}),
-        )
+        unknown = tuple(Picture(unknown_url(dark=dark), {ac.variant(each).title: ""}) for each in UNKNOWN[key])
+        known = Picture(matrix_picture("softmax", dark=dark), {ac.variant("softmax").title: ""})
+        return (known, *unknown)[-2:]
     if key == "stand_in" and (words := _harder_words()):
         return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
     if key == "convolution_and_gate" and (accuracies := _accuracies()):
@@ -114,17 +110,6 @@ def _pooling_url(*, dark: bool) -> str:
     weights = cached.matrix(SAMPLE_VIEW, ac.get("funnel", stride=POOL)).weights
     pools = np.arange(len(weights)) // POOL
     return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)
-
-
-def _reach_url(layers: Sequence[np.ndarray], *, dark: bool) -> str:
-    """Return a PNG data URL of the pairs that a stack of masks connects, lighter if they need more layers.
-
-    Args:
-        layers: the mask of each layer, ``bool [n, n]``.
-        dark: whether the page is dark.
-    """
-    first = reach(layers, len(layers), causal=False).first
-    return data_url(np.where(first < 0, np.nan, 1 / np.maximum(first, 1) ** 3), dark=dark)
 
 
 def _entropies() -> list[tuple[float, float]]:

@@ -27,11 +27,10 @@ export interface SentenceHeader extends Header<"sentence"> {
 
 /** Sentences; the parts in braces are filled in. */
 export interface StoryTexts {
-  mostly: string;
   most: string;
   itself: string;
-  other: string; // the weight in the only other row
-  others: string; // the two largest weights in the other rows
+  weaker: string; // the weight is smaller in all other rows, and in which of them it is largest
+  others: string; // the largest weight in the other rows
   same: string;
   attends: string;
   nowhere: string;

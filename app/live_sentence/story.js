@@ -3,7 +3,6 @@
 
 import { fill } from "../page_script/templates.js";
 
-const MAJORITY = 0.5; // a larger weight on one word exceeds the weights on all other words together
 const SIMILAR = 0.05; // weights that differ by less count as equal
 const EVEN_RATIO = 2; // weights of at most this multiple of equal weights count as similar
 const NEGATIVE_LIMIT = -0.1; // weights below this are mentioned for any word
@@ -22,8 +21,8 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the finding (the word that the query word attends to most in the first row, with its two largest weights in the
- * other rows), and the reasons why its weight differs in the other rows.
+ * Return the finding (the word that the query word attends to most in the first row, and its largest weight in the other
+ * rows), and the reasons why its weight differs in the other rows.
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
@@ -32,11 +31,13 @@ export function percent(share, precision) {
 export function story(texts, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
-  const kind = target === word ? "itself" : weight >= MAJORITY ? "mostly" : "most";
+  const kind = target === word ? "itself" : "most";
   const weightOnTarget = (/** @type {RowSummary} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
   const [next, second] = [...others].sort((a, b) => weightOnTarget(b) - weightOnTarget(a));
-  const most = second && percent(weightOnTarget(second)).replace("<", ""); // "at most <1%" would read oddly
-  const comparison = next && fill(second ? texts.others : texts.other, { row: next.title, weight: percent(weightOnTarget(next)), most });
+  const largest = next && percent(weightOnTarget(next));
+  const isLargest = second && percent(weightOnTarget(second)) !== largest; // as shown
+  const form = isLargest && weight - weightOnTarget(next) > SIMILAR ? texts.weaker : texts.others;
+  const comparison = next && fill(form, { row: next.title, weight: form === texts.others ? largest.replace("<", "") : largest }); // "at most <1%" would read oddly
   const areSimilar = others.every((row) => Math.abs(weightOnTarget(row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
   const sentence = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight) });

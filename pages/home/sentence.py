@@ -31,9 +31,7 @@ BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 
 def show() -> None:
     """Draw the text field and the sentence, or a message if the sentence cannot be used."""
-    entered = HomeOptions.sentence.draw(
-        label_visibility="collapsed", icon=":material/edit:", placeholder=_("Type a sentence"), on_change=_reset_word
-    )
+    entered = HomeOptions.sentence.draw(icon=":material/edit:", placeholder=_("Type a sentence"), on_change=_reset_word)
     try:
         text = beginning(entered, tokens=presets.SENTENCE_TOKENS, model=MODEL)
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
@@ -78,7 +76,7 @@ def caption(budgets: BudgetComparison) -> str:
     largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
         _(
-            "Output error: 0% is softmax's output, and equal weights on all keys have {mean}.",
+            "Output error: 0% means the same output as softmax. Equal weights on all keys would give {mean}.",
             mean=percent(budgets.uniform_error),
         ),
         _("Cost: multiply-adds, softmax = 100%."),
@@ -89,7 +87,8 @@ def caption(budgets: BudgetComparison) -> str:
             share=math.floor(100 * (1 - largest)),
         ),
         _(
-            "Weights: model MiniLM-L6, layer {layer}, head {head}, without [CLS] and [SEP].",
+            "Model MiniLM-L6, layer {layer}, head {head}. The tokens [CLS] and [SEP] count as tokens but are not "
+            "drawn.",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),

@@ -189,6 +189,12 @@ def show_board(comparison: Comparison) -> None:
                 all_heads=comparison.view.head is None,
             ),
         ),
+        reading=""
+        if difference
+        else _(
+            "Each row is a query. The stronger the blue, the more it attends to the key in that column. Click a row to "
+            "pin it."
+        ),
         unit=comparison.unit,
     )
 

@@ -23,6 +23,8 @@ MAX_SIMILAR_SHARE = 0.1
 """Share of a row's weight on other keys up to which a matrix is called similar to softmax's."""
 MAX_CLOSE_POINTS = 5.0
 """Percentage points up to which the error of equal weights is called close, or hardly larger."""
+CLOSE_ERROR_SHARE = 0.5
+"""Share of the error of equal weights up to which the smallest error counts as small, as on the Error page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,12 +131,12 @@ def negative_weights(attention: Attention, compared: MatrixComparison, *, differ
     if difference:
         return _(
             "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of its "
-            "weight is negative.",
+            "absolute weight is negative.",
             **fields,
         )
     return _(
-        "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of its "
-        "weight is negative (orange).",
+        "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of the "
+        "absolute weight shown is negative (orange).",
         **fields,
     )
 
@@ -213,10 +215,12 @@ def _rank(reference: str, errors: Sequence[VariantError], *, causal: bool, descr
             ),
             _baseline(margin, **fields),
         )
-    closest, farthest = _closest(smallest, **fields), _farthest(largest, **fields)
+    farthest = _farthest(largest, **fields)
     if in_percent(fields["error"]) >= in_percent(baseline):
         sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
-        return Finding(paragraph(sentence, closest), farthest)
+        return Finding(paragraph(sentence, _closest(smallest, **fields)), farthest)
+    is_close = in_percent(fields["error"]) <= CLOSE_ERROR_SHARE * in_percent(baseline)
+    closest = _closest(smallest, **fields) if is_close else _closest_but_far(smallest, **fields)
     if set(largest) <= set(described):
         return Finding(paragraph(closest, farthest))
     near = margin <= MAX_CLOSE_POINTS
@@ -230,6 +234,16 @@ def _closest(names: Sequence[str], **fields: object) -> str:
     return _n(
         "**{names} is closest to {against} (output error: {error:.0%}).**",
         "**{names} are closest to {against} (output error: {error:.0%}).**",
+        **values,
+    )
+
+
+def _closest_but_far(names: Sequence[str], **fields: object) -> str:
+    """Return which variants have the smallest error, and that it is not small."""
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    return _n(
+        "**{names} is closest to {against}, but its output error is still {error:.0%}.**",
+        "**{names} are closest to {against}, but their output error is still {error:.0%}.**",
         **values,
     )
 

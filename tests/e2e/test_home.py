@@ -70,8 +70,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         "tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” gives 77% of its attention to “animal”. This share is 51% with Nyström and at most 10% "
-        "with the other variants."
+        "With softmax, “it” attends most to “animal” (77%). All other variants weaken this link, Nyström least (51%)."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -83,7 +82,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(finding).to_contain_text("This share is 77% with Local and")
+    expect(finding).to_contain_text("This weight is at most 77% with the other variants.")
     expect(summary).not_to_contain_text("Local")
     page.wait_for_timeout(600)  # After a shorter pause in a drag, the browser would report to the server.
     assert len(requests) == before, "arcs follow the hand without a request"
@@ -99,18 +98,18 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     settle(page)
 
     page.locator('[data-variant="nystrom"] .word').nth(6).hover()
-    expect(finding).to_contain_text("With softmax, “street” gives 51% of its attention to “The”.")
+    expect(finding).to_contain_text("With softmax, “street” attends most to “The” (51%).")
     assert page.locator(".word.looking").count() == 4
     for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
         assert percentages(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
     assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
     page.mouse.move(5, 715)
-    expect(finding).to_contain_text("“it” gives")
+    expect(finding).to_contain_text("“it” attends")
 
     page.get_by_role("radio", name="it", exact=True).focus()
     page.keyboard.press("ArrowLeft")
-    expect(finding).to_contain_text("“because” gives the largest share")
+    expect(finding).to_contain_text("“because” attends most to “tired” (27%)")
     expect(page.get_by_role("status").filter(has_text="Softmax")).to_contain_text(
         "Softmax: “because” attends to “tired” 27%"
     )
@@ -156,7 +155,7 @@ def test_the_query_moves_along_the_sentence_once_to_its_word(moving, server):
     moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
     assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
-    expect(moving.locator(".finding")).to_contain_text("“it” gives 77% of its attention to “animal”")
+    expect(moving.locator(".finding")).to_contain_text("“it” attends most to “animal” (77%)")
     assert query(moving) == "", "the server is not asked"
 
 
@@ -215,7 +214,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
     box = page.get_by_label("Your sentence")
     box.fill("שלום, 7 $& hello")
     box.press("Enter")
-    expect(page.locator(".finding")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” gives"))
+    expect(page.locator(".finding")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” attends"))
     style = "(each) => [getComputedStyle(each).direction, getComputedStyle(each).unicodeBidi]"
     assert page.locator(".number").first.evaluate(style)[0] == "ltr"
     assert page.locator(".word").first.evaluate(style) == ["rtl", "plaintext"]
@@ -253,19 +252,19 @@ def text_of(window):
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ([0.1, 0.5, 0.3, 0.1], "“it” gives 50% of its attention to “animal”."),
-        ([0.1, 0.49, 0.31, 0.1], "“it” gives the largest share of its attention (49%) to “animal”."),
-        ([0.1, 0.3, 0.5, 0.1], "“it” gives the largest share of its attention (50%) to itself."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (49%)."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (50%)."),
     ],
 )
 def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, expected):
-    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} This share is 0% with X."
+    others = "This weight is at most 0% with the other variants."
+    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} {others}"
     assert text_of(("Softmax", row))[0] == f"With softmax, {expected}"
 
 
-def test_the_finding_compares_the_two_largest_weights_of_the_other_variants(text_of):
+def test_the_finding_compares_the_largest_weight_of_the_other_variants(text_of):
     def finding(*others):
-        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("“animal”. ")[2]
+        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("“animal” (80%). ")[2]
 
     less, masked, tiny, most = (
         ("A", [0, -0.02, 0, 0]),
@@ -273,8 +272,13 @@ def test_the_finding_compares_the_two_largest_weights_of_the_other_variants(text
         ("C", [0, 0.004, 0, 0]),
         ("D", [0, 0.9, 0, 0]),
     )
-    assert finding(less, masked, tiny, most) == "This share is 90% with D and at most 1% with the other variants."
-    assert finding(less, masked) == "This share is 0% with B and at most −2% with the other variants."
+    at_most = "This weight is at most {} with the other variants."
+    assert finding(less, masked, tiny, most) == at_most.format("90%")
+    assert finding(less, masked) == "All other variants weaken this link, B least (0%)."
+    assert finding(masked, tiny) == "All other variants weaken this link, C least (<1%)."
+    assert finding(("A", [0, 0.74, 0, 0]), masked) == "All other variants weaken this link, A least (74%)."
+    assert finding(("A", [0, 0.76, 0, 0]), masked) == at_most.format("76%")
+    assert finding(tiny, ("E", [0, 0.003, 0, 0])) == at_most.format("1%"), "both show the same number"
 
 
 @pytest.mark.parametrize(

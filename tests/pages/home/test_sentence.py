@@ -68,10 +68,11 @@ def test_the_numbers_are_explained_with_equal_weights(first):
     off = float((v.mean(0) - exact).norm() / exact.norm())
     caption = first[2]["texts"]["caption"]
     assert caption.startswith(
-        f"Output error: 0% is softmax's output, and equal weights on all keys have {off:.0%}. Cost:"
+        f"Output error: 0% means the same output as softmax. Equal weights on all keys would give {off:.0%}. Cost:"
     )
     assert caption.endswith(
-        f" model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}, without [CLS] and [SEP]."
+        f" Model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}. The tokens [CLS] and [SEP] "
+        "count as tokens but are not drawn."
     )
     errors, _, _, _, _, length = first[2]["texts"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors

@@ -213,7 +213,12 @@ def test_the_headline_names_the_closest_variant():
     zero = float((qkv.v[0].double().mean(0) - full).norm() / full.norm())
     assert errors[first] < zero
     text = spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
-    closest = f"**{label(first)} is closest to softmax (output error: {errors[first]:.0%}).**"
+    still = errors[first] > zero / 2
+    closest = f"**{label(first)} is closest to softmax" + (
+        f", but its output error is still {errors[first]:.0%}.**"
+        if still
+        else f" (output error: {errors[first]:.0%}).**"
+    )
     hardly = f"({errors[last]:.0%}) is hardly smaller than that of equal weights on all keys ({zero:.0%})."
     assert closest in text.partition(f"The output error of **{label(last)}** {hardly}")[0]
     assert hardly in text

@@ -110,7 +110,7 @@ def test_errors_that_round_alike_are_not_ranked():
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
     text = ranking("softmax", make_errors(A=0.5, **far))
-    assert text.startswith("**A is closest to softmax (output error: 50%).** **C")
+    assert text.startswith("**A is closest to softmax, but its output error is still 50%.** **C")
     assert text.endswith(f" {words}")
 
 
@@ -149,8 +149,9 @@ def test_no_variant_is_closest_if_equal_weights_are_as_close(least, better):
     words = ranking("softmax", make_errors(A=least, B=1.78))
     if better:
         assert words == (
-            f"**A is closest to softmax (output error: {least:.0%}).** **B is farthest from softmax (output error: "
-            "178%).** The output error of **B** (178%) is larger than that of equal weights on all keys (95%)."
+            f"**A is closest to softmax, but its output error is still {least:.0%}.** **B is farthest from softmax "
+            "(output error: 178%).** The output error of **B** (178%) is larger than that of equal weights on all keys "
+            "(95%)."
         )
     else:
         assert words == (
@@ -276,6 +277,15 @@ def test_a_panel_reports_weights_that_are_not_finite():
     assert details(*numbers, hidden="[CLS]") == ""
 
 
+@pytest.mark.parametrize(("error", "close"), [(0.47, True), (0.48, False)])
+def test_the_smallest_error_is_called_large_above_half_of_that_of_equal_weights(error, close):
+    text = ranking("softmax", make_errors(Near=error, Far=0.9))
+    still = f"**Near is closest to softmax, but its output error is still {error:.0%}.** "
+    assert text.startswith(f"**Near is closest to softmax (output error: {error:.0%}).** " if close else still)
+    both = ranking("softmax", make_errors(Near=error, Also=error, Far=0.9))
+    assert ("**Also and Near are closest to softmax, but their output error is still" in both) != close
+
+
 def test_variants_no_better_than_equal_weights_are_ranked():
     given = make_errors(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert ranking("softmax", given) == (
@@ -324,7 +334,10 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         for a, numbers in compared.items()
     }
     window = "masks 26% of softmax's weight."
-    closest = "**Local · window 16 is closest to softmax (output error: 49%).** **Linear is farthest from softmax"
+    closest = (
+        "**Local · window 16 is closest to softmax, but its output error is still 49%.** **Linear is farthest from "
+        "softmax"
+    )
     expected = {
         0.82: f"{closest} (output error: 82%).** **Linear** {flat} Its error is close to that of equal weights (84%). "
         f"**Local** {window}",
@@ -440,10 +453,11 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = make_compared(key, negative_mass=share)
-    words = "**Nyström** multiplies by an inverse matrix, which can have negative entries, so 28% of its weight is"
-    assert negative_weights(*numbers) == (f"{words} negative (orange)." if named else "")
-    assert negative_weights(*numbers, difference=True) == (f"{words} negative." if named else "")
-    assert (f"{words} negative (orange)." in headline(dict([numbers, make_compared("softmax")]))) == named
+    words = "**Nyström** multiplies by an inverse matrix, which can have negative entries, so 28% of"
+    shown = f"{words} the absolute weight shown is negative (orange)."
+    assert negative_weights(*numbers) == (shown if named else "")
+    assert negative_weights(*numbers, difference=True) == (f"{words} its absolute weight is negative." if named else "")
+    assert (shown in headline(dict([numbers, make_compared("softmax")]))) == named
 
 
 def make_compared(key, *, output=0.25, zero=0.75, **numbers):
