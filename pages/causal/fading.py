@@ -1,4 +1,4 @@
-"""The Decay chapter of the Causal page: how much attention weight later tokens still give to an early token.
+"""The Forgetting chapter of the Causal page: how much attention weight later tokens still give to an early token.
 
 It compares softmax attention with linear attention, without decay, with a constant decay, and with gates.
 """

@@ -1,4 +1,4 @@
-"""The Decay chapter of the Causal page: curves of an early token's weight, and sentences about them."""
+"""The Forgetting chapter of the Causal page: curves of an early token's weight, and sentences about them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

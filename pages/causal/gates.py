@@ -1,4 +1,4 @@
-"""The gate of linear attention in the Decay chapter of the Causal page: for each token, how much of the past is kept.
+"""The gate of linear attention in the Forgetting chapter of Causal: for each token, how much of the past is kept.
 
 This module has the options of the gate, the names of the kinds of gates, and their chart.
 """

@@ -27,7 +27,7 @@ from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import memory, number
+from attention_core.formatting import memory
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
 HEIGHT = 430
@@ -98,25 +98,20 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} of {count} variants can generate text. After {n:,} tokens, softmax stores {times} times as much "
-            "as linear attention.**",
+            "**{able} variants can generate text: {fixed} with constant memory, the others with memory that grows with "
+            "each token.**",
             able=len(rows),
-            count=len(rows) + len(not_causal),
-            n=TOKEN_COUNTS[-1],
-            times=number(softmax / linear.state_bytes),
+            fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(
             _(
-                "Softmax then stores {softmax}, because it keeps every token, and linear attention {linear}.",
+                "After {n:,} tokens, softmax stores {softmax}, because it keeps every token. Linear attention stores "
+                "{linear}.",
+                n=TOKEN_COUNTS[-1],
                 softmax=memory(softmax),
                 linear=memory(linear.state_bytes),
             ),
-            _(
-                "Like linear attention, {fixed} of the {able} variants that can generate text keep their memory "
-                "constant. To do so, they merge or discard earlier tokens, so they cannot recall all of them.",
-                able=len(rows),
-                fixed=sum(not row.grown_bytes for row in rows),
-            ),
+            _("Variants with constant memory merge or discard earlier tokens, so they cannot recall all of them."),
             _(
                 "{n} variants, such as {name}, cannot generate text, because their earlier outputs depend on later "
                 "tokens.",
@@ -131,8 +126,8 @@ def method(heads: int, d: int, model_name: str = "") -> str:
     """Return what the chart measures, and that the input's model, if ``model_name`` names it, cannot generate text."""
     return paragraph(
         _(
-            "Memory of one layer with {heads} heads of size {d} (float32). Point at a line to see the names of its "
-            "variants.",
+            "Calculated for one layer with {heads} heads of size {d} (float32). Point at a line to see "
+            "the names of its variants.",
             heads=heads,
             d=d,
         ),

@@ -26,8 +26,8 @@ CHAPTERS = {
     "overview": N_("Overview"),
     "state": N_("State"),
     "generation": N_("Generation"),
-    "fading": N_("Decay"),
-    "leak": N_("Leaks"),
+    "fading": N_("Forgetting"),
+    "leak": N_("Future leaks"),
     "algorithms": N_("Training"),
 }
 """Titles of the chapters, in reading order."""

@@ -137,7 +137,9 @@ def _condition_text(outcome: Outcome, margin: Margin) -> str:
         threshold = round(outcome.heads * margin.threshold / 100, 6)
         value = _("{count} of {heads}", count=_head_count(outcome, margin.value), heads=outcome.heads)
         required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
-        bound = _(C_("number of heads", "{n}"), n=required)
+        bound = (
+            _("half") if margin.threshold == 50 and outcome.heads > 1 else _(C_("number of heads", "{n}"), n=required)
+        )
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
     return _("{label}: {value} ({needs})", label=_(quantity.brief or quantity.label), value=value, needs=needs)

@@ -1,4 +1,4 @@
-"""The “Missing parts” view of the Learn page: how well models learn if one part is removed.
+"""The “One part removed” view of the Learn page: how well models learn if one part is removed.
 
 The part is the short convolution, the gate, the position encoding or the last layer.
 """

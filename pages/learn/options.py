@@ -37,8 +37,8 @@ class LearnOptions(Options, prefix="l_"):
             "race": N_("Accuracy during training"),
             "attention": N_("Attention during training"),
             "longer": N_("Longer sequences"),
-            "capacity": N_("More to remember"),
-            "parts": N_("Missing parts"),
+            "capacity": N_("More pairs"),
+            "parts": N_("One part removed"),
         },
         N_("View"),
     )
@@ -178,7 +178,7 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
 def _plan(seeds: tuple[int, ...], limit: int) -> Plan:
     """Return the plan for the first ``limit`` variants that can be trained.
 
-    In the view “Missing parts”, it also has a model without each part.
+    In the view “One part removed”, it also has a model without each part.
     """
     full_plan = plan_of(LearnOptions.current(), [attention.word for attention in trainable()[0][:limit]], seeds)
     return with_parts_removed(full_plan) if LearnOptions.view.value == "parts" else full_plan

@@ -62,7 +62,7 @@ def _show_view(
     variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
-    st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
+    st.caption(_("**Task: {task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.recorded_rows(options.recorded_plan())
 
@@ -76,7 +76,7 @@ def _show_view(
         finding = describe(rows, task)
         result.markdown(finding.text)
         draw(rows, key)
-        if text := paragraph(missing_runs, finding.explanation):
+        if text := "\n\n".join(filter(None, (missing_runs, finding.explanation))):
             with st.container(key=f"learn.details.{key}"):
                 st.markdown(text)
         if key == "end":
@@ -125,7 +125,7 @@ def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
     # In a lesson, the sentence has no link, because a link would leave the lesson.
     link = "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
     finding = words.headline(results, link)
-    return Finding(finding.text, paragraph(words.diverged_note(results), finding.explanation))
+    return Finding(finding.text, "\n\n".join(filter(None, (words.diverged_note(results), finding.explanation))))
 
 
 def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> Finding:

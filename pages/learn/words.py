@@ -20,7 +20,7 @@ def headline(results: Sequence[Outcome], link: str = "") -> Finding:
 
     Args:
         results: the variants; at least one.
-        link: address of the view “More to remember”; empty for no link to it.
+        link: address of the view “More pairs”; empty for no link to it.
     """
     if len(results) == 1:
         finding, others = (_single_headline(results[0]), paragraph(capacity_note(results, link), cause(results[0])))
@@ -44,8 +44,7 @@ def cause(outcome: Outcome) -> str:
                 **values,
             ),
             _(
-                "Guessing the hidden answers ({guessed} right) and getting all others right would give {expected}.",
-                guessed=percent(right_guess_share(spec)),
+                "A model that knows all visible answers and guesses the hidden ones would get {expected}.",
                 expected=percent(expected),
             )
             if expected is not None
@@ -83,21 +82,20 @@ def right_guess_share(spec: TrainSpec) -> float:
 
 
 def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
-    """Return the note on the accuracy of guessing answers that the mask hides; empty if no variant guesses them.
+    """Return the note on guesses of answers that the mask hides; empty unless they are right more often than others.
+
+    It has no numbers: products of rounded shares would not give the accuracy in the text below the chart.
 
     Args:
         results: the variants.
         chance: the accuracy of guessing all answers, from 0 to 1.
     """
-    guessed = sorted(right_guess_share(each.rows[0].spec) for each in results if guess_accuracy(each) is not None)
-    shares = [share for share in dict.fromkeys(map(percent, guessed)) if share != percent(chance)]
-    if not shares:
+    guessed = [right_guess_share(each.rows[0].spec) for each in results if guess_accuracy(each) is not None]
+    if not guessed or percent(min(guessed)) == percent(chance) or min(guessed) < chance:
         return ""
     return _(
         "If the mask hides an answer, the model can still pick one of the hidden answers of the sequence at random. "
-        "{shares} of these guesses are right. If the model guessed every answer at random, {chance} would be right.",
-        shares=enumeration(shares),
-        chance=percent(chance),
+        "These guesses are right more often than guesses among all answers of the sequence."
     )
 
 
@@ -148,9 +146,9 @@ def _single_headline(outcome: Outcome) -> str:
 def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, str]:
     """Return the sentence about which of several variants learned the task, and a text about the other variants.
 
-    The text has one line for each known cause.
+    The text is a list with one item for each known cause.
     """
-    surprise, named = _fastest_fails(results, link)
+    surprise = _fastest_fails(results, link)
     learned, capable, explained, others, untrained = [], [], [], [], []
     for outcome in results:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
@@ -159,32 +157,23 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
         elif (reached := outcome.learned_at) is not None:
             result = _("step {steps}", steps=reached[0])
             learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
-            if outcome.name not in named:
-                capable.append((reached[0], _("{name} ({result})", name=name, result=result)))
+            capable.append((reached[0], _("{name} ({result})", name=name, result=result)))
         elif text := cause(outcome):
             explained.append((-outcome.accuracy, text))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
-    more = capacity_note(results, link)
-    if surprise:
-        names = enumeration(text for _steps, text in sorted(capable))
-        own_pairs = results[0].rows[0].spec.items
-        more = (
-            _n(
-                "{names} also learns to recall {own} pairs.",
-                "{names} also learn to recall {own} pairs.",
-                n=len(capable),
-                names=names,
-                own=own_pairs,
-            )
-            if capable
-            else ""
+    more = [capacity_note(results, link)]
+    if surprise:  # It needs at least two variants that learned the task.
+        steps = _(
+            "{names} learn to recall {own} pairs.",
+            names=enumeration(text for _steps, text in sorted(capable)),
+            own=results[0].rows[0].spec.items,
         )
-        more = _lines(_choice(results), more)
+        more = [_choice(results), steps]
     return (
         surprise or _count_sentence(len(learned), results, names=enumeration(text for _steps, text in sorted(learned))),
         _lines(
-            more,
+            *more,
             *(text for _share, text in sorted(explained)),
             _(
                 N_("Correct answers of the other variants: {names}.") if learned else N_("Correct answers: {names}."),
@@ -250,50 +239,40 @@ def _pairs_link(n: int, link: str) -> str:
     return f"[{text}]({link})" if link else text
 
 
-def _fastest_fails(results: Sequence[Outcome], link: str) -> tuple[str, set[str]]:
+def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     """Return the sentence that the variant that learned recall first fails with more pairs, unlike slower variants.
 
-    Returns:
-        The sentence, or "" unless the first variant fails and another does not; and the names of the variants whose
-        number of steps is in the sentence.
+    It is empty unless the first variant fails and another does not.
     """
     pairs, tested, solving = _solving_more(results)
     steps = {outcome.name: outcome.learned_at[0] for outcome in tested if outcome.learned_at}
     fast = min(steps, key=lambda name: steps[name], default="")
     if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
-        return "", set()
-    text, named = (
-        (
-            N_(
-                "{fast} learns to recall {own} pairs at step {step}, sooner than {names} (step {other}). With "
-                "{pairs}, however, only {names} still reaches {most} accuracy."
-            ),
-            {fast, solving[0].name},
+        return ""
+    text = (
+        N_(
+            "{fast} learns the task sooner than {names}, but with {pairs} instead of {own}, only {names} still "
+            "solves it."
         )
         if len(solving) == 1
-        else (
-            N_(
-                "{fast} learns to recall {own} pairs at step {step}, sooner than {names}. With {pairs}, however, "
-                "only these slower variants still reach {most} accuracy."
-            ),
-            {fast},
+        else N_(
+            "{fast} learns the task sooner than {names}, but with {pairs} instead of {own}, only these slower variants "
+            "still solve it."
         )
     )
     return _(
         text,
         fast=escape_markdown(fast),
-        step=steps[fast],
-        other=steps[solving[0].name],
         own=results[0].rows[0].spec.items,
         pairs=_pairs_link(pairs, link),
         names=enumeration(escape_markdown(outcome.name) for outcome in solving),
-        most=percent(THRESHOLD),
-    ), named
+    )
 
 
 def _lines(*texts: str) -> str:
-    """Return the texts that are not empty as lines of one Markdown paragraph."""
-    return "  \n".join(filter(None, texts))
+    """Return the texts that are not empty as a Markdown list; a single text is not in a list."""
+    lines = list(filter(None, texts))
+    return "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else "".join(lines)
 
 
 def _choice(results: Sequence[Outcome]) -> str:
@@ -320,11 +299,12 @@ def _choice(results: Sequence[Outcome]) -> str:
             state=state,
         ),
         _n(
-            "For {n} pair, choose {names}: {cache:,} numbers for each token keep the pairs apart, but the memory "
-            "grows with the sequence.",
-            "For {n} pairs, choose {names}: {cache:,} numbers for each token keep the pairs apart, but the memory "
-            "grows with the sequence.",
-            n=pairs,
+            "For {pairs} pairs, choose {names}. It stores {cache:,} numbers for each token, which keeps the pairs "
+            "apart, but this memory grows with the sequence.",
+            "For {pairs} pairs, choose {names}. Each stores {cache:,} numbers for each token, which keeps the pairs "
+            "apart, but this memory grows with the sequence.",
+            n=len(solving),
+            pairs=pairs,
             names=enumeration(escape_markdown(outcome.name) for outcome in solving),
             cache=caches.pop()[1],
         ),
@@ -336,7 +316,7 @@ def capacity_note(results: Sequence[Outcome], link: str = "") -> str:
 
     Args:
         results: the variants.
-        link: address of the view “More to remember”; empty for no link to it.
+        link: address of the view “More pairs”; empty for no link to it.
     """
     pairs, tested, solving = _solving_more(results)
     if not pairs:

@@ -85,8 +85,8 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> Finding | 
         return None
     return Finding(
         _(
-            "**With {most}, perplexity rises to {high} times the original, but to only {low} times if the first "
-            "token stays visible.**",
+            "**With {most}, perplexity rises to {high} times the original. If the first token stays visible, it rises "
+            "to only {low} times.**",
             most=most.name,
             low=number(low, 3),
             high=number(high, 3),
@@ -167,30 +167,29 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
     findings = []
     if failing:
         text = _(
-            "**Copying fails with {names}: the loss on copied tokens ({losses} nats) is higher than that of a uniform "
-            "guess ({guess}).**",
+            "**Copying a token from {n} tokens back fails with {names}: the loss is higher than that of a uniform "
+            "guess.**",
+            n=swap.COPY_DISTANCE,
             names=names(failing),
-            losses=_copying_losses(failing),
-            guess=number(GUESS_LOSS, 3),
         )
-        # The losses are rounded as in the sentence, so that the comparison agrees with the numbers on screen.
+        # The losses are rounded as in the table, so that the comparison agrees with the numbers on screen.
         if min(round(each.copied, 1) for each in failing) <= round(GUESS_LOSS, 1):
-            text = _("**Copying fails with {names}.**", names=names(failing))
+            text = _(
+                "**Copying a token from {n} tokens back fails with {names}.**",
+                n=swap.COPY_DISTANCE,
+                names=names(failing),
+            )
         findings.append(Finding(text, _copying_cause(failing)))
     if worse:
-        text = _("**Copying gets worse with {names}.**", names=names(worse))
+        text = _(
+            "**Copying a token from {n} tokens back gets worse with {names}.**",
+            n=swap.COPY_DISTANCE,
+            names=names(worse),
+        )
         findings.append(Finding(text, _copying_cause(worse)))
     if preserved:
         findings.append(Finding(_("**Copying is preserved with {names}.**", names=names(preserved))))
     return findings
-
-
-def _copying_losses(group: Sequence[Score]) -> str:
-    """Return the copying losses of a group of variants as text, or their range if the variants are many."""
-    if len(group) <= MAX_SENTENCES:
-        return enumeration(number(each.copied, 3) for each in group)
-    low, high = (number(choose(each.copied for each in group), 3) for choose in (min, max))
-    return low if low == high else _("{low} to {high}", low=low, high=high)
 
 
 def _copying_cause(group: Sequence[Score]) -> str:
@@ -199,14 +198,13 @@ def _copying_cause(group: Sequence[Score]) -> str:
     if not group or len(hidden) < len(group):
         return ""
     relays, windows = {each.layers_to_copy for each in hidden}, {each.window for each in hidden}
-    values = {"n": swap.COPY_DISTANCE, "window": max(each.window or 0 for each in hidden)}
     return paragraph(
-        _("The token to copy is {n} tokens back, beyond the window of {window}.", **values)
+        _("The token to copy is beyond the window of {window} tokens.", window=windows.pop())
         if len(windows) == 1 and None not in windows
-        else _("The token to copy is {n} tokens back, where most queries cannot attend to it.", **values),
+        else _("Most queries cannot attend to the token to copy."),
         _(
-            "In {n} steps, one per layer, the token to copy could still reach the query. But the model was trained "
-            "without this variant and has not learned to pass tokens on in this way.",
+            "{n} layers could pass the token on to the query, but the model was trained without this variant and has "
+            "not learned to do so.",
             n=relays.pop(),
         )
         if len(relays) == 1 and None not in relays

@@ -10,7 +10,7 @@ import attention_core as ac
 from attention_core.analysis.matrix.influence import influence
 
 LINK = "?input=synthetic&n=24&d=8&heads=2&head=1&variants=softmax&variants=nystrom~landmarks~4"
-CHAPTERS = ("Overview", "State", "Generation", "Decay", "Leaks", "Training")
+CHAPTERS = ("Overview", "State", "Generation", "Forgetting", "Future leaks", "Training")
 
 
 def download_file(page, name):

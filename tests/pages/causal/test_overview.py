@@ -39,7 +39,7 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
     assert text.count("- **") == len(ac.all_variants()) - len(able)
     constant = found["Memory"].str.endswith("constant").sum()
-    assert f"{constant} of the {len(able)} variants that can generate text keep their memory constant." in text
+    assert f"{len(able)} variants can generate text: {constant} with constant memory, the others" in text
     assert " 10 variants, such as Nyström, cannot generate text, because their" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
@@ -122,23 +122,22 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**3 of 5 variants can generate text. After 16,384 tokens, softmax stores 2,048 times as much as linear "
-        "attention.** Softmax then stores 32.0 MiB, because it keeps every token, and linear attention 16.0 KiB. Like "
-        "linear attention, 2 of the 3 variants that can generate text keep their memory constant. To do so, they merge "
-        "or discard earlier tokens, so they cannot recall all of them. 2 variants, such as Nyström, cannot generate "
-        "text, because their earlier outputs depend on later tokens."
+        "**3 variants can generate text: 2 with constant memory, the others with memory that grows with each token.** "
+        "After 16,384 tokens, softmax stores 32.0 MiB, because it keeps every token. Linear attention stores 16.0 KiB. "
+        "Variants with constant memory merge or discard earlier tokens, so they cannot recall all of them. 2 variants, "
+        "such as Nyström, cannot generate text, because their earlier outputs depend on later tokens."
     )
 
 
 @pytest.mark.parametrize(("model", "expected"), [("minilm", True), ("smollm2", False)])
 def test_a_bidirectional_model_is_named_as_unable_to_generate(open_view, model, expected):
     at = open_view("overview", input="text", text="A few words.", model=model, layer=0)
-    [caption] = [each.value for each in at.caption if each.value.startswith("Memory of one layer")]
+    [caption] = [each.value for each in at.caption if each.value.startswith("Calculated for one layer")]
     assert ("itself cannot generate text. Only the number and the size" in caption) == expected
 
 
 def test_the_method_names_the_size_of_the_layer_and_a_model_that_cannot_generate():
-    assert method(2, 8).startswith("Memory of one layer with 2 heads of size 8 (float32).")
+    assert method(2, 8).startswith("Calculated for one layer with 2 heads of size 8 (float32).")
     assert method(2, 8, "MiniLM").endswith(
         " MiniLM itself cannot generate text. Only the number and the size of its heads are used here."
     )

@@ -279,7 +279,7 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100 / 12},
             12,
-            "heads in which the kernel 1 + cos is closest to softmax: 1 of 12 (required: at least 6)",
+            "heads in which the kernel 1 + cos is closest to softmax: 1 of 12 (required: at least half)",
         ),
         (
             "cosine_closest",
@@ -351,7 +351,7 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
         f"{YES} matrix error of the kernel 1 + cos(q, k), median over heads: 50% (required: less than 90%)",
-        f"{NO} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
+        f"{NO} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least half)",
     ]
 
 
@@ -422,11 +422,11 @@ def test_claims_on_request_have_a_reason():
 def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
         "For n tokens, the atrous layer reaches keys in steps of about √n, and the local layer fills the gaps between "
-        "these steps. Together, they connect 100% of all pairs of tokens. A layer of "
+        "these steps. A layer of "
         "local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
-    assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens.")
+    assert words.finding(FOUND, brief=True).endswith("fills the gaps between these steps.")
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 

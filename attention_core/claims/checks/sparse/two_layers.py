@@ -81,7 +81,7 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local attention (nearby keys) in one layer and atrous attention (regularly spaced keys) in the next "
     "together let information pass from every token to every other token.",
-    short="a layer of local and a layer of atrous attention connect all tokens",
+    short="one local and one atrous layer together connect all tokens",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about "
@@ -97,7 +97,7 @@ CLAIM = Claim(
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="For n tokens, the atrous layer reaches keys in steps of about √n, and the local layer fills the gaps "
-    "between these steps. Together, they connect {two}% of all pairs of tokens.",
+    "between these steps.",
     details="A layer of local attention alone connects {one}% of the pairs of tokens, two such layers connect "
     "{local}%, and two layers of atrous attention connect {atrous}%. A local and an atrous layer together compute "
     "{keys}% as many attention weights as one layer of full attention.",
