@@ -1,4 +1,4 @@
-// Saves the images that several attention variants returned as one PNG at double size, with their names and numbers.
+// Saves one PNG, at double size, with the images that the attention variants returned, their names and their numbers.
 /** @import { PictureBoard } from "./pictures.js" */
 
 import { FINE_LINE, FINE_PRINT, originLines } from "../matrix_board/drawing/export.js";

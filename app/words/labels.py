@@ -1,4 +1,4 @@
-"""The names on screen of attention variants and their settings, families and references, and of tokens and papers."""
+"""The names on screen of attention variants, their settings and families, their references, tokens and papers."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -82,7 +82,7 @@ def _text(name: str, text: str, model: str, layer: int, head: int | None = None,
 
 
 def _synthetic_inputs() -> Iterator[SurveyInput]:
-    """Yield every kind of synthetic sequence in five settings of its numbers; then sequences with extreme settings."""
+    """Yield each kind of synthetic sequence with five choices of its numbers; then sequences with extreme numbers."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
         ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True), (256, 16, 4.0, False))

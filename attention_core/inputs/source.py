@@ -304,7 +304,7 @@ class SyntheticSource(Source):
 
     @property
     def own_rope(self) -> Rope | None:
-        """The default RoPE if the spec asks for RoPE, else None."""
+        """The RoPE with default settings if ``spec`` asks for RoPE, else None."""
         return Rope() if self.spec.rope else None
 
     _original_notice = Notice(

@@ -178,7 +178,7 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
 
 
 def changed_outputs(count: int, t: int) -> str:
-    """Return how many of the ``t`` outputs before a token move when the token is replaced."""
+    """Say how many of the ``t`` outputs at earlier positions change when a token is replaced."""
     if not count:
         return _("no earlier output changes")
     return _n(

@@ -1,4 +1,4 @@
-"""The details of one claim, opened from its card on the Claims page: source, finding, numbers, rule and figure."""
+"""The details of one claim on the Claims page: source, finding, numbers, the rule for its verdict, and figure."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, fields

@@ -171,8 +171,8 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
     rounded = round(share(keys) / unit) * unit
     texts = (number(keys, digits) for digits in DIGITS)
-    # A text of the number of keys agrees if the share computed from it rounds to the percentage ``rounded``. The factor
-    # 0.51, not 0.5, lets a share halfway between two percentages agree with both.
+    # ``texts`` are the number of keys with more and more digits. The page shows the first one whose share of all keys
+    # rounds to ``rounded``. The factor 0.51, not 0.5, also accepts a share halfway between two percentages.
     agree = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
     return next(agree), f"{number(rounded, 1)}%"
 

@@ -1,4 +1,4 @@
-"""The option of the Lessons page: the lesson in the editor, which a link can contain."""
+"""The option of the Lessons page: the text of the lesson in the editor. A link can carry this text."""
 
 from app.lessons.draft import DRAFT
 from app.lessons.options import is_lesson, read_lesson, write_lesson

@@ -108,7 +108,7 @@ def error_cause(
 
 
 def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hides_special: bool = False) -> str:
-    """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
+    """Return why a variant with a mask or with landmarks has an error; empty for other variants or without a loss."""
     if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
         fields = {"subject": subject, "share": compared.misplaced}
         # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,

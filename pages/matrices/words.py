@@ -60,12 +60,12 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
 
 
 def caption(attention: Attention, compared: MatrixComparison, *, difference: bool) -> str:
-    """Return the lines under a panel's title: its output error, its effective keys, and another reference than softmax.
+    """Return the lines under a panel's title: output error, effective keys, and the reference if it is not softmax.
 
     Args:
         attention: the variant.
         compared: its numbers.
-        difference: whether the panel shows the difference from the reference, in place of the effective keys.
+        difference: whether the panel shows the difference from the reference; the effective keys are then left out.
     """
     metrics = compared.passport
     if not math.isfinite(metrics.row_sum_max):

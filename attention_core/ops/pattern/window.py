@@ -129,7 +129,7 @@ def square_size(n: int, reach: int, columns: int, *, causal: bool, first: int = 
     """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
     before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)
-    mask += mask // 4  # plus one byte per pair, for the booleans from which the mask is made
+    mask += mask // 4  # the booleans from which it is made need one more byte per pair, the floats four
     return window_pairs(n, block=columns, before=before, after=after), rows, mask
 
 

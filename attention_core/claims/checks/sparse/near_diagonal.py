@@ -85,7 +85,7 @@ def percent_within(weights: Tensor, near: Tensor | None) -> float:
 
 
 def numbers(rows: Sequence[WindowRow]) -> Numbers:
-    """Return medians over heads at the judged window, with the first token and without it."""
+    """Return medians over heads at the window that decides the verdict, with the first token and without it."""
     own, rest = ([row for row in rows if row.judged and row.attention == each] for each in (ALL_TOKENS, REST))
     return {
         "mass": median(values(own, "mass")),
