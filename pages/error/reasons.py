@@ -108,8 +108,8 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
             hidden=math.floor(100 * min(p.mass for p in windows)),
         ),
         _(
-            "Fewer values cancel each other less in an average, so the output of local attention is up to {size:.1f} "
-            "times as large as softmax's output.",
+            "An average of fewer values cancels less, so the output of local attention is up to {size:.1f} times as "
+            "large as softmax's output.",
             size=math.ceil(10 * max(p.size for p in windows)) / 10,
         )
         if output_is_larger

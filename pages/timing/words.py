@@ -197,12 +197,12 @@ def slow_start_cause(series: Sequence[Series]) -> str:
         cause = N_("{title} needs the same number of multiply-adds for {n:,} tokens as for twice as many tokens.")
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
         cause = N_(
-            "At {n:,} tokens, {share} of the multiply-adds of {title} are work that does not grow with the text, such "
-            "as inverting a matrix."
+            "At {n:,} tokens, {title} spends {share} of its multiply-adds on work that does not grow with the text, "
+            "such as inverting a matrix."
         )
     else:
         cause = N_(
-            "At {n:,} tokens, {share} of the multiply-adds of {title} are work that does not grow with the text."
+            "At {n:,} tokens, {title} spends {share} of its multiply-adds on work that does not grow with the text."
         )
     title = _(attention_from_word(slowest.word).title)
     values = {"n": first.n, "longest": longest, "share": percent(share), "title": title}

@@ -655,8 +655,8 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
         (
             "output",
             1.1,
-            " Fewer values cancel each other less in an average, so the output of local attention is up to 1.9 times "
-            "as large as softmax's output.",
+            " An average of fewer values cancels less, so the output of local attention is up to 1.9 times as large as "
+            "softmax's output.",
         ),
         ("output", 1.09, ""),
         ("mass", 1.1, ""),

@@ -80,7 +80,7 @@ def test_reasons_and_memory_are_below_the_result():
     at = open_timing(t_mode="forward", variants=(*PAIR, ac.get("linear"), ac.get("nystrom", landmarks=32)))
     reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)
     assert "is the slowest at 64 tokens and the fastest at 4,096 tokens. " in reasons
-    assert "At 64 tokens, 64% of the multiply-adds of Nyström are work that does not grow with the text" in reasons
+    assert "At 64 tokens, Nyström spends 64% of its multiply-adds on work that does not grow with the text" in reasons
     assert "Torch computes it without storing the n × n matrix." in reasons
     assert "needs the least memory" not in sentence(at)
 

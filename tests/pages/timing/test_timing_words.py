@@ -154,13 +154,13 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
         (
             "nystrom",
             (100, 150),
-            "At 64 tokens, 50% of the multiply-adds of Nyström are work that does not grow with the text, such as "
+            "At 64 tokens, Nyström spends 50% of its multiply-adds on work that does not grow with the text, such as "
             "inverting a matrix.",
         ),
         (
             "nystrom~inverse~exact",
             (100, 120),
-            "At 64 tokens, 80% of the multiply-adds of Nyström are work that does not grow with the text.",
+            "At 64 tokens, Nyström spends 80% of its multiply-adds on work that does not grow with the text.",
         ),
         (
             "nystrom",
