@@ -286,14 +286,14 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             "{b:,}), but over a smaller share of {keys}.**",
             **values,
         )
-        share = _("At {a:,} tokens, {before} of {keys} are effective, and at {b:,} tokens, {after} of them.", **values)
+        share = _("The effective share of {keys} falls from {before} to {after}.", **values)
     else:
         finding = _(
             "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
             "at {b:,}. Their share of {keys} rises from {before} to {after}.**",
             **values,
         )
-    cause = _("Softmax gives every key some weight, so each additional key of a longer text takes a share.")
+    cause = _("Softmax gives every key some weight, so every additional key takes a share.")
     return Finding(finding, paragraph(cause, share, scaling))
 
 

@@ -107,6 +107,11 @@ def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int 
     return max(rises, key=lambda i: rises[i], default=None)
 
 
+def _mark_best(label: str) -> str:
+    """Return the label of the point that the finding above the chart names."""
+    return _("{setting}: best up to half", setting=label)  # The chart marks half of softmax's cost.
+
+
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
     """Return one line per variant over its cost, with the settings of points as text.
 
@@ -122,6 +127,9 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
     comparable = [p for p in points_with_cost if p.reference == REFERENCE]
     front = [comparable[i] for i in pareto_front([(costs[p.word], p.middle) for p in comparable])]
     curves, end = [], axis_end(question, points)
+    best = words.best_cheap_point(question, points, times)
+    if best is not None and any(p.word == UNIFORM and p.middle <= best.middle for p in comparable):
+        best = None  # The finding does not recommend it either.
     lowest_cost = min((costs[p.word] for p in points_with_cost if p.word != UNIFORM), default=0.0)
     for p in comparable:
         notes = [tooltip(question, p)]
@@ -159,8 +167,13 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             elif first_text := next(filter(None, texts), ""):
                 # Only the first label contains the setting's name: on a narrow screen, more names would overlap.
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
-            if labels_all_points(question) and (i := steepest_error_rise(question, group)) is not None and texts[i]:
-                texts[i] = _("{setting}: smaller error than {dearer}", setting=texts[i], dearer=texts[i + 1])
+            i = steepest_error_rise(question, group) if labels_all_points(question) else None
+            if i is not None and texts[i] and group[i] is not best:
+                texts[i] = _("{setting}: better than {dearer}", setting=texts[i], dearer=texts[i + 1])
+        if best in group and texts[group.index(best)]:
+            texts[group.index(best)] = _mark_best(texts[group.index(best)])
+        elif best in group and (budget is None or group.index(best) == line.name_index):
+            line = replace(line, label=_mark_best(line.label or name))
         line = replace(line, texts=texts)
         symbol = "circle-open" if line.hollow else "circle"
         curves.append(replace(line, symbol=symbol) if len(group) == 1 else line)

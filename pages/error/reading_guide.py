@@ -183,6 +183,8 @@ def reading_guide(question: Question, points: Sequence[ErrorPoint], view_notes: 
         "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
         "- **Direction error**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
         "**Equal weights** on all allowed keys are a baseline. Their output is the mean of these keys' values.\n\n"
+        "**Special tokens** such as [CLS] and [SEP] are included here. Matrices leaves them out unless you show them, "
+        "so its shares of negative weights can differ.\n\n"
         "The **lower bounds** apply to the matrix error only. No matrix of rank $m$ is closer to $S$ than the "
         "truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ than the $k$ "
         "largest entries of each row of $S$."

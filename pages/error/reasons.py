@@ -34,8 +34,8 @@ def cause(question: Question, best: ErrorPoint) -> str:
     return _(text, share=100 * best.mass, **values)
 
 
-def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> str:
-    """Return a list of why narrow windows are costly and worse than equal weights, and more landmarks can be worse.
+def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
+    """Return why narrow windows are costly and worse than equal weights, and why more landmarks can be worse.
 
     No reason is given over the length, or if its effect does not occur.
 
@@ -54,7 +54,7 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
             sentences.append(narrow_windows(question, windows))
         if attention.key == "nystrom":
             sentences.append(more_landmarks(question, group))
-    return "\n".join(f"- {sentence}" for sentence in sentences if sentence)
+    return [sentence for sentence in sentences if sentence]
 
 
 def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:

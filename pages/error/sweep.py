@@ -20,7 +20,7 @@ from app.figures.lines.curves import Curve, doublings
 from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette, sweep
-from app.ui.lazy import lazy_popover
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.words.finding import Lines, text_above, text_below
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import axis_title, label, reference_name, setting_name
@@ -36,6 +36,8 @@ HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT = 364
 """Height of the chart in pixels: with the finding above it and the explanations below it, it fits a projector."""
+MAX_REASONS = 2
+"""Number of reasons below the chart; the others are in an expander."""
 TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
 FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
@@ -132,8 +134,11 @@ class View:
         if is_drawn and any(captions):
             st.caption(paragraph(*captions))
         explanation = text_below(self.describe(question, points))
-        if is_drawn and (why := reasons(question, points, explanation)):
-            st.markdown(why)
+        if is_drawn and (why := [f"- {reason}" for reason in reasons(question, points, explanation)]):
+            st.markdown("\n".join(why[:MAX_REASONS]))
+            if more := "\n".join(why[MAX_REASONS:]):
+                title = _("Why some settings are worse")
+                lazy_expander(title, lambda: st.markdown(more), key="error.reasons", icon=":material/help:")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.best_cheap_point(question, points)):
                 attention = ac.from_word(best.word)

@@ -126,10 +126,18 @@ def metric_scale(question: Question) -> str:
     return _((texts if other else texts | softmax_texts)[question.options.measure])
 
 
-def best_cheap_point(question: Question, points: Sequence[ErrorPoint]) -> ErrorPoint | None:
-    """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
+def best_cheap_point(
+    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None
+) -> ErrorPoint | None:
+    """Return the point closest to softmax at half of softmax's cost or less; None if no variant is that cheap.
+
+    Args:
+        question: what the visitor compares.
+        points: points of the variants.
+        times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
+    """
     softmax_points = [p for _attention, group in question.by_variant(points) for p in group if p.reference == REFERENCE]
-    return best_within_cost(softmax_points, CHEAP_SHARE * (cost_of_softmax(question) or 0.0))
+    return best_within_cost(softmax_points, CHEAP_SHARE * (cost_of_softmax(question, times) or 0.0), times)
 
 
 def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:
@@ -162,14 +170,15 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
     if best.middle >= baseline:
         return Finding(
             _(
-                "**No variant shown is closer to {reference} than equal weights at half of softmax's {cost} or less.**",
+                "**At half of softmax's {cost} or less, no variant shown is closer to {reference} than "
+                "equal weights.**",
                 **values,
             ),
             _("The best, {name}, has {error}.", **values),
         )
     if best.middle <= CLOSE_ERROR_SHARE * baseline:
         return Finding(
-            _("**{name} is closest to {reference} at half of softmax's {cost} or less, with {error}.**", **values)
+            _("**At half of softmax's {cost} or less, {name} is closest to {reference}, with {error}.**", **values)
         )
     return Finding(
         _(

@@ -211,9 +211,9 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     path = f"M{tick} {top}L{x} {top}L{x} {min(times)}L{tick} {min(times)}M{x} {max(times)}L{tick} {max(times)}"
     shape = {"type": "path", "path": path, "line": {"color": SERIES[GREY], "width": 1}}
     figure["layout"].setdefault("shapes", []).append(shape)
-    text = _("{most} times as fast", most=highest)
+    text = _("variants: {most} times as fast as softmax", most=highest)
     if lowest != highest:
-        text = _("{least} to {most} times as fast", least=lowest, most=highest)
+        text = _("variants: {least} to {most} times as fast as softmax", least=lowest, most=highest)
     # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value itself.
     # The bracket's upper end is at softmax's time. The text is to the left above it, where no line is, because softmax
     # takes the longest and its time rises with the length.

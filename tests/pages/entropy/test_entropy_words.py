@@ -37,12 +37,12 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
         (
             31.0,
             " ({few}, {many}), but over a smaller share of all keys",
-            " At 16 tokens, 25% of all keys are effective, and at 256 tokens, 12% of them.",
+            " The effective share of all keys falls from 25% to 12%.",
         ),
         (
             60.8,
             " ({few}, {many}), but over a smaller share of all keys",
-            " At 16 tokens, 25% of all keys are effective, and at 256 tokens, 24% of them.",
+            " The effective share of all keys falls from 25% to 24%.",
         ),
         (61.2, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 24%)", ""),
         (67.0, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 26%)", ""),
@@ -53,20 +53,18 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
     finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
     assert full_text(growth.headline(line(n16=4.0, n256=last), None)) == (
         f"**In longer texts, attention spreads over more keys{finding}.** Softmax gives every key some weight, "
-        f"so each additional key of a longer text takes a share.{share}"
+        f"so every additional key takes a share.{share}"
     )
 
 
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth.headline(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
-    before = f"At 16 tokens, {100 * first:.0f}% of all keys up to the query are effective"
-    assert f"{before}, and at 256 tokens, {100 * last:.0f}% of them." in text
+    shares = f"from {100 * first:.0f}% to {100 * last:.0f}%"
+    assert f"The effective share of all keys up to the query falls {shares}." in text
 
 
-@pytest.mark.parametrize(
-    ("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "8% of all keys are effective, and at 364 tokens, 7%")]
-)
+@pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "from 8% to 7%")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
     text = full_text(growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None))

@@ -48,14 +48,14 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     far = [point(0.5), uniform_point(0.9)]
     [one], [other] = words.cost_findings(question, near + far)
     assert one.text == not_close("softmax", "50%")
-    assert other.text == f"**Reformer · rounds 2 is closest to shared-QK softmax {HALF}, with 10% matrix error.**"
+    assert other.text == f"**{HALF}, Reformer · rounds 2 is closest to shared-QK softmax, with 10% matrix error.**"
     assert words.metric_scale(question) == "100%: error as large as the reference's matrix"
     assert "Reformer" not in full_text(words.cost_findings(question, far))
     assert "Local" not in full_text(words.cost_findings(question, near))
 
 
 FOUR = "Local · window 4"
-HALF = "at half of softmax's multiply-adds or less"
+HALF = "At half of softmax's multiply-adds or less"
 CLOSE = " “Close” means at most half of the error of equal weights (80% matrix error)."
 
 
@@ -69,21 +69,21 @@ def not_close(reference, error):
 @pytest.mark.parametrize(
     ("reference", "name", "middle", "finding"),
     [
-        ("softmax", "softmax", 0.4, f"**{FOUR} is closest to softmax {HALF}, with 40% matrix error.**"),
+        ("softmax", "softmax", 0.4, f"**{HALF}, {FOUR} is closest to softmax, with 40% matrix error.**"),
         ("softmax", "softmax", 0.41, not_close("softmax", "41%") + CLOSE),
         ("softmax", "softmax", 0.79, not_close("softmax", "79%") + CLOSE),
         (
             "softmax",
             "softmax",
             0.8,
-            f"**No variant shown is closer to softmax than equal weights {HALF}.** The best, {FOUR}, has 80% "
+            f"**{HALF}, no variant shown is closer to softmax than equal weights.** The best, {FOUR}, has 80% "
             "matrix error.",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.4,
-            f"**{FOUR} is closest to shared-QK softmax {HALF}, with 40% matrix error.**",
+            f"**{HALF}, {FOUR} is closest to shared-QK softmax, with 40% matrix error.**",
         ),
         ("reformer", "shared-QK softmax", 0.41, not_close("shared-QK softmax", "41%") + CLOSE),
         ("reformer", "shared-QK softmax", 0.79, not_close("shared-QK softmax", "79%") + CLOSE),
@@ -91,8 +91,8 @@ def not_close(reference, error):
             "reformer",
             "shared-QK softmax",
             0.8,
-            f"**No variant shown is closer to shared-QK softmax than equal weights {HALF}.** The best, {FOUR}, has 80% "
-            "matrix error.",
+            f"**{HALF}, no variant shown is closer to shared-QK softmax than equal weights.** The best, {FOUR}, has "
+            "80% matrix error.",
         ),
     ],
 )
@@ -286,7 +286,7 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
     question = make_question("local", against="cost", price="ms")
     text = full_text(words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
     assert (
-        "**Local · window 4 is closest to softmax at half of softmax's measured time or less, with 10% matrix" in text
+        "**At half of softmax's measured time or less, Local · window 4 is closest to softmax, with 10% matrix" in text
     ) == cheap
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
@@ -310,7 +310,7 @@ def test_only_softmax_with_changed_settings_is_compared():
     question = make_question()
     object.__setattr__(question, "attentions", [warm])
     text = full_text(words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
-    assert text.startswith("**Softmax · temperature 2.0 is closest")
+    assert "Softmax · temperature 2.0 is closest to softmax, with 20% matrix error.**" in text
 
 
 def test_only_variants_without_a_target_are_replacements():
@@ -552,10 +552,17 @@ def test_lines_over_counted_or_measured_cost():
     assert (zero.label, zero.name_index) == ("▲ worse than equal weights (90%)", 1)
     assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
-    assert (line.texts, line.name_index, line.large_index) == (["", "8"], 0, None)
+    assert (line.texts, line.name_index, line.large_index) == (["", "8: best up to half"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: smaller error than 9", "9", ""]
+    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: better than 9", "9", ""]
+    expensive = replace(exact, multiply_adds=10**9)
+    eight = "8: best up to half"
+    assert cost.lines(question, [*points, worse, expensive], None)[-1].texts == ["", eight, "9", ""]
+    first = cost.lines(question, [*points[:2], worse], None)[-1]
+    assert (first.label, first.texts) == ("Local · window 4: best up to half", ["", "9"])
+    as_good = [replace(points[0], middle=0.4), *points[1:]]
+    assert cost.lines(question, as_good, None)[-1].texts == ["", "8"], "equal weights are as close"
     many = make_question("softmax", "local", "atrous", "nystrom", "topk")
     [*_others, line] = cost.lines(many, [*points, worse, exact], None)
     assert (line.texts, line.label, line.name_index) == (["window 4", "8", "", ""], "Local · window", None)
@@ -594,7 +601,7 @@ def test_the_step_at_which_a_larger_cost_raises_the_error_most(errors, costs, ex
 def test_the_pareto_front_includes_only_points_compared_with_softmax():
     points = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
     reformer, local = cost.lines(make_question("reformer", "local", "atrous", "nystrom"), points, None)
-    assert (list(reformer.texts), local.texts) == ([""], ["window 4"])
+    assert (list(reformer.texts), local.texts) == ([""], ["window 4: best up to half"])
 
 
 @pytest.mark.parametrize(
@@ -667,19 +674,20 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     points = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     expected = (
-        "- **Local with windows 1 and 2 has a larger error than equal weights.** Each window hides at least 55% "
+        "**Local with windows 1 and 2 has a larger error than equal weights.** Each window hides at least 55% "
         f"of softmax's weight and rescales the remaining weights to sum to 100%.{result}"
     )
     for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
         question = make_question("local", measure=measure, against=axis)
-        assert reasons.reasons(question, [*points, uniform_point(0.8)]) == explained
+        assert reasons.reasons(question, [*points, uniform_point(0.8)]) == [explained] * bool(explained)
         with_finding = reasons.reasons(question, [*points, uniform_point(0.8)], "Cause.")
-        assert with_finding == "\n".join(filter(None, ["- Cause.", explained]))
-    assert reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)]).startswith(
-        "- **Local with window 1 has a larger error than equal weights.** The window hides at least 86% of"
+        assert with_finding == ["Cause.", *[explained] * bool(explained)]
+    [alone] = reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)])
+    assert alone.startswith(
+        "**Local with window 1 has a larger error than equal weights.** The window hides at least 86% of"
     )
-    assert reasons.reasons(make_question("local"), [points[0], uniform_point(0.8)]) == ""
-    assert reasons.reasons(make_question("local"), points) == "", "the baseline is not computed yet"
+    assert reasons.reasons(make_question("local"), [points[0], uniform_point(0.8)]) == []
+    assert reasons.reasons(make_question("local"), points) == [], "the baseline is not computed yet"
 
 
 @pytest.mark.parametrize(("word", "measure"), [("local~window~4", "mass"), ("relu2", "output")])
@@ -705,11 +713,11 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
         for e, m, share in ((0.67, 8, 0.07), (error, 16, negative), (0.59, 32, 0.5))
     )
     text = reasons.reasons(make_question("nystrom"), [many, some, few, uniform_point(0.8)])
-    assert text == explained * (
-        "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which can make "
+    assert text == explained * [
+        "**Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which can make "
         "weights negative. Negative weights make up 25% of the sum of absolute weights with 16 landmarks, and 7% with "
         "8."
-    )
+    ]
 
 
 def row(floor):
