@@ -143,7 +143,7 @@ def _close_variants(
             "**{names} come within {limit} dB of softmax's PSNR at {cost} of its cost.**",
             n=len(near),
             names=enumeration(near),
-            cost=percent(high) if percent(low) == percent(high) else _("up to {share}", share=percent(high)),
+            cost=percent(high) if percent(low) == percent(high) else _("no more than {share}", share=percent(high)),
             limit=NEAR_SOFTMAX,
         ),
         _cheapest(cheapest, images, noisy, costs) if cheapest else "",

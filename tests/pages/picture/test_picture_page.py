@@ -62,7 +62,7 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     [headline] = [each.value for each in at.markdown if "**Softmax removes noise." in each.value]
     assert headline == (
         "**Softmax removes noise.** **Atrous 1-D, Atrous 3 × 3 and Local 5 × 5 come within 1.5 dB of softmax's PSNR at "
-        "up to 12% of its cost.**  \n**Linear and Performer return almost uniform "
+        "no more than 12% of its cost.**  \n**Linear and Performer return almost uniform "
         "images, close to the mean of all pixels.**"
     )
     [reasons] = [each.value for each in at.markdown if "Even the largest weight" in each.value]

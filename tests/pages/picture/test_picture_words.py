@@ -96,7 +96,7 @@ def test_the_best_other_variant_is_compared_with_softmax(psnr, softmax, expected
     assert headline({"Softmax": image(softmax), "B": image(20.5), "A": image(psnr)}, 20.0, softmax) == expected
 
 
-@pytest.mark.parametrize(("step", "costs"), [(0.02, "up to 12%"), (0.001, "10%")])
+@pytest.mark.parametrize(("step", "costs"), [(0.02, "no more than 12%"), (0.001, "10%")])
 @pytest.mark.parametrize(
     ("psnr", "cost", "end"),
     [(22.6, 0.028, " C reaches 22.6 dB at 2.8% of softmax's cost."), (22.59, 0.028, ""), (22.6, 0.1, "")],
