@@ -135,7 +135,7 @@ def _texts() -> dict[str, object]:
         "title": _("{title} ({knob} {setting})"),
         "most": _("With softmax, “{word}” attends most to “{target}” ({weight})."),
         "itself": _("With softmax, “{word}” attends most to itself ({weight})."),
-        "weaker": _("All other variants weaken this link, {row} least ({weight})."),
+        "weaker": _("All others weaken this link, {row} least ({weight})."),
         "others": _("This weight is at most {weight} with the other variants."),
         "same": _("All variants give “{target}” about the same weight."),
         "attends": _("{row}: “{word}” attends to {list}."),

@@ -70,7 +70,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         "tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” attends most to “animal” (77%). All other variants weaken this link, Nyström least (51%)."
+        "With softmax, “it” attends most to “animal” (77%). All others weaken this link, Nyström least (51%)."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -274,9 +274,9 @@ def test_the_finding_compares_the_largest_weight_of_the_other_variants(text_of):
     )
     at_most = "This weight is at most {} with the other variants."
     assert finding(less, masked, tiny, most) == at_most.format("90%")
-    assert finding(less, masked) == "All other variants weaken this link, B least (0%)."
-    assert finding(masked, tiny) == "All other variants weaken this link, C least (<1%)."
-    assert finding(("A", [0, 0.74, 0, 0]), masked) == "All other variants weaken this link, A least (74%)."
+    assert finding(less, masked) == "All others weaken this link, B least (0%)."
+    assert finding(masked, tiny) == "All others weaken this link, C least (<1%)."
+    assert finding(("A", [0, 0.74, 0, 0]), masked) == "All others weaken this link, A least (74%)."
     assert finding(("A", [0, 0.76, 0, 0]), masked) == at_most.format("76%")
     assert finding(tiny, ("E", [0, 0.003, 0, 0])) == at_most.format("1%"), "both show the same number"
 
