@@ -422,11 +422,11 @@ def test_claims_on_request_have_a_reason():
 def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
         "For n tokens, the atrous layer reaches keys in steps of about √n, and the local layer fills the gaps between "
-        "these steps. A layer of "
-        "local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
+        "these steps. Together, they connect 100% of all pairs of tokens. A layer of local attention alone connects "
+        "12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
-    assert words.finding(FOUND, brief=True).endswith("fills the gaps between these steps.")
+    assert words.finding(FOUND, brief=True).endswith("they connect 100% of all pairs of tokens.")
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 
