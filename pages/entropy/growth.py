@@ -293,8 +293,9 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             "at {b:,}. Their share of {keys} rises from {before} to {after}.**",
             **values,
         )
+    meaning = _("With {many} effective keys, weight is spread out like equal weights on {many} keys.", **values)
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
-    return Finding(finding, paragraph(cause, share, scaling))
+    return Finding(finding, paragraph(meaning, cause, share, scaling))
 
 
 def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:

@@ -111,16 +111,16 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
 def metric_scale(question: Question) -> str:
     """Return the scale of the chosen metric, for the title of the error axis."""
     texts = {
-        "matrix": N_("100%: error as large as the reference's matrix"),
+        "matrix": N_("100%: as large as the reference's matrix"),
         "mass": N_("100%: all weight on other keys"),
         "kl": N_("0: the same weights"),
         "missed": N_("100%: no top key in common"),
-        "output": N_("100%: error as large as the reference's output"),
+        "output": N_("100%: as large as the reference's output"),
         "turn": N_("0: same direction, 1: right angle"),
     }
     softmax_texts = {
-        "matrix": N_("100%: error as large as softmax's matrix"),
-        "output": N_("100%: error as large as softmax's output"),
+        "matrix": N_("100%: as large as softmax's matrix"),
+        "output": N_("100%: as large as softmax's output"),
     }
     other = any(attention.variant.reference is not None for attention in question.attentions)
     return _((texts if other else texts | softmax_texts)[question.options.measure])
@@ -181,12 +181,7 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
             _("**At half of softmax's {cost} or less, {name} is closest to {reference}, with {error}.**", **values)
         )
     return Finding(
-        _(
-            "**At half of softmax's {cost} or less, no variant shown is close to {reference}. The closest, {name}, has "
-            "{error}.**",
-            **values,
-        ),
-        _("“Close” means at most half of the error of equal weights ({zero}).", zero=error_text(question, baseline)),
+        _("**At half of softmax's {cost} or less, {name} is closest to {reference}, but still has {error}.**", **values)
     )
 
 

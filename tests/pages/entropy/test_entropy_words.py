@@ -52,8 +52,9 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
     assert full_text(growth.headline(line(n16=4.0, n256=last), None)) == (
-        f"**In longer texts, attention spreads over more keys{finding}.** Softmax gives every key some weight, "
-        f"so every additional key takes a share.{share}"
+        f"**In longer texts, attention spreads over more keys{finding}.** With {last:.0f} effective keys, weight is "
+        f"spread out like equal weights on {last:.0f} keys. Softmax gives every key some weight, so every additional "
+        f"key takes a share.{share}"
     )
 
 
