@@ -113,7 +113,7 @@ export class PictureBoard {
     this.pinned = settings.pinned;
     this.grid.setAttribute("aria-label", settings.texts.help);
     for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.texts.download);
-    for (const { figure } of this.panels) findElement(figure, ".error").title = settings.texts.error;
+    for (const { figure } of this.panels) this.labelError(figure);
     if (this.header) this.rank();
     this.paintAttention();
   }
@@ -128,7 +128,7 @@ export class PictureBoard {
     const texts = ["rank", "title", "number"].map((name) => make("span", { class: name }));
     const [pixels, map, error] = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
     const image = make("div", { class: "image" }, pixels, map, make("i"));
-    const below = make("div", { class: "below" }, make("div", {}, make("div", { class: "costs" }, make("span", { class: "note" }), opener), this.knobs.build()), error);
+    const below = make("div", { class: "below" }, make("div", {}, make("div", { class: "costs" }, make("span", { class: "note" }), opener), this.knobs.build()), make("div", { class: "errors" }, make("span"), error));
     return make("figure", {}, make("figcaption", {}, ...texts), image, below);
   }
 
@@ -157,7 +157,7 @@ export class PictureBoard {
     const { figure, pixels, error } = tile;
     const [image, , errors] = figure.querySelectorAll("canvas");
     errors.hidden = !error;
-    errors.title = this.settings?.texts.error ?? "";
+    if (this.settings) this.labelError(figure);
     const [title, opener] = [".title", ".open"].map((name) => findElement(figure, name));
     title.textContent = tile.title;
     title.title = tile.tooltip || tile.title;
@@ -170,6 +170,12 @@ export class PictureBoard {
     if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
     this.knobs.update(findElement(figure, ".knob"), tile);
     findElement(figure, ".note").textContent = tile.note;
+  }
+
+  /** @param {HTMLElement} figure */
+  labelError(figure) {
+    findElement(figure, ".errors span").textContent = this.settings.texts.error_label;
+    findElement(figure, ".error").title = this.settings.texts.error;
   }
 
   /** Give all images the largest size that fits. */

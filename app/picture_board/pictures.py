@@ -148,6 +148,7 @@ def _texts() -> dict[str, str]:
         ),
         "largest": _("max {most}"),
         "error": _("Error of each pixel, darker for larger errors"),
+        "error_label": _("error"),
         "download": _("Save these images as PNG"),
         "help": _(
             "Images. Use the arrow keys to move to another pixel. Press Enter to keep the pixel selected, and Escape "

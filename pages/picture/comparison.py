@@ -50,6 +50,7 @@ def subject(images: Images) -> Subject:
         rank=_("Rank {rank} of {count} by PSNR"),
         findings=_findings(images),
         units=words.units(),
+        legend=words.legend(),
         remarks=[text for text in _remarks(images) if text],
         views={
             "explain": partial(_explain, images),

@@ -217,10 +217,15 @@ def is_even(largest: float) -> bool:
 def units() -> str:
     """Return what the ranks, the arrows, the costs and the small images on the board are."""
     return paragraph(
-        _("Ranked by PSNR: the higher, the closer to the original. ▲ better than the noisy image, ▼ worse."),
-        _("Point at a small image to see the error of each pixel."),
+        _("Ranked by PSNR. ▲ better than the noisy image, ▼ worse."),
         cost_unit(),
+        _("Point at an error image to enlarge it."),
     )
+
+
+def legend() -> str:
+    """Return what the board compares."""
+    return _("Each variant denoises the same noisy image. A higher PSNR (dB) is closer to the original.")
 
 
 def cost_unit() -> str:
