@@ -29,8 +29,8 @@ PRIMITIVES = {
 
 OTHER = ("#888888", "#999999")
 """Colours of primitives that are not listed, on light and on dark pages."""
-LAYERS = (((16, 97, 75), (181, 224, 207)), ((143, 227, 196), (36, 88, 74)))
-"""RGB colours of the first and of the last layer, on light and on dark pages: green, because windows are blue."""
+LAYERS = (((64, 68, 76), (198, 201, 207)), ((222, 225, 231), (78, 82, 91)))
+"""RGB colours of the first and of the last layer, on light and on dark pages: grey, because hues are primitives."""
 HEX = "#{:02x}{:02x}{:02x}"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, gcd
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.patterns import percent, relative_cost
@@ -110,8 +110,7 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
             ""
             if reach.complete is None
             else _(
-                "All pairs are connected after {n} layers, which together allow {cost:.0%} as many pairs as one "
-                "softmax layer.",
+                "All pairs are connected after {n} layers, with {cost:.0%} of the pairs of one softmax layer.",
                 n=reach.complete,
                 cost=cost,
             ),
@@ -119,25 +118,17 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
     if others:
         named = {**others, _("the stack {layers}", layers=stack): cost}
         low, high = (f"{share:.0%}" for share in (min(named.values()), max(named.values())))
-        text = N_(
-            "**{names} connect all pairs of tokens in {n} layers, with {shares} as many pairs as one softmax layer.**"
-        )
-        if reach.complete == 2:
-            text = N_(
-                "**{names} connect all pairs of tokens in two layers, with {shares} as many pairs as one softmax "
-                "layer.**"
-            )
         return _(
-            text,
+            "**{names} connect all pairs of tokens in {n} layers, with {share} of the pairs of one softmax layer.**",
             n=reach.complete,
             names=enumeration(named),
-            shares=low if low == high else _("{low} to {high}", low=low, high=high),
+            share=high if low == high else _("at most {share}", share=high),
         )
     return _n(
-        "**The stack {stack} connects all pairs of tokens after {n} layer, which allows {cost:.0%} as many pairs as "
-        "one softmax layer.**",
-        "**The stack {stack} connects all pairs of tokens after {n} layers, which together allow {cost:.0%} as many "
-        "pairs as one softmax layer.**",
+        "**The stack {stack} connects all pairs of tokens in {n} layer, with {cost:.0%} of the pairs of one softmax "
+        "layer.**",
+        "**The stack {stack} connects all pairs of tokens in {n} layers, with {cost:.0%} of the pairs of one softmax "
+        "layer.**",
         n=reach.complete,
         stack=stack,
         cost=cost,

@@ -7,7 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.page import Page
-from app.state.session import REFERENCE
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
@@ -37,7 +37,9 @@ def top() -> StackReach:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the masks: one head, or all heads, which are not averaged."""
-    return replace(input_panel.scope(chosen), aggregation="each")
+    drawn = {attention.key for attention in SharedOptions.variants.value} | {*MasksOptions.stack.value}
+    uses_values = any(ac.variant(key).pattern is not None for key in drawn)
+    return replace(input_panel.scope(chosen), aggregation="each", uses_values=uses_values)
 
 
 def opening() -> dict[str, Any]:

@@ -125,8 +125,8 @@ def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
     if window == smallest:
         return _("With a smaller window, two layers would not connect all pairs.")
     return _(
-        "With a window of only {least}, {stack} would still connect all pairs in two layers. Together, the two layers "
-        "would allow {cost:.0%} as many pairs as one softmax layer.",
+        "With a window of only {least}, {stack} would still connect all pairs in two layers, with {cost:.0%} of the "
+        "pairs of one softmax layer.",
         least=smallest,
         stack=stack,
         cost=cost,

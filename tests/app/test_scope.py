@@ -143,7 +143,18 @@ def test_error_names_the_heads_and_lengths_of_its_points(files, against, state, 
 
 @pytest.mark.parametrize("state", [HEAD, AVERAGE])
 def test_masks_names_one_head_or_all(state):
-    assert ("head 1" if state is HEAD else "all 12 heads") in subtitle(opened("masks", state, {"text": "Some words."}))
+    sentence = subtitle(opened("masks", state, {"text": "Some words.", "variants": variants("softmax", "topk")}))
+    assert ("head 1" if state is HEAD else "all 12 heads") in sentence
+
+
+@pytest.mark.parametrize(
+    ("compared", "stack", "named"),
+    [("bigbird", ("local",), False), ("topk", ("local",), True), ("bigbird", ("local", "topk"), True)],
+)
+def test_masks_names_the_model_only_if_a_mask_depends_on_queries_and_keys(compared, stack, named):
+    state = {"text": "Some words.", "variants": variants("softmax", compared), "stack": stack}
+    model = ["MiniLM-L6", "layer 2", "head 3"]
+    assert subtitle(opened("masks", state)) == [*(model if named else []), "5 tokens"]
 
 
 def test_a_file_of_the_whole_input_names_all_of_it(files):

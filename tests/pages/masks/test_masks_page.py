@@ -74,7 +74,7 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs of tokens after 2 layers, which together allow " in spoken(at)
+    assert "connects all pairs of tokens in 2 layers, which together allow " in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
     assert "All pairs are connected after 9 layers, which together allow " in spoken(at)
@@ -234,7 +234,7 @@ def test_chart_and_sentence_show_the_same_reach():
     scores = 12 * int((layers <= 1).sum()) / 576
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
-    assert f"after 12 layers, which together allow {scores:.0%} as many pairs as one softmax layer." in spoken(at)
+    assert f"after 12 layers, with {scores:.0%} of the pairs of one softmax layer." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -293,21 +293,21 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
     name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
     assert (
-        f"With a window of only 7, {name} would still connect all pairs in two layers. Together, the two layers "
-        f"would allow {scores:.0%} as many pairs as one softmax layer." in spoken(wide)
+        f"With a window of only 7, {name} would still connect all pairs in two layers, with {scores:.0%} of the "
+        "pairs of one softmax layer." in spoken(wide)
     )
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
     assert "window" not in narrow.casefold()
-    assert "connects all pairs of tokens after 2 layers" in exact
-    assert "connects all pairs of tokens after 2 layers" not in narrow
+    assert "connects all pairs of tokens in 2 layers" in exact
+    assert "connects all pairs of tokens in 2 layers" not in narrow
 
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     names = "BigBird and the stack Local → Atrous"
-    assert f"**{names} connect all pairs of tokens in two layers, with 39% to 41% as many pairs as one " in text
+    assert f"**{names} connect all pairs of tokens in 2 layers, with at most 41% of the pairs of one " in text
     reason = "The global tokens of **BigBird** are enough to connect all pairs."
     assert f"**Local** fills the gaps between them. {reason}" in text
 

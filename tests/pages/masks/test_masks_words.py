@@ -184,8 +184,8 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (7, "With a smaller window, two layers would not connect all pairs."),
         (
             16,
-            "With a window of only 7, A → B would still connect all pairs in two layers. Together, the two "
-            "layers would allow 26% as many pairs as one softmax layer.",
+            "With a window of only 7, A → B would still connect all pairs in two layers, with 26% of the pairs "
+            "of one softmax layer.",
         ),
     ],
 )
@@ -206,42 +206,42 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out_note(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
-ALL = "40% as many pairs as one softmax layer."
+ALL = "40% of the pairs of one softmax layer."
 
 
 @pytest.mark.parametrize(
     ("depth", "complete", "others", "text"),
     [
-        (1, 1, {}, f"**The stack A → B connects all pairs of tokens after 1 layer, which allows {ALL}**"),
-        (3, 2, {}, f"**The stack A → B connects all pairs of tokens after 2 layers, which together allow {ALL}**"),
+        (1, 1, {}, f"**The stack A → B connects all pairs of tokens in 1 layer, with {ALL}**"),
+        (3, 2, {}, f"**The stack A → B connects all pairs of tokens in 2 layers, with {ALL}**"),
         (
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**C, D and the stack A → B connect all pairs of tokens in two layers, with 39% to 50% as many pairs as "
-            "one softmax layer.**",
+            "**C, D and the stack A → B connect all pairs of tokens in 2 layers, with at most 50% of the pairs "
+            "of one softmax layer.**",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**C and the stack A → B connect all pairs of tokens in 3 layers, with 39% to 40% as many pairs as one "
-            "softmax layer.**",
+            "**C and the stack A → B connect all pairs of tokens in 3 layers, with at most 40% of the pairs of "
+            "one softmax layer.**",
         ),
-        (2, 2, {"C": 0.401}, f"**C and the stack A → B connect all pairs of tokens in two layers, with {ALL}**"),
+        (2, 2, {"C": 0.401}, f"**C and the stack A → B connect all pairs of tokens in 2 layers, with {ALL}**"),
         (
             1,
             2,
             {},
             "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All pairs are connected after 2 "
-            f"layers, which together allow {ALL}",
+            f"layers, with {ALL}",
         ),
         (
             2,
             7,
             {},
             "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All pairs are connected after "
-            f"7 layers, which together allow {ALL}",
+            f"7 layers, with {ALL}",
         ),
         (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
     ],
