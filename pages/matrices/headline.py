@@ -43,18 +43,14 @@ class VariantError:
 
 
 def findings(
-    matrices: Mapping[Attention, MatrixComparison],
-    *,
-    causal: bool = False,
-    hides_special: bool = False,
-    difference: bool = False,
+    matrices: Mapping[Attention, MatrixComparison], *, causal: bool = False, hidden: str = "", difference: bool = False
 ) -> Lines:
     """Return how far the variants on screen are from their references (mostly softmax), and why.
 
     Args:
         matrices: the numbers of each variant.
         causal: whether future keys are hidden.
-        hides_special: whether the matrices leave out special tokens.
+        hidden: the special tokens that the matrices leave out, in words; empty for none.
         difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
     """
     groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
@@ -66,7 +62,7 @@ def findings(
         return [[Finding(_("Add a variant to compare it with softmax on the same queries, keys and values."))]]
     closest, farthest = _extremes(groups[_(REFERENCE)])
     causes = {
-        name: error_cause(attention, matrices, hides_special)
+        name: error_cause(attention, matrices, hidden)
         for attention in matrices
         if (name := label(attention)) in (*closest, *farthest)
     }
@@ -91,31 +87,33 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
     return smallest, largest
 
 
-def error_cause(
-    attention: Attention, matrices: Mapping[Attention, MatrixComparison], hides_special: bool = False
-) -> str:
+def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixComparison], hidden: str = "") -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
     Args:
         attention: the variant.
         matrices: the numbers of all variants on screen.
-        hides_special: whether the matrices leave out special tokens.
+        hidden: the special tokens that the matrices leave out, in words; empty for none.
     """
     subject = f"**{_(attention.title)}**"
     if attention.key == LINEAR:
         return flatness(matrices, subject)
-    return lost_weight(attention, matrices[attention], subject, hides_special)
+    return lost_weight(attention, matrices[attention], subject, hidden)
 
 
-def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hides_special: bool = False) -> str:
+def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
     """Return why a variant with a mask or with landmarks has an error; empty for other variants or without a loss."""
     if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
         fields = {"subject": subject, "share": compared.misplaced}
         # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,
         # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
         drawn = compared.passport.total_variation
-        if hides_special and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
-            return _("{subject} masks {share:.0%} of softmax's weight, mostly on special tokens.", **fields)
+        if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
+            return _(
+                "{subject} masks {share:.0%} of softmax's weight, mostly on {tokens} (not drawn).",
+                tokens=hidden,
+                **fields,
+            )
         return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(compared.weights):

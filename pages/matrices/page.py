@@ -17,10 +17,7 @@ def top() -> Comparison:
     """Draw the findings, the open settings, the board and the pinned query, and return the computed matrices."""
     comparison = compare(input_panel.require_input())
     lines = findings(
-        comparison.matrices,
-        causal=comparison.view.causal,
-        hides_special=bool(comparison.hidden),
-        difference=comparison.difference,
+        comparison.matrices, causal=comparison.view.causal, hidden=comparison.hidden, difference=comparison.difference
     )
     st.container(key="matrices.headline").markdown(text_above(lines))
     variant_picker.show_settings()

@@ -44,8 +44,6 @@ def show(comparison: Comparison) -> None:
             width=240,
             **token_options(comparison.labels),
         )
-        if comparison.row is not None and not comparison.chosen.qkv.crosses:
-            st.caption(_("Click a word in the text to make it the query and see its weights."), width="content")
     MatricesOptions.coloured.restrict_to(comparison.arrays)
     row_strips(
         [Strip(key=attention.key, note=note(comparison, attention)) for attention in comparison.visible],
