@@ -65,7 +65,7 @@ def test_every_part_of_the_page_works(page, server):
     assert {"stack=local", "stack_depth=6"} <= words(page)
     page.get_by_role("button", name=re.compile("^Atrous")).last.click()
     settle(page)
-    expect(page.get_by_text("connects all pairs of tokens after 3 layers")).to_be_visible()
+    expect(page.get_by_text("connects all pairs of tokens in 3 layers")).to_be_visible()
     assert "stack=" not in query(page), "local then atrous is the default"
 
     figure = page.locator(".js-plotly-plot").last

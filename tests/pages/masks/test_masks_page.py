@@ -74,10 +74,10 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs of tokens in 2 layers, which together allow " in spoken(at)
+    assert "connects all pairs of tokens in 2 layers, with " in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "All pairs are connected after 9 layers, which together allow " in spoken(at)
+    assert "All pairs are connected after 9 layers, with " in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
