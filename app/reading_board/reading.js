@@ -109,11 +109,12 @@ export class ReadingBoard {
     this.table.setAttribute("aria-label", texts.rows);
     this.text.setAttribute("aria-label", texts.help);
     this.table.style.setProperty("--columns", String(this.columns.length));
-    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[texts.model, ...this.columns].map((word) => make("span", {}, word)));
+    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[texts.rows, ...this.columns].map((word) => make("span", {}, word)));
     this.lines = this.rows.slice(1).map(({ name, numbers }, index) => {
       const text = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
       const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(index) });
-      line.append(...[name, ...numbers].map((word) => make("span", {}, word)));
+      const title = make("span", { "data-shown": texts.shown, "data-show": texts.show }, name);
+      line.append(title, ...numbers.map((word) => make("span", {}, word)));
       line.addEventListener("click", () => this.chooseReading(index));
       return line;
     });

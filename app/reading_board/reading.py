@@ -111,11 +111,12 @@ def pack(
 def _texts() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "model": _("Attention variant (lower is better)"),
         "help": _(
             "Tokens of the text. Use the arrow keys to move between tokens. Enter shows the model's top predictions."
         ),
         "rows": _("Attention variant"),
+        "shown": _("shown below"),
+        "show": _("show below"),
         "both": _("Loss of “{token}”: {after} nats instead of {before}."),
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),

@@ -19,7 +19,7 @@ export interface ReadingHeader extends Header<"reading"> {
 
 /** Sentences; the parts in braces are filled in. */
 export type ReadingTexts = Record<
-  "model" | "help" | "rows" | "both" | "first" | "waiting" | "hint" | "tint" | "largest" | "higher" | "lower",
+  "help" | "rows" | "shown" | "show" | "both" | "first" | "waiting" | "hint" | "tint" | "largest" | "higher" | "lower",
   string
 >;
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from app.words.finding import Finding
 from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
+from attention_core import registry
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
@@ -63,6 +64,25 @@ def cause(outcome: Outcome) -> str:
             ),
         )
     return ""
+
+
+def unit_keys_note(slow: Outcome, results: Sequence[Outcome]) -> str:
+    """Return why negative weights do not prevent other variants from learning; empty unless they prevent ``slow``."""
+    if slow.rows[0].spec.model != ModelSpec(task="recall", word="gla"):
+        return ""
+    names = []
+    for each in results:
+        attention = registry.from_word(each.rows[0].spec.model.word)
+        if each.learned_at and attention.variant.signed and getattr(attention.params, "keys", "") == "unit":
+            names.append(f"**{escape_markdown(each.name)}**")
+    if not names:
+        return ""
+    return _(
+        "The weights of {names} can also be negative, but their queries and keys have length 1. With such queries and "
+        "keys, {slow} also learned the task.",
+        names=enumeration(names),
+        slow=escape_markdown(slow.name),
+    )
 
 
 def guess_accuracy(outcome: Outcome) -> float | None:
@@ -159,7 +179,7 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
             learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
             capable.append((reached[0], _("{name} ({result})", name=name, result=result)))
         elif text := cause(outcome):
-            explained.append((-outcome.accuracy, text))
+            explained.append((-outcome.accuracy, paragraph(text, unit_keys_note(outcome, results))))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
     more = [capacity_note(results, link)]

@@ -48,15 +48,6 @@ TEXTS = {
 }
 ORIGINAL = N_("Original model")
 """Name of the unchanged model on screen."""
-TABS = {
-    N_("Text"): ("text", "copying"),
-    N_("Layers"): ("layers",),
-    N_("Budget"): ("budget", "predicts"),
-    N_("Generate"): ("continuation",),
-    N_("Embeddings"): ("encoder",),
-    N_("Tiny model"): ("trained",),
-}
-"""Tabs of the page, and the views in each tab."""
 
 
 def depth() -> int:
@@ -137,9 +128,9 @@ class ModelOptions(Options, prefix="m_"):
             "text": N_("Perplexity"),
             "copying": N_("Copying"),
             "layers": N_("Layers"),
-            "budget": N_("Curves"),
-            "predicts": N_("Forecast"),
-            "continuation": N_("Continuation"),
+            "budget": N_("Budget"),
+            "predicts": N_("Output error"),
+            "continuation": N_("Generate"),
             "encoder": N_("Embeddings"),
             "trained": N_("Tiny model"),
         },
@@ -159,14 +150,15 @@ class ModelOptions(Options, prefix="m_"):
     shown = integer(0, 0, lambda: current().swap_variants - 1, "")
     against = integer(0, 0, lambda: current().swap_variants, "")
     token = index(lambda: current().swap_tokens)
-    edge = choice(
+    edge = selection(
         {
-            "bottom": N_("From bottom"),
-            "middle": N_("From middle"),
-            "top": N_("From top"),
-            "single": N_("One at a time"),
+            "bottom": N_("Layers from bottom"),
+            "middle": N_("Layers from middle"),
+            "top": N_("Layers from top"),
+            "single": N_("One layer at a time"),
         },
         N_("Layers replaced"),
+        layout={"width": 210},
     )
     encoders = words_control(ENCODER_WORDS, causal=False)
     encoder_layers = layers_control(encoder_depth)

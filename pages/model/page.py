@@ -8,7 +8,8 @@ import streamlit as st
 from app.page import Page
 from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
-from app.words.i18n import C_, N_, _
+from app.words.i18n import N_, _
+from attention_core.experiments import swap
 from attention_core.inputs import TrainedSource
 from pages.model import copying, reading, variant_buttons
 from pages.model.budget import BUDGET
@@ -17,11 +18,8 @@ from pages.model.encoder import EMBEDDINGS
 from pages.model.forecast import FORECAST
 from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
-from pages.model.options import OWN_TEXT, TABS, ModelOptions, Question, current_question, scope
+from pages.model.options import OWN_TEXT, ModelOptions, Question, current_question, model_title, scope
 from pages.model.tiny import trained_swap
-
-TAB_KEY = "model.tab"
-"""Session state key of the tab."""
 
 
 def top() -> Question:
@@ -29,21 +27,26 @@ def top() -> Question:
 
     The findings are shown above these controls.
     """
-    is_encoder, headline = ModelOptions.view.value == "encoder", st.container()
-    if ModelOptions.view.value == "trained":
-        _tabs()
-        trained_swap.top()
-        return replace(current_question(), headline=headline)
+    headline = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
-        _tabs()
-        if is_encoder:
-            st.markdown(_(ModelOptions.query.title), help=_(ModelOptions.query.help), width="content")
-            ModelOptions.query.draw(width=360, label_visibility="collapsed", help=None)
-        elif ModelOptions.view.value == "layers":
+        view = ModelOptions.view.draw(label_visibility="collapsed")
+        if view == "layers":
             ModelOptions.edge.draw(label_visibility="collapsed")
-    if not is_encoder and ModelOptions.text.value == OWN_TEXT:
+        elif view == "encoder":
+            st.markdown(_(ModelOptions.query.title), help=_(ModelOptions.query.help), width="content")
+            ModelOptions.query.draw(width=260, label_visibility="collapsed", help=None)
+    question = replace(current_question(), headline=headline)
+    if view == "trained":
+        trained_swap.top()
+        return question
+    if view != "encoder" and ModelOptions.text.value == OWN_TEXT:
         SharedOptions.text.draw(height=100)
-    variant_buttons.show(causal=not is_encoder)
+    introduction = ""
+    if view not in ("encoder", "layers"):  # These views do not use the option ``layers``.
+        introduction = _(
+            "Replace softmax in {where} of **{model}** with:", where=question.layers_text, model=model_title(swap.MODEL)
+        )
+    variant_buttons.show(causal=view != "encoder", introduction=introduction)
     if SharedOptions.input.value == TrainedSource.key:
         st.caption(
             _(
@@ -51,31 +54,7 @@ def top() -> Question:
                 "“Tiny model”."
             )
         )
-    return replace(current_question(), headline=headline)
-
-
-def _tabs() -> None:
-    """Draw the choice of the tab, and of the view if the tab has several."""
-    view = ModelOptions.view.value
-    tab, views = next(each for each in TABS.items() if view in each[1])
-    st.session_state[TAB_KEY] = tab
-    title = _(C_("part of a page", "Tab"))
-    st.segmented_control(
-        title, list(TABS), key=TAB_KEY, format_func=_, on_change=_set_tab, required=True, label_visibility="collapsed"
-    )
-    if len(views) > 1:
-        ModelOptions.view.draw_with_options(
-            views,
-            view,
-            key="model.view",
-            widget=partial(st.pills, required=True),
-            format_func=ModelOptions.view.label_of,
-            label_visibility="collapsed",
-        )
-
-
-def _set_tab() -> None:
-    ModelOptions.view.set(TABS[st.session_state[TAB_KEY]][0])
+    return question
 
 
 def header() -> None:

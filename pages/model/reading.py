@@ -8,10 +8,12 @@ import streamlit as st
 from app.reading_board import Reading, ReadingState, reading_board
 from app.words.finding import Lines
 from app.words.i18n import _, paragraph
+from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import formatted, number
+from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX
 from pages.model import sweep, token_details, words
 from pages.model.options import Question, select_reading, tokens_text
@@ -85,11 +87,13 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if original_row is None:
         return
     original, changed = scores(question, rows)
+    n = original_row.tokens
+    variants = zip(question.words, changed, changed_rows, strict=True)
     reading_board(
         original_row.labels,
-        _reading(original, original, original_row),
-        [_reading(each, original, row) for each, row in zip(changed, changed_rows, strict=True)],
-        [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
+        _reading(original, original, original_row, str(n)),
+        [_reading(each, original, row, visible_tokens(word, each, n)) for word, each, row in variants],
+        [_("Visible tokens (at most)"), _("Perplexity (lower is better)"), _("× original"), _("Copying loss (nats)")],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,
@@ -97,6 +101,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         ),
         floor=(
             _("Uniform guess over the vocabulary"),
+            "0",
             f"{swap.VOCABULARY:,}",
             f"× {_number(swap.VOCABULARY / original.perplexity, 3)}",
             formatted(words.GUESS_LOSS, ".1f"),
@@ -106,8 +111,21 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     )
 
 
-def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
+def visible_tokens(word: str, each: Score, n: int) -> str:
+    """Return the largest number of tokens that a query of a text of ``n`` tokens attends to, as text.
+
+    It is an ellipsis if it is not known yet, and a dash if it depends on the data.
+    """
+    if math.isnan(each.perplexity):
+        return "…"
+    if each.hidden:
+        return str(each.hidden.max_keys)
+    return "–" if word != UNIFORM and registry.from_word(word).variant.pattern else str(n)
+
+
+def _reading(each: Score, original: Score, row: ReadingRow | None, visible: str) -> Reading:
     numbers = [
+        visible,
         _number(each.perplexity, 3),
         f"× {_number(each.perplexity / original.perplexity, 3)}",
         "…" if math.isnan(each.copied) else formatted(each.copied, ".1f"),

@@ -62,43 +62,46 @@ def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
         )
         reading = [Finding(summary)]
     else:
-        first_token = _first_token_effect(original, changed)
-        reading = [first_token] if first_token else [_perplexity_effect(original, each) for each in changed]
+        if first_token := _first_token_effects(original, changed):
+            return [*first_token, _copying_effects(original, changed)]
+        reading = [_perplexity_effect(original, each) for each in changed]
     return [reading, _copying_effects(original, changed)]
 
 
-def _first_token_effect(original: Score, changed: Sequence[Score]) -> Finding | None:
-    """Return the finding that perplexity rises less if the first token stays visible.
+def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
+    """Return the findings that perplexity rises, and that it rises less if the first token stays visible.
 
-    Return None unless exactly two variants are compared, both hide the same number of query–key pairs, and only one of
-    them hides the first token from most queries.
+    Return no findings unless exactly two variants are compared, both hide the same number of query–key pairs, and only
+    one of them hides the first token from most queries.
     """
     if len(changed) != 2:
-        return None
+        return []
     least, most = sorted(changed, key=lambda each: each.perplexity)
     if not (least.hidden and most.hidden and most.hidden.hides_first and not least.hidden.hides_first):
-        return None
+        return []
     if (least.hidden.share, least.hidden.max_keys) != (most.hidden.share, most.hidden.max_keys):
-        return None
+        return []
     low, high = (each.perplexity / original.perplexity for each in (least, most))
     if low <= SAME_RATIO or number(low, 3) == number(high, 3):
-        return None
-    return Finding(
-        _(
-            "**With {most}, perplexity rises to {high} times the original. If the first token stays visible, it rises "
-            "to only {low} times.**",
-            most=most.name,
-            low=number(low, 3),
-            high=number(high, 3),
-        ),
-        _(
-            "With both variants, a query attends to at most {n} tokens. In many heads, queries without a relevant "
-            "key put their weight on the first token (an attention sink). {most} hides this token, so the weight goes "
-            "to other tokens.",
-            n=most.hidden.max_keys,
-            most=most.name,
-        ),
+        return []
+    worse = _(
+        "**With {most}, the model predicts the text worse: perplexity rises to {high} times the original.**",
+        most=most.name,
+        high=number(high, 3),
     )
+    better = _(
+        "**With {least}, the first token stays visible, and perplexity rises to only {low} times the original.**",
+        least=least.name,
+        low=number(low, 3),
+    )
+    cause = _(
+        "With both variants, a query attends to at most {n} tokens. In many heads, queries without a relevant "
+        "key put their weight on the first token (an attention sink). {most} hides this token, so the weight goes "
+        "to other tokens.",
+        n=most.hidden.max_keys,
+        most=most.name,
+    )
+    return [[Finding(worse)], [Finding(better, cause)]]
 
 
 def _perplexity_effect(original: Score, each: Score) -> Finding:

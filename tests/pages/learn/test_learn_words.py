@@ -325,23 +325,56 @@ def test_the_slow_learning_of_gated_linear_attention_is_explained():
     assert not any(map(words.cause, others))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_recall_quickly(seed, monkeypatch):
+def test_unit_keys_explain_why_negative_weights_do_not_prevent_learning():
+    slow, [delta], [linear] = (
+        gated_linear(BAD, 20),
+        outcomes(rows_of("deltanet", GOOD)),
+        outcomes(rows_of("linear", GOOD)),
+    )
+    assert words.unit_keys_note(slow, [slow, delta, linear]) == (
+        "The weights of **DeltaNet** can also be negative, but their queries and keys have length 1. With such queries "
+        "and keys, Gated linear also learned the task."
+    )
+    for results in (
+        [slow],
+        [slow, linear],
+        outcomes(rows_of("deltanet", BAD)),
+        outcomes(rows_of("deltanet~keys~exact", GOOD)),
+    ):
+        assert not words.unit_keys_note(slow, results)
+    assert not words.unit_keys_note(outcomes(rows_of("local", BAD))[0], [delta])
+
+
+def positive(x):
+    return F.elu(x) + 1
+
+
+def of_length_1(x):
+    return F.normalize(x, dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("features", "steps", "seed"),
+    [*((positive, words.MAX_STEPS, seed) for seed in SEEDS), *((of_length_1, 250, seed) for seed in SEEDS[1:])],
+)
+def test_gated_linear_attention_with_positive_or_unit_queries_and_keys_learns_recall(
+    features, steps, seed, monkeypatch
+):
     rows = recorded_runs.recorded_rows(learning.plan(["gla"], seeds=[seed]))
     assert max(row.row.accuracy for row in rows if not row.is_test) < 0.5
-    positive, qkv = lambda x: F.elu(x) + 1, Layer.qkv
+    qkv = Layer.qkv
 
     def with_features(layer, x):
         q, k, v = qkv(layer, x)
-        return positive(q), positive(k), v
+        return features(q), features(k), v
 
     monkeypatch.setattr(Layer, "qkv", with_features)
     [spec] = learning.plan(["gla"], seeds=[seed]).specs
-    model, _checkpoint = train_until(spec, words.MAX_STEPS)
+    model, _checkpoint = train_until(spec, steps)
     _loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
     assert accuracy >= THRESHOLD
     [matrix] = model.matrices(evaluation_batch(spec, spec.length, spec.items, sequences=1).inputs)[0]
-    assert (matrix[0] >= 0).all()
+    assert (matrix[0] >= 0).all() == (features is positive)
 
 
 def test_the_reasons_come_with_the_results_of_the_variants_that_fail():

@@ -47,13 +47,18 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "× original", "Copying loss (nats)"]
-    assert [row["numbers"] for row in header["rows"]] == [
-        ["10", "× 1", "1.0"],
-        ["201", "× 20.1", "11.0"],
-        ["24.6", "× 2.46", "5.5"],
+    assert header["columns"] == [
+        "Visible tokens (at most)",
+        "Perplexity (lower is better)",
+        "× original",
+        "Copying loss (nats)",
     ]
-    assert header["floor"] == ["Uniform guess over the vocabulary", "49,152", "× 4,915", "10.8"]
+    assert [row["numbers"] for row in header["rows"]] == [
+        ["40", "10", "× 1", "1.0"],
+        ["40", "201", "× 20.1", "11.0"],
+        ["40", "24.6", "× 2.46", "5.5"],
+    ]
+    assert header["floor"] == ["Uniform guess over the vocabulary", "0", "49,152", "× 4,915", "10.8"]
     assert (settings["shown"], settings["baseline"]) == (0, 0)
     text = spoken(at, "caption")
     assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in text
@@ -61,7 +66,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "**Copying a token from 95 tokens back fails with Local · window 64: the loss is higher than that of a uniform "
         "guess.**" in text
     )
-    assert "Replace softmax in **SmolLM2-135M** with:" in text
+    assert "Replace softmax in all 30 layers of **SmolLM2-135M** with:" in text
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in text
     assert "Text: “Long” (" in text
 

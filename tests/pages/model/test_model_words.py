@@ -15,6 +15,7 @@ from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import CurvePoint, ErrorPoint, Score
 from attention_core.formatting import number
+from attention_core.model_patching import UNIFORM
 from pages.model import budget, continuation, encoder, forecast, layers, reading, token_details, words
 from pages.model.options import display_name, layers_text, tokens_text
 
@@ -162,6 +163,21 @@ def test_a_pattern_that_never_connects_the_copies_has_no_relay():
     assert found.max_keys == 20
 
 
+@pytest.mark.parametrize(
+    ("word", "perplexity", "expected"),
+    [
+        ("local~window~8", 9.0, "9"),
+        ("local~window~8", math.nan, "…"),
+        ("linear", 9.0, "40"),
+        (UNIFORM, 9.0, "40"),
+        ("topk~k~8", 9.0, "–"),
+    ],
+)
+def test_the_number_of_visible_tokens(word, perplexity, expected):
+    found = Score(name="A", perplexity=perplexity, copied=1.0, first=1.0, hidden=derived.hidden_pairs(word, 40))
+    assert reading.visible_tokens(word, found, 40) == expected
+
+
 def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     hidden = derived.HiddenPairs(
         share=0.614, max_keys=65, window=64, hides_first=True, hides_copied=True, layers_to_copy=2, from_token=66
@@ -188,10 +204,11 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         explained(words.describe_effects, AS_IT_IS, [blind, seen])
         == explained(words.describe_effects, AS_IT_IS, [seen, blind])
         == (
-            "**With A, perplexity rises to 2 times the original. If the first token stays visible, it rises to only "
-            "1.10 times.** With both variants, a query attends to at most 65 tokens. "
-            "In many heads, queries without a relevant key put their weight on the first token (an attention sink). A "
-            "hides this token, so the weight goes to other tokens.  \n"
+            "**With A, the model predicts the text worse: perplexity rises to 2 times the original.**  \n"
+            "**With B, the first token stays visible, and perplexity rises to only 1.10 times the original.** "
+            "With both variants, a query attends to at most 65 tokens. In many heads, queries without a relevant key "
+            "put their weight on the first token (an attention sink). A hides this token, so the weight goes to other "
+            "tokens.  \n"
             f"**Copying a token from 95 tokens back fails with both variants{reason}"
         )
     )
