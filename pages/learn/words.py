@@ -169,7 +169,7 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
     The text is a list with one item for each known cause.
     """
     surprise = _fastest_fails(results, link)
-    learned, capable, explained, others, untrained = [], [], [], [], []
+    learned, capable, explained, notes, others, untrained = [], [], [], [], [], []
     for outcome in results:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
         if outcome.step == 0:
@@ -179,7 +179,8 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
             learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
             capable.append((reached[0], _("{name} ({result})", name=name, result=result)))
         elif text := cause(outcome):
-            explained.append((-outcome.accuracy, paragraph(text, unit_keys_note(outcome, results))))
+            explained.append((-outcome.accuracy, text))
+            notes.append(unit_keys_note(outcome, results))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
     more = [capacity_note(results, link)]
@@ -195,6 +196,7 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
         _lines(
             *more,
             *(text for _share, text in sorted(explained)),
+            *notes,
             _(
                 N_("Correct answers of the other variants: {names}.") if learned else N_("Correct answers: {names}."),
                 names=enumeration(text for _share, text in sorted(others)),

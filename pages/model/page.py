@@ -32,9 +32,10 @@ def top() -> Question:
         view = ModelOptions.view.draw(label_visibility="collapsed")
         if view == "layers":
             ModelOptions.edge.draw(label_visibility="collapsed")
-        elif view == "encoder":
+    if view == "encoder":
+        with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(_(ModelOptions.query.title), help=_(ModelOptions.query.help), width="content")
-            ModelOptions.query.draw(width=260, label_visibility="collapsed", help=None)
+            ModelOptions.query.draw(width=360, label_visibility="collapsed", help=None)
     question = replace(current_question(), headline=headline)
     if view == "trained":
         trained_swap.top()

@@ -74,9 +74,9 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "**Local · window 16** gets 72% right, because its mask hides 43% of the answers. A model that knows all "
         "visible answers and guesses the hidden ones would get 70%.",
         "**Gated linear** gets 32% right. Its weights can be negative, which makes this task harder to learn. With "
-        "positive weights (feature map elu + 1), Gated linear learned the task within 150 steps. The weights of "
-        "**DeltaNet** and **Gated DeltaNet** can also be negative, but their queries and keys have length 1. With such "
-        "queries and keys, Gated linear also learned the task.",
+        "positive weights (feature map elu + 1), Gated linear learned the task within 150 steps.",
+        "The weights of **DeltaNet** and **Gated DeltaNet** can also be negative, but their queries and keys have "
+        "length 1. With such queries and keys, Gated linear also learned the task.",
     ]
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
