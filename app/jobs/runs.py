@@ -33,8 +33,8 @@ MESSAGE_INTERVAL = 0.1
 FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
-BAR_WIDTH = 250
-"""Width in pixels of a progress bar next to a sentence."""
+BAR_WIDTH, SHORT_BAR_WIDTH = 250, 210
+"""Widths in pixels of a progress bar next to a sentence, with and without a count of the results."""
 
 RowT = TypeVar("RowT")
 
@@ -95,6 +95,7 @@ def run_immediately(
     describe: Callable[[list[RowT]], str] | None = None,
     container: DeltaGenerator | None = None,
     height: int = 0,
+    counts: bool = True,
 ) -> list[RowT]:
     """Run an experiment's tasks in order as soon as the page opens, draw the rows found, and return them.
 
@@ -112,12 +113,13 @@ def run_immediately(
         describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the progress bar.
         container: container of the sentence and the progress bar; by default above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
+        counts: whether the progress bar counts the results; False if ``describe`` does, because it is drawn less often.
 
     Returns:
         All rows found.
     """
     state, request = st.session_state, hash(tuple(tasks))
-    width: int | Literal["stretch"] = BAR_WIDTH if describe else "stretch"
+    width: int | Literal["stretch"] = (BAR_WIDTH if counts else SHORT_BAR_WIDTH) if describe else "stretch"
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != request:
         run = state[f"{key}.run"] = Run(request)
@@ -150,7 +152,8 @@ def run_immediately(
         current = (efforts[done + 1] - efforts[done]) * steps[0] / steps[1] if steps else 0.0
         left = time_left(time.monotonic() - start, (efforts[done] + current) / efforts[-1] if efforts[-1] else 1.0)
         # If a newer script has replaced this one, Streamlit ends this script during the following call.
-        bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
+        share, text = _progress_text(done, len(tasks), steps, left)
+        bar.progress(share, text if counts else left, width=width)
 
     def show(version: int | str) -> None:
         if rows:

@@ -298,7 +298,7 @@ def overview(lessons: Collection[Lesson]) -> str:
             n=len(lessons),
             minutes=sum(each.minutes for each in lessons),
         ),
-        _("You only need to know softmax attention."),
+        _("The first lesson explains softmax attention."),
         _("In each step, predict a result before you see it."),
     )
 

@@ -38,6 +38,7 @@ MAX_LENGTH = 64
 LENGTHS = (4, 8, 16, 32)
 """Numbers of tokens at which the curve in the picture of the lesson ``log_n`` has points."""
 ORDER = (
+    "softmax",
     "flat",
     "grey",
     "window_and_sink",
@@ -77,6 +78,11 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     A question mark replaces a result that the lesson asks for.
     """
     softmax, scaled, linear = (SERIES[palette.index(each)] for each in ("softmax", "softmax_log_n", "linear"))
+    if key == "softmax":
+        record = SAMPLE.load()
+        scores = (record.q[0] @ record.k[0].T).numpy()  # The picture's colours do not depend on the scale.
+        weights = Picture(matrix_picture("softmax", dark=dark), {N_("weights"): ""})
+        return Picture(data_url(scores, dark=dark), {N_("scores"): ""}), weights
     if key == "grey":
         noisy = ImageSource().noisy().numpy()
         mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)

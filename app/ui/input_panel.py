@@ -118,9 +118,7 @@ def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
 
 def headline(source: Source, scope: Scope) -> str:
     """Return a one-line description of a view as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``."""
-    if not scope.uses_values:
-        return scope.describe_tokens()
-    return " · ".join(
+    return scope.subtitle or " · ".join(
         [
             forms()[source.key].name(),
             *([_("layer {layer}", layer=SharedOptions.layer.value)] if source.layer_count > 1 else []),

@@ -29,8 +29,8 @@ class Scope:
             keys. 0 for queries and keys of the same tokens.
         variants: the variants measured, with their settings as in links; None for those that the visitor compares.
         causal: whether the causal mask is on; None if the visitor's switch decides.
-        uses_values: whether the numbers depend on the queries and keys, and not only on the number of tokens.
         facts: further facts about the numbers' origin that a file states, by name.
+        subtitle: text of the subtitle if the numbers depend on the sizes of the input only; empty to describe the input.
     """
 
     head: int | None = None
@@ -43,8 +43,8 @@ class Scope:
     queries: int = 0
     variants: tuple[str, ...] | None = None
     causal: bool | None = None
-    uses_values: bool = True
     facts: Mapping[str, str] = field(default_factory=dict)
+    subtitle: str = ""
 
     @property
     def _single_head(self) -> int | None:

@@ -49,13 +49,11 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     selected = SharedOptions.variants.value
     not_causal.sort(key=lambda attention: attention not in selected)
-    # If the model that reads the text also attends to later tokens, the note names it, because it cannot generate text.
-    model_name = forms()[chosen.source.key].name() if chosen.source.is_text and not chosen.qkv.causal else ""
     finding = summary(rows, [_(each.variant.title) for each in not_causal])
     headline.markdown(finding.text)
     _chart(rows, heads)
     st.markdown(finding.explanation)
-    st.caption(method(heads, d, model_name))
+    st.caption(_("Point at a line to see the names of its variants."))
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in not_causal
     )
@@ -84,7 +82,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the table: all heads together, and the variants that can generate."""
     words = tuple(a.word for a in with_settings(ac.all_variants()) if not a.variant.causal_reason)
-    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
+    text = method(chosen.qkv.heads, chosen.qkv.q.shape[-1], forms()[chosen.source.key].name())
+    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words, subtitle=text)
 
 
 def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
@@ -122,21 +121,14 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     )
 
 
-def method(heads: int, d: int, model_name: str = "") -> str:
-    """Return what the chart measures, and that the input's model, if ``model_name`` names it, cannot generate text."""
-    return paragraph(
-        _(
-            "Calculated for one layer with {heads} heads of size {d} (float32). Point at a line to see "
-            "the names of its variants.",
-            heads=heads,
-            d=d,
-        ),
-        _(
-            "{model} itself cannot generate text. Only the number and the size of its heads are used here.",
-            model=model_name,
-        )
-        if model_name
-        else "",
+def method(heads: int, d: int, name: str) -> str:
+    """Return the sizes that the memory is calculated for, and the input with these sizes."""
+    return _n(
+        "Calculated for {n} head of size {d} in float32 ({input})",
+        "Calculated for {n} heads of size {d} in float32 ({input})",
+        n=heads,
+        d=d,
+        input=name,
     )
 
 
@@ -168,7 +160,8 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
     name = _(ac.from_word(linear.variant).title)
-    band = _constant_line(others, _("{n} more in this band", n=len(others)))
+    first, last = (_(ac.from_word(each.variant).title) for each in (others[0], others[-1]))
+    band = _constant_line(others, _("{first} to {last} ({n} variants)", first=first, last=last, n=len(others)))
     return [
         replace(_constant_line([linear], name), label=_("{name} (constant)", name=name)),
         _constant_line([smallest], _(ac.from_word(smallest.variant).title)),

@@ -98,10 +98,10 @@ class Board:
         outcome, place, article = self.outcomes.get(claim.key), self.cards[claim.key], words.article(claim.source)
         if outcome is None:
             if (task := self.on_request.get(claim.key)) is not None:
-                place.markdown(f"{words.on_request_reason(task)}\n\n{article}")
+                place.markdown(f"{article}\n\n{words.on_request_reason(task)}")
             else:
                 with place.container():
-                    st.markdown(f"&nbsp;\n\n{article}")
+                    st.markdown(article)
                     st.html(f'<div class="chart-room" style="height: {CARD_HEIGHT}px"></div>')
             return
         if outcome.untestable_reason is None:
@@ -119,7 +119,7 @@ class Board:
     def draw_failure(self, task: ClaimTask, reason: str) -> None:
         """Show on a claim's card why the claim could not be checked."""
         if task.key in self.cards:
-            self.cards[task.key].markdown(f"{reason}\n\n{words.article(claims.claim(task.key).source)}")
+            self.cards[task.key].markdown(f"{words.article(claims.claim(task.key).source)}\n\n{reason}")
 
     def draw_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Draw the outcomes that have not been drawn yet."""
@@ -185,6 +185,7 @@ def show(chosen: ChosenInput) -> None:
             describe=partial(words.summary, chosen=verdict_filter),
             container=summary,
             height=BAR_HEIGHT,
+            counts=False,
         )
     if verdict_filter != "all":
         verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
@@ -213,8 +214,7 @@ def card(outcome: Outcome) -> str:
     """Return the content of a claim's card, as Markdown with HTML: verdict, source, small figure and finding."""
     chart = picture(outcome)
     parts = (
-        words.verdict_line(outcome, brief=True),
-        words.article(outcome.claim.source),
+        f"{words.badges(outcome)} {words.article(outcome.claim.source)}",
         f'<span class="claim">{chart}</span>' if chart else "",
         "  \n".join(filter(None, (words.finding(outcome, brief=True), words.conditions(outcome)))),
     )

@@ -61,25 +61,15 @@ def badge(verdict: Verdict) -> str:
     return f":{colour}-badge[{icon} {_(verdict.value)}]"
 
 
-def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown.
+def badges(outcome: Outcome) -> str:
+    """Return the verdict, and whether the claim is a theorem, as Markdown."""
+    return badge(outcome.verdict) + (f" :gray-badge[{_('a theorem')}]" if outcome.claim.theorem else "")
 
-    With ``brief``, a claim that holds partly has the number of conditions that are met instead of a margin.
-    """
-    parts = [badge(outcome.verdict)]
-    if outcome.claim.theorem:
-        parts.append(f":gray-badge[{_('a theorem')}]")
-    if brief and outcome.verdict is Verdict.PARTLY:
-        met = [each for each, _margin in outcome.claim.conditions(outcome.numbers)]
-        text = _("{met} of {n} conditions met", met=sum(met), n=len(met))
-    else:
-        text = margin_text(outcome, brief=brief)
-    badges = " ".join(parts)
-    if not text:
-        return badges
-    if brief:  # The text does not continue the verdict, so it has a line of its own.
-        return f"{badges}  \n:small[{escape_markdown(text[:1].upper() + text[1:])}]"
-    return f"{badges} :small[{escape_markdown(text)}]"
+
+def verdict_line(outcome: Outcome) -> str:
+    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown."""
+    text = margin_text(outcome)
+    return f"{badges(outcome)} :small[{escape_markdown(text)}]" if text else badges(outcome)
 
 
 def margin_width(decisive: Margin) -> str:
@@ -119,9 +109,10 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
 
 
 def conditions(outcome: Outcome) -> str:
-    """Return whether each condition of a claim that holds partly is met, as Markdown; empty for other verdicts."""
+    """Return why a claim does not hold, or which conditions of a claim that holds partly are met, as Markdown."""
     if outcome.verdict is not Verdict.PARTLY:
-        return ""
+        text = margin_text(outcome, brief=True) if outcome.verdict is Verdict.FAILS else ""
+        return escape_markdown(text[:1].upper() + text[1:])
     lines = []
     for met, each in outcome.claim.conditions(outcome.numbers):
         mark = f":green[:material/check: **{_('yes')}**]" if met else f":red[:material/close: **{_('no')}**]"
@@ -306,7 +297,7 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
     }
     counts = {word: count[verdict] for word, verdict in VERDICTS_BY_NAME.items()} | {"unchecked": total - len(outcomes)}
     icons = {word: VERDICT_ICONS[verdict] for word, verdict in VERDICTS_BY_NAME.items()} | {"unchecked": UNCHECKED_ICON}
-    links = {"all": f"[:gray-badge[{_('All')}]](#?verdict=all)"} | {
+    links = {"all": f"[:gray-badge[{_('All {n}', n=total)}]](#?verdict=all)"} | {
         word: f"[:{colour}-badge[{icon} {names[word]}]](#?verdict={word})"
         for word, (icon, colour) in icons.items()
         if counts[word] or word == chosen

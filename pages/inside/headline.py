@@ -74,11 +74,8 @@ def cheaper_from(data: HeadData) -> int | None:
 
 def factor_numbers(variant_numbers: int, full_numbers: int) -> str:
     """Return the sentence that compares the numbers in the factors with those in the full matrix."""
-    return _(
-        "The factors of the matrix have {own:,} entries in total, and softmax's matrix has {full:,}.",
-        own=variant_numbers,
-        full=full_numbers,
-    )
+    share = percent(variant_numbers / full_numbers)
+    return _("The factors have {share} as many entries as softmax's matrix.", share=share)
 
 
 def cached_numbers(n: int, variant_numbers: int, full_numbers: int) -> str:

@@ -90,7 +90,7 @@ def show(chosen: ChosenInput) -> None:
         _draw_formula(step)
         st.markdown(step.mechanism)
     step.draw(f"inside.{attention.key}.{index + 1}")
-    st.markdown("  \n".join(filter(None, (findings, step.details, measured))))
+    st.markdown("  \n".join(filter(None, (findings, paragraph(step.details, measured)))))
     downloads.show(data, chosen)
 
 

@@ -38,8 +38,9 @@ def top() -> StackReach:
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the masks: one head, or all heads, which are not averaged."""
     drawn = {attention.key for attention in SharedOptions.variants.value} | {*MasksOptions.stack.value}
+    scope = replace(input_panel.scope(chosen), aggregation="each")
     uses_values = any(ac.variant(key).pattern is not None for key in drawn)
-    return replace(input_panel.scope(chosen), aggregation="each", uses_values=uses_values)
+    return scope if uses_values else replace(scope, subtitle=scope.describe_tokens())
 
 
 def opening() -> dict[str, Any]:

@@ -70,6 +70,36 @@ def denoised(screen, key):
 # Each function below checks the statements of one step of a lesson, as conditions on numbers.
 
 
+def softmax_1():
+    spread, sharp = (passport(each("softmax", 1), "softmax").entropy for each in (screen_of_step, screen_of_answer))
+    assert f"{spread:.2f} {math.exp(spread):.0f} {sharp:.2f} {math.exp(sharp):.0f}" == "4.38 80 2.64 14"
+    assert screen_of_step("softmax", 1).chosen.qkv.n - 2 == 104
+    assert f"{math.log(104):.2f}" == "4.64"
+
+
+def softmax_2():
+    screen = screen_of_answer("softmax", 2)
+    weights = np.sort(screen.compare(screen.variant("softmax")).weights)[:, ::-1]
+    assert f"{weights[:, :8].sum(-1).mean():.0%} {100 - number(screen, 'misplaced', 'topk'):.0f}%" == "81% 81%"
+    assert np.allclose(np.nansum(screen.compare(screen.variant("topk")).weights, -1), 1)
+
+
+def softmax_3():
+    before, after = screen_of_step("softmax", 3), screen_of_answer("softmax", 3)
+    assert number(before, "output_error", "topk") < uniform(after) < number(after, "output_error", "topk")
+    assert f"{uniform(after):.0f}" == "84"
+    assert np.allclose(np.nanmax(after.compare(after.variant("topk")).weights, -1), 1)
+
+
+def softmax_4():
+    before, after = screen_of_step("softmax", 4), screen_of_answer("softmax", 4)
+    weights = after.compare(after.variant("softmax")).weights
+    assert [int(np.isfinite(weights[row]).sum()) for row in (0, -1)] == [1, 106]
+    assert weights[0, 0] == pytest.approx(1)
+    assert f"{passport(before, 'softmax').entropy:.2f}" == "2.39"
+    assert passport(after, "softmax").entropy < passport(before, "softmax").entropy
+
+
 def flat_1():
     before, after = screen_of_step("flat", 1), screen_of_answer("flat", 1)
     row = before.compare(before.variant("softmax")).weights.max(-1)

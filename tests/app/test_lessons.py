@@ -276,18 +276,19 @@ def test_a_choice_is_required_before_the_check():
 
 
 def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
-    flat, window, *_others = all_lessons().values()
+    lessons = all_lessons()
+    first, flat = lessons["softmax"], lessons["flat"]
     at = open_page("lessons")
     [before] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert before.count("way next") == 1
-    assert before.index("way next") < before.index("1. Linear attention") < before.index("Start →")
+    assert before.index("way next") < before.index("1. Softmax attention") < before.index("Start →")
     assert before.count("Start →") == len(all_lessons())
-    assert before.index("1. Linear attention") < before.index("3. Local windows")
+    assert before.index("2. Linear attention") < before.index("4. Local windows")
     pictures = re.findall(r'<img alt="" src="(data:image/[^"]+)"', before)
     shown = [tuple(each.address for each in lesson_pictures(key, dark=False)) for key in all_lessons()]
     assert pictures == [address for each in shown for address in each]
     assert len(set(shown)) == len(all_lessons()), "every lesson has its own pictures"
-    assert before.index("way next") < before.index("Start here") < before.index("1. Linear attention")
+    assert before.index("way next") < before.index("Start here") < before.index("1. Softmax attention")
     assert "pips" not in before
     answered = press(open_lesson("window_and_sink"), ".show").session_state[ANSWERS]
     answered = {**answered, **press(open_lesson("flat"), ".show").session_state[ANSWERS]}
@@ -305,8 +306,8 @@ def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     [end] = [
         each.proto.body for each in open_page("lessons", **{ANSWERS: whole}).get("html") if "4 of 4" in each.proto.body
     ]
-    assert html.escape(address(window, 1, present=False)) in end
-    assert end.index("1. Linear attention") < end.index("way next") < end.index("3. Local windows")
+    assert html.escape(address(first, 1, present=False)) in end
+    assert end.index("way next") < end.index("1. Softmax attention") < end.index("2. Linear attention")
     assert end.count("Repeat →") == 2
 
 
@@ -356,7 +357,7 @@ def test_the_picture_of_a_model_without_softmax_marks_the_words_that_lose_most()
 def test_the_list_says_how_long_the_lessons_take():
     step = Step(at="matrices")
     first, second = (Lesson(title="t", steps=(step,), minutes=minutes) for minutes in (4, 7))
-    advice = "You only need to know softmax attention. In each step, predict a result before you see it."
+    advice = "The first lesson explains softmax attention. In each step, predict a result before you see it."
     assert overview([first]) == f"1 lesson, about 4 minutes. {advice}"
     assert overview([first, second]) == f"2 lessons, about 11 minutes in total. {advice}"
 

@@ -76,7 +76,7 @@ export class SvgPen {
   }
 
   /** @type {Pen["text"]} */
-  text(text, x, y, { size = 11, weight = 400, colour, align = "left", rotation = 0 }) {
+  text(text, x, y, { size = 12, weight = 400, colour, align = "left", rotation = 0 }) {
     const element = this.add("text", {
       transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${rotation})`,
       y: size * 0.35,

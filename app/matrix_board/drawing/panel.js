@@ -8,7 +8,7 @@ import { truncate, wrapItems, widestLabel } from "./pen.js";
 const NARROW = { left: 46, top: 32 }; // pixels of a margin with index ticks and the axis title
 const TITLE_ROOM = 17; // pixels of a margin for the axis title
 const LABEL_CELL = 9; // the smallest size in pixels of a cell with a token label
-const NUMBER_SIZE = 11; // the font size of an axis with numbers
+const NUMBER_SIZE = 12; // the font size of an axis with numbers
 const LEGEND_HEIGHT = 44;
 export const NAME_HEIGHT = 13; // the height of a legend that only names the quantity
 const MIN_BAR = 160; // the shortest colour bar in pixels, on which enough numbers fit

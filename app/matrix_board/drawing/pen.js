@@ -41,7 +41,7 @@ export class CanvasPen {
   }
 
   /** @type {Pen["text"]} */
-  text(text, x, y, { size = 11, weight = 400, colour, align = "left", rotation = 0 }) {
+  text(text, x, y, { size = 12, weight = 400, colour, align = "left", rotation = 0 }) {
     const { context } = this;
     context.save();
     context.translate(x, y);
@@ -55,7 +55,7 @@ export class CanvasPen {
   }
 
   /** @type {Pen["measure"]} */
-  measure(text, size = 11, weight = 400) {
+  measure(text, size = 12, weight = 400) {
     this.context.font = `${weight} ${size}px ${this.font}`;
     return this.context.measureText(text).width;
   }

@@ -72,7 +72,7 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
     linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "3 more in this band"]
+    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "Gated linear to Performer (3 variants)"]
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
     assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"
@@ -129,15 +129,8 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     )
 
 
-@pytest.mark.parametrize(("model", "expected"), [("minilm", True), ("smollm2", False)])
-def test_a_bidirectional_model_is_named_as_unable_to_generate(open_view, model, expected):
-    at = open_view("overview", input="text", text="A few words.", model=model, layer=0)
-    [caption] = [each.value for each in at.caption if each.value.startswith("Calculated for one layer")]
-    assert ("itself cannot generate text. Only the number and the size" in caption) == expected
-
-
-def test_the_method_names_the_size_of_the_layer_and_a_model_that_cannot_generate():
-    assert method(2, 8).startswith("Calculated for one layer with 2 heads of size 8 (float32).")
-    assert method(2, 8, "MiniLM").endswith(
-        " MiniLM itself cannot generate text. Only the number and the size of its heads are used here."
-    )
+def test_the_subtitle_names_the_sizes_that_the_memory_is_calculated_for(open_view):
+    at = open_view("overview", input="text", text="A few words.", model="minilm", layer=0)
+    assert any(method(12, 32, "MiniLM-L6") in each.value for each in at.caption)
+    assert method(12, 32, "MiniLM-L6") == "Calculated for 12 heads of size 32 in float32 (MiniLM-L6)"
+    assert method(1, 8, "Random").startswith("Calculated for 1 head of size 8 ")

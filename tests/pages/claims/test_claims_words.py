@@ -388,21 +388,19 @@ def test_a_badge_has_the_icon_and_the_colour_of_its_verdict():
 def test_a_card_names_a_theorem_and_shows_the_figure():
     card = board.card(FOUND)
     article = words.article(FOUND.claim.source)
-    assert card.startswith(f'{words.verdict_line(FOUND, brief=True)}\n\n{article}\n\n<span class="claim">')
+    assert card.startswith(f':green-badge[:material/check_circle: holds] {article}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
-    assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds]  \n:small[S")
+    assert words.conditions(replace(FOUND, verdict=FAILS)).startswith("Share of token pairs ")
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
-    assert (
-        board.card(UNJUDGED)
-        == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{article}\n\n{words.finding(UNJUDGED)}"
-    )
+    badge = f":blue-badge[:material/help: {UNTESTABLE.value}]"
+    assert board.card(UNJUDGED) == f"{badge} {article}\n\n{words.finding(UNJUDGED)}"
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
     rows = claims.claim("nystrom_all_landmarks")
     theorem = Outcome(key=rows.key, verdict=UNTESTABLE, untestable_reason=SHORT)
     assert board.card(theorem).startswith(
-        ":blue-badge[:material/help: not testable on this input] :gray-badge[a theorem]\n\n"
+        ":blue-badge[:material/help: not testable on this input] :gray-badge[a theorem] "
     )
 
 
@@ -421,8 +419,7 @@ def test_claims_on_request_have_a_reason():
 
 def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
-        "For n tokens, the atrous layer reaches keys in steps of about √n, and the local layer fills the gaps between "
-        "these steps. Together, they connect 100% of all pairs of tokens. A layer of local attention alone connects "
+        "The atrous layer reaches keys in steps of about √n tokens, and the local layer fills the gaps. Together, they connect 100% of all pairs of tokens. A layer of local attention alone connects "
         "12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)

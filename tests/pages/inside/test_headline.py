@@ -22,7 +22,7 @@ from pages.inside.headline import (
     [
         (
             factor_numbers(7808, 11236),
-            "The factors of the matrix have 7,808 entries in total, and softmax's matrix has 11,236.",
+            "The factors have 69% as many entries as softmax's matrix.",
         ),
         (
             cached_numbers(56, 28160, 43008),
@@ -67,8 +67,8 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
     ("key", "need"),
     [
         # Landmark attention has two factors. Nyström has three factors, and one landmark per token of this short text.
-        ("landmark", "The factors of the matrix have 768 entries in total, and softmax's matrix has 576. "),
-        ("nystrom", "The factors of the matrix have 1,728 entries in total, and softmax's matrix has 576. "),
+        ("landmark", "The factors have 133% as many entries as softmax's matrix. "),
+        ("nystrom", "The factors have 300% as many entries as softmax's matrix. "),
         # Keys and values of 2 heads of size 8 have rank 16 each. Without compression, a token has 2 · 16 numbers.
         ("mla", "For 24 tokens, the cache holds 1,280 numbers (all keys and values: 768). "),
         ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),

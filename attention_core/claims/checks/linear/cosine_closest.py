@@ -12,7 +12,7 @@ from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.experiments.error import uniform_weights
 
-COSINE, UNIFORM = "1 + cos(q, k)", "equal weights"
+COSINE, UNIFORM = "1 + cos(q, k)", "equal weights (no kernel)"
 KERNELS = {
     COSINE: "cosine",
     "elu + 1 features": "linear",
@@ -92,9 +92,8 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos(q, k) is at most 2, while softmax's exponential has no upper limit and usually favours "
-    "a few keys more strongly. In {heads}% of the heads, the kernel 1 + cos has the smallest matrix error (difference "
-    "from softmax's matrix) of six kernels.",
+    finding="The kernel 1 + cos(q, k) is at most 2, but softmax's exponential has no upper limit. In {heads}% of the "
+    "heads, 1 + cos has the smallest matrix error (difference from softmax's matrix) of six kernels.",
     details="In every head, the kernel 1 + cos(q, k), which replaces softmax's exponential, is compared with each of "
     "five other kernels. It has the smaller matrix error in {duels}% of these comparisons. The median matrix "
     "error over heads is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "

@@ -50,9 +50,8 @@ CLAIM = Claim(
     verdict=Rule(
         holds=Condition("factor", "<=", "holds", around=4.0), partly=Condition("factor", "<=", "partly", around=4.0)
     ),
-    finding="Every query has one score for every key, so each doubling of the number of tokens multiplies the size "
-    "of the score matrix by {factor}. A fused kernel gives the same output without storing this matrix, so its "
-    "largest tensor grows only by a factor of {fused} per doubling.",
+    finding="Each doubling of the number of tokens multiplies the size of the score matrix by {factor}. A fused kernel "
+    "never stores this matrix, and its largest tensor grows only by a factor of {fused}.",
     details="At {longest} tokens, the score matrix has {elements} numbers per head.",
     quantities=(
         Quantity("factor", "factor by which the size of the score matrix grows if the number of tokens doubles"),

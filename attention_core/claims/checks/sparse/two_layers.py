@@ -96,8 +96,8 @@ CLAIM = Claim(
     "{partly}%.",
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
-    finding="For n tokens, the atrous layer reaches keys in steps of about √n, and the local layer fills the gaps "
-    "between these steps. Together, they connect {two}% of all pairs of tokens.",
+    finding="The atrous layer reaches keys in steps of about √n tokens, and the local layer fills the gaps. Together, "
+    "they connect {two}% of all pairs of tokens.",
     details="A layer of local attention alone connects {one}% of the pairs of tokens, two such layers connect "
     "{local}%, and two layers of atrous attention connect {atrous}%. A local and an atrous layer together compute "
     "{keys}% as many attention weights as one layer of full attention.",
