@@ -63,7 +63,9 @@ def show(page: str) -> Callable[[], None]:
             st.html(_head_html(lesson, number, translate, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
         target = answer.find(step)
-        st.html(_text_html(step, translate, answered=answered, table=target is not None and target.measure.in_table))
+        # Before the answer, the table is in view only if the step's link opens it, because the task is to look at it.
+        table = target is not None and target.measure.in_table and (answered or "more=numbers" in step.at)
+        st.html(_text_html(step, translate, answered=answered, table=table))
         with st.container(gap="xsmall"):
             if page != step.page:
                 message = html.escape(_("This step is on another page."))

@@ -50,7 +50,7 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
     partly = [row for row in found if row["verdict"] == "holds partly"]
     expect(openers(page)).to_have_count(len(partly))
     assert "verdict=partly" in query(page)
-    filters.get_by_text("All", exact=True).click()
+    filters.get_by_text("All 35", exact=True).click()
     settle(page)
 
     tile = page.locator('[class*="st-key-claims-all-"] a[href="#?claim=cosine_closest"]')
