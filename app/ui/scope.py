@@ -30,7 +30,7 @@ class Scope:
         variants: the variants measured, with their settings as in links; None for those that the visitor compares.
         causal: whether the causal mask is on; None if the visitor's switch decides.
         facts: further facts about the numbers' origin that a file states, by name.
-        subtitle: text of the subtitle if the numbers depend on the sizes of the input only; empty to describe the input.
+        subtitle: subtitle text if the numbers depend on the sizes of the input only; empty to describe the input.
     """
 
     head: int | None = None

@@ -72,7 +72,8 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
     linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "Gated linear to Performer (3 variants)"]
+    names = ["Linear", "Longformer", "Gated linear to Performer (3 variants)"]
+    assert [line.name for line in (linear, smallest, band)] == names
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
     assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"

@@ -420,7 +420,8 @@ def test_claims_on_request_have_a_reason():
 
 def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
-        "The atrous layer reaches keys in steps of about √n tokens, and the local layer fills the gaps. Together, they connect 100% of all pairs of tokens. A layer of local attention alone connects "
+        "The atrous layer reaches keys in steps of about √n tokens, and the local layer fills the gaps. Together, "
+        "they connect 100% of all pairs of tokens. A layer of local attention alone connects "
         "12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)

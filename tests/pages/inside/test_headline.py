@@ -20,10 +20,7 @@ from pages.inside.headline import (
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        (
-            factor_numbers(7808, 11236),
-            "The factors have 69% as many entries as softmax's matrix.",
-        ),
+        (factor_numbers(7808, 11236), "The factors have 69% as many entries as softmax's matrix."),
         (
             cached_numbers(56, 28160, 43008),
             "For 56 tokens, the cache holds 28,160 numbers (all keys and values: 43,008).",

@@ -101,9 +101,7 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
         "The factors have 56% as many entries as softmax's matrix. The matrix "
         f"error relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
-    assert measurements(step_data, with_error=False) == (
-        "The factors have 56% as many entries as softmax's matrix."
-    )
+    assert measurements(step_data, with_error=False) == ("The factors have 56% as many entries as softmax's matrix.")
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
     assert step.findings == (
