@@ -145,8 +145,8 @@ def _complete(at, attention):
 
 
 SHOWN = {
-    "times": lambda at, attention: float(_chosen_line(at)[1].removeprefix("× ")),
-    "copied": lambda at, attention: float(_chosen_line(at)[2]),
+    "times": lambda at, attention: float(_chosen_line(at)[2].removeprefix("× ")),
+    "copied": lambda at, attention: float(_chosen_line(at)[3]),
     "forecast": _forecast,
     "entropy": of_metrics("entropy (nats)"),
     "effective_rank": of_metrics("effective rank"),
