@@ -109,7 +109,7 @@ class Outcome:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The finding, details and notes that apply, or why the claim is untestable; placeholders are not filled."""
+        """The claim's sentences for these numbers, or why it is untestable; placeholders are not filled."""
         if self.untestable_reason:
             return (self.untestable_reason.template,)
         return self.claim.sentences(self.numbers)

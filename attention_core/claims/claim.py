@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, UntestableError
-from attention_core.claims.conditions import check_low_future_mass
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_low_future_mass
 from attention_core.claims.rule import Margin, Numbers, Rule, Verdict
 from attention_core.experiments import swap
 from attention_core.experiments.task import H, Load
@@ -121,8 +121,6 @@ class Claim(Generic[R]):
         figure: the chart of its rows.
         bounds: the rule's thresholds by name.
         place: link to the page that shows the subject in full; None if no page does.
-        cases: findings for cases that the usual finding does not fit; the first that applies is used.
-        notes: sentences after the finding; each one that applies is shown.
         needs: the smallest number of tokens on which it can be judged, for example enough for 64 landmarks.
         noncausal_method: name of a method without a causal form that it compares with softmax, or empty. With a name,
             the claim is untestable on a causal model whose unmasked attention puts much weight on the future.
@@ -154,8 +152,6 @@ class Claim(Generic[R]):
     details: str = ""
     bounds: Numbers = field(default_factory=dict)
     place: Place | None = None
-    cases: tuple[Case, ...] = ()
-    notes: tuple[Case, ...] = ()
     needs: int = 2
     noncausal_method: str = ""
     measures_lengths: bool = False
@@ -204,8 +200,7 @@ class Claim(Generic[R]):
 
     def explanation(self, numbers: Numbers) -> Margin:
         """Return a number that explains the verdict, with its threshold; if possible, one that the finding names."""
-        finding = self.sentence(numbers)
-        named = [each.name for each in self.quantities if f"{{{each.name}}}" in finding]
+        named = [each.name for each in self.quantities if f"{{{each.name}}}" in self.finding]
         return self.verdict.explanation(numbers, self.bounds, named)
 
     def conditions(self, numbers: Numbers) -> list[tuple[bool, Margin]]:
@@ -217,14 +212,13 @@ class Claim(Generic[R]):
         conditions = dict.fromkeys([*needed, *(self.verdict.partly or ())]) if len(needed) == 1 else needed
         return [(each.holds(numbers, self.bounds), each.margin(numbers, self.bounds)) for each in conditions]
 
-    def sentence(self, numbers: Numbers) -> str:
-        """Return the finding that fits these numbers; placeholders are not filled."""
-        return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)
-
     def sentences(self, numbers: Numbers) -> tuple[str, ...]:
-        """Return the finding, the details and the notes that fit these numbers; placeholders are not filled."""
-        notes = (note.finding for note in self.notes if note.applies(numbers))
-        return self.sentence(numbers), *filter(None, (self.details, *notes))
+        """Return the finding, the details and, if a causal model was measured without its mask, a note on this.
+
+        Placeholders are not filled.
+        """
+        note = MEASURED_UNMASKED if numbers.get(FUTURE.name, 0) > 0 else ""
+        return self.finding, *filter(None, (self.details, note))
 
     def formatted_numbers(self, numbers: Numbers) -> dict[str, str]:
         """Format the quantities without units, as values for the placeholders of ``sentences``."""

@@ -1,10 +1,9 @@
-"""The parts of a claim: measured quantities, a figure, a link to a page, and sentences shown only under a condition."""
+"""The parts of a claim: measured quantities, a figure and a link to a page."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from attention_core.claims.rule import Numbers
 from attention_core.errors import InputError
 from attention_core.formatting import at_most, number
 
@@ -114,16 +113,3 @@ class Place:
     page: str
     options: Mapping[str, str] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A sentence that replaces a claim's usual finding, or follows it, under a condition.
-
-    Attributes:
-        finding: the sentence, with the quantities as placeholders.
-        applies: the condition: ``numbers -> bool``.
-    """
-
-    finding: str
-    applies: Callable[[Numbers], bool]

@@ -3,8 +3,8 @@
 from torch import Tensor
 
 from attention_core.analysis.matrix.future import future_share
-from attention_core.claims.claim_parts import Case, Quantity, UntestableError
-from attention_core.formatting import format_readable
+from attention_core.claims.claim_parts import Quantity, UntestableError
+from attention_core.formatting import N_, format_readable
 from attention_core.inputs.record import QKV
 
 FLOAT32_TOLERANCE = 1e-6
@@ -12,11 +12,11 @@ FLOAT32_TOLERANCE = 1e-6
 FUTURE = Quantity("future", "share of attention on later tokens without the causal mask", "%")
 """Share of unmasked attention mass, in per cent, on keys after the query, for a causal model; 0 for a bidirectional
 input."""
-MEASURED_UNMASKED = Case(
-    finding="This model is causal, but was measured without its mask. Without the mask, {future}% of its attention "
-    "is on tokens after the query.",
-    applies=lambda numbers: numbers[FUTURE.name] > 0,
+MEASURED_UNMASKED = N_(
+    "This model is causal, but was measured without its mask. Without the mask, {future}% of its attention is on "
+    "tokens after the query."
 )
+"""The sentence that follows the finding if ``FUTURE`` is not 0."""
 MAX_FUTURE = 10
 """Largest ``FUTURE``, in per cent, at which unmasked attention is still close to causal attention. Trained heads have
 up to 64; uniform attention would have 50."""

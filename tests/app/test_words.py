@@ -13,6 +13,7 @@ from babel.messages.pofile import read_po
 import attention_core as ac
 from app.words import extraction, i18n
 from attention_core import claims
+from attention_core.claims.conditions import MEASURED_UNMASKED
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
 from attention_core.inputs.positions import ALREADY_APPLIED, NOTHING_TO_REMOVE
@@ -43,10 +44,10 @@ def test_the_catalogue_has_the_messages_of_the_core():
 
 def test_the_catalogue_has_the_texts_of_claims():
     words = core_words()
-    assert {verdict.value for verdict in claims.Verdict} <= words
+    assert {MEASURED_UNMASKED, *(verdict.value for verdict in claims.Verdict)} <= words
     for claim in (*claims.all_claims(), *claims.trained_claims()):
         assert {claim.statement, claim.experiment, claim.rule, claim.finding, claim.details} - {""} <= words
-        assert {case.finding for case in (*claim.cases, *claim.notes)} | {claim.theorem} - {""} <= words
+        assert {claim.theorem} - {""} <= words
         assert {each.label for each in claim.quantities} <= words
         assert {each.unit for each in claim.quantities} - {""} <= words
         assert {claim.figure.x_title, claim.figure.y_title} <= words

@@ -33,7 +33,6 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
         "softmax_few": accuracies[SOFTMAX][int(pairs[0])],
         "linear_many": accuracies[LINEAR][int(pairs[-1])],
         "softmax_many": accuracies[SOFTMAX][int(pairs[-1])],
-        "few": pairs[0],
         "many": pairs[-1],
     }
 
@@ -96,7 +95,6 @@ CLAIM = Claim(
         Quantity("softmax_many", "accuracy of softmax with the largest number of pairs", "%"),
         Quantity("linear_few", "accuracy of linear attention with as many pairs as in training", "%"),
         Quantity("softmax_few", "accuracy of softmax with as many pairs as in training", "%"),
-        Quantity("few", "number of pairs in training"),
         Quantity("many", "largest number of pairs tested"),
     ),
     figure=Figure(

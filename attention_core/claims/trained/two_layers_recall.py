@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Place, Quantity
+from attention_core.claims.claim_parts import Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import (
     LEARNED,
@@ -61,17 +61,8 @@ CLAIM = Claim(
     finding="To find the value of a key, one layer copies each key to the position of its value, and the next layer "
     "finds the key there. A model with two layers gives {two}% correct answers, and a model with one layer gives "
     "{one}%.",
-    details="Guessing one of the four values is correct in 25% of the cases.",
-    notes=(
-        Case(
-            finding="With a short convolution, one layer is enough: the model gives {convolution}% correct answers.",
-            applies=lambda numbers: numbers["convolution"] >= LEARNED,
-        ),
-        Case(
-            finding="With a short convolution, a model with one layer gives {convolution}% correct answers.",
-            applies=lambda numbers: numbers["convolution"] < LEARNED,
-        ),
-    ),
+    details="Guessing one of the four values is correct in 25% of the cases. With a short convolution, a "
+    "model with one layer gives {convolution}% correct answers.",
     quantities=(
         Quantity("two", "accuracy with two layers and no convolution", "%"),
         Quantity("one", "accuracy with one layer and no convolution", "%"),

@@ -137,10 +137,4 @@ def test_the_sentences_name_the_bound_on_the_error():
     written = f"{claim.bounds['near']:.0f}%"
     assert "The matrix error of the delta rule is at most {near}% in at least" in claim.rule
     assert f"at most {written} in {{near}}%" in claim.finding
-    assert f"at most {written} in {{capped_near}}%" in claim.notes[0].finding
-
-
-def test_a_note_reports_the_capped_steps_if_a_step_is_unstable():
-    [note] = claims.claim("softmax_delta_rule").notes
-    assert note.applies({"unstable": 0.1})
-    assert not note.applies({"unstable": 0.0})
+    assert f"at most {written} in {{capped_near}}%" in claim.details

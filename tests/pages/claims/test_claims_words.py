@@ -13,6 +13,7 @@ from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
 from attention_core.claims.checks.linear import cosine_closest
 from attention_core.claims.checks.sparse import two_layers
+from attention_core.claims.conditions import MEASURED_UNMASKED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
 from pages.claims import board, claim, longer_input, words
@@ -429,12 +430,12 @@ def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 
-def test_notes_follow_the_finding():
-    def finding_of(causal):
-        numbers = {"performer": 30.0, "nystrom": 0.0, "runs": 5, "causal": causal}
-        return words.plain_finding(Outcome(key="nystrom_deterministic", verdict=HOLDS, numbers=numbers))
+def test_a_note_follows_if_a_causal_model_was_measured_without_its_mask():
+    def finding_of(future):
+        numbers = dict.fromkeys(("residual", "error", "later"), 0.1) | {"future": future}
+        return words.plain_finding(Outcome(key="six_iterations", verdict=HOLDS, numbers=numbers))
 
-    assert finding_of(causal=1) == f"{finding_of(causal=0)} {claims.claim('nystrom_deterministic').notes[0].finding}"
+    assert finding_of(7.5) == f"{finding_of(0)} {MEASURED_UNMASKED.format(future=7.5)}"
 
 
 def test_texts_of_claims_are_no_markup():

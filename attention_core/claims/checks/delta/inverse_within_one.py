@@ -61,7 +61,6 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
         "unit": max(unit),
         "free": median(free),
         "beyond": 100 * sum(largest > 1 + FLOAT32_TOLERANCE for largest in free) / len(free),
-        "n": n,
     }
 
 
@@ -109,7 +108,6 @@ CLAIM = Claim(
             "−1 to 1 (keys not scaled to norm 1)",
             "%",
         ),
-        Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(
         x="n",

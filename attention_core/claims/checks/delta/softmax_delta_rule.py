@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.variants.gated.softmax_gdn import capped_weights, rule_inputs, running_means
@@ -99,16 +99,10 @@ CLAIM = Claim(
     "of the heads, this error is smaller than the errors of a first-order Taylor expansion of softmax and of equal "
     "weights.",
     details="The median matrix error over heads is {free} for the delta rule with strength 1/t at token t. It is "
-    "{first} for the first-order Taylor expansion of softmax, and {mean} for equal weights.",
-    notes=(
-        Case(
-            finding="In {unstable}% of its updates, the delta rule with strength 1/t at token t multiplies the value "
-            "stored under the token's key by a factor below −1. Stored values can then become very large. If the "
-            "strength is limited to prevent this, the median matrix error over heads is {capped}. The error is at most "
-            "50% in {capped_near}% of the heads.",
-            applies=lambda numbers: numbers["unstable"] > 0,
-        ),
-    ),
+    "{first} for the first-order Taylor expansion of softmax, and {mean} for equal weights. In "
+    "{unstable}% of its updates, the delta rule with strength 1/t at token t multiplies the value stored under the "
+    "token's key by a factor below −1. Stored values can then become very large. If the strength is limited to prevent "
+    "this, the median matrix error over heads is {capped}. The error is at most 50% in {capped_near}% of the heads.",
     quantities=(
         Quantity(
             "near",

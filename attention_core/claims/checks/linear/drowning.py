@@ -109,10 +109,6 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
         "kept": median(values(rows, "kept", attention=DECAYED)),
         "early": share(EARLY[PLAIN]),
         "softmax": share(EARLY[SOFTMAX]),
-        "even": 100 * fmean(min(N_ENDS / (i + 1), 1) for i in last_quarter(lengths[-1])),
-        "late": share(LATE[PLAIN]),
-        "decayed_early": share(EARLY[DECAYED]),
-        "decayed_late": share(LATE[DECAYED]),
     }
 
 
@@ -174,29 +170,6 @@ CLAIM = Claim(
         Quantity(
             "softmax",
             "softmax: share of weight on the first 4 tokens, for queries in the last quarter of the text",
-            "%",
-        ),
-        Quantity(
-            "even",
-            "equal weights: share of weight on the first 4 tokens, for queries in the last quarter of the text",
-            "%",
-        ),
-        Quantity(
-            "late",
-            "linear attention without a decay: share of weight on the 4 most recent tokens, including the query's "
-            "own, for queries in the last quarter of the text",
-            "%",
-        ),
-        Quantity(
-            "decayed_early",
-            "linear attention with a decay: share of weight on the first 4 tokens, for queries in the last quarter "
-            "of the text",
-            "%",
-        ),
-        Quantity(
-            "decayed_late",
-            "linear attention with a decay: share of weight on the 4 most recent tokens, including the query's own, "
-            "for queries in the last quarter of the text",
             "%",
         ),
     ),

@@ -43,7 +43,6 @@ def numbers(rows: Sequence[SparsityRow]) -> Numbers:
         "softmax": median(softmax),
         **{name.lower(): median(own) for name, own in zip(LINEAR, linear, strict=True)},
         "less": 100 * sum(below) / len(below),
-        "heads": len(below),
     }
 
 
@@ -84,7 +83,6 @@ CLAIM = Claim(
             brief="heads in which softmax is the sparsest of four methods",
             of_heads=True,
         ),
-        Quantity("heads", "number of heads"),
     ),
     figure=Figure(
         x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S of a head's rows (1: equal weights)"

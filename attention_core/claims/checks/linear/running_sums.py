@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
@@ -90,7 +90,6 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
         "growth": fit_power(measured, ratios).exponent if measured[0] < measured[-1] else 0.0,
         "smallest": measured[0],
         "difference": rows[0].difference,
-        "sums": sums[-1],
         "states": states[-1],
         "n": rows[0].n,
     }
@@ -127,19 +126,9 @@ CLAIM = Claim(
     finding="With running sums, training linear attention stores only the current state (the sum of keys times "
     "values) instead of one state per token. Storing all states needs {times}× as much memory as running sums.",
     details="The gradients of linear attention with running sums and with stored states differ by at most "
-    "{difference} of the largest gradient entry. For {n} tokens, storing all states needs {states} KiB per head.",
-    notes=(
-        Case(
-            finding="The memory ratio is the memory with all states stored, divided by the memory with running sums. "
-            "From head size d = {smallest} to d = {size}, it grows as d to the power {growth}.",
-            applies=lambda numbers: numbers["smallest"] < numbers["size"],
-        ),
-        Case(
-            finding="A head of size {size} cannot be halved, so the check does not measure how the memory ratio "
-            "(all states ÷ running sums) grows with the head size.",
-            applies=lambda numbers: numbers["smallest"] == numbers["size"],
-        ),
-    ),
+    "{difference} of the largest gradient entry. For {n} tokens, storing all states needs {states} KiB per head. "
+    "The memory ratio is the memory with all states stored, divided by the memory with running sums. From head size "
+    "d = {smallest} to d = {size}, it grows as d to the power {growth}.",
     quantities=(
         Quantity(
             "times",
@@ -161,7 +150,6 @@ CLAIM = Claim(
             bound=True,
             brief="relative difference between the gradients from running sums and from stored states",
         ),
-        Quantity("sums", "peak memory of linear attention's gradient with running sums", "KiB"),
         Quantity("states", "peak memory of linear attention's gradient with the state stored after every token", "KiB"),
         Quantity("n", "number of tokens at which memory is counted", "tokens"),
     ),

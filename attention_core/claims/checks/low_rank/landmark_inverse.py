@@ -8,8 +8,8 @@ import numpy as np
 from attention_core import articles
 from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Place, Quantity
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED
-from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
+from attention_core.claims.conditions import FUTURE
+from attention_core.claims.landmark_errors import FIGURE, JUDGED, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Numbers, parts
 
 DOUBLE, ITERATED, EXACT = "Nyström, no inverse", "Nyström, inverse from six iterations", "Nyström, exact inverse"
@@ -18,7 +18,7 @@ FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"
 
 def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
     """Return medians over heads, and the shares of heads where each inverse has a smaller error than no inverse."""
-    double, iterated, exact, uniform = judged_errors(rows, DOUBLE, ITERATED, EXACT, UNIFORM)
+    double, iterated, exact = judged_errors(rows, DOUBLE, ITERATED, EXACT)
     [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}
     return {
         "iterated_wins": 100 * float((iterated < double).mean()),
@@ -26,7 +26,6 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
         "double": float(np.median(double)),
         "iterated": float(np.median(iterated)),
         "exact": float(np.median(exact)),
-        "uniform": float(np.median(uniform)),
         "landmarks": landmarks,
         "future": rows[0].future,
     }
@@ -62,7 +61,6 @@ CLAIM = Claim(
     details="With {landmarks} landmarks, the median matrix error over heads is {double} without the inverse, "
     "{iterated} with the inverse from six iterations and {exact} with the exact inverse. However, an exact inverse "
     "amplifies the errors that averaging causes. Iterations that stop early amplify them less.",
-    notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "iterated_wins",
@@ -94,7 +92,6 @@ CLAIM = Claim(
             "matrix error of Nyström attention with the exact inverse of the landmark matrix, median over heads",
             share=True,
         ),
-        Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),

@@ -6,8 +6,8 @@ from statistics import median
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
-from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED_UNMASKED, future_percent
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -19,9 +19,6 @@ All are well above the rank, so that every projection loses much information."""
 MIN_RANK = 4
 """Smallest rank judged. At rank one, Linformer is uniform attention for any projection; at two or three it is little
 better."""
-NO_BETTER = 0.9
-"""Fraction of uniform attention's error from which an error counts as no better. Such an error can hardly grow with
-the number of tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +107,6 @@ CLAIM = Claim(
     details="The best possible matrix of Linformer's rank ({rank}) has a matrix error of {floor}. From {shortest} "
     "tokens on, Linformer's matrix error changes as n to the power {exponent}, where n is the number of tokens. If "
     "this error is already near the error of equal weights, it can hardly grow further.",
-    cases=(
-        Case(
-            finding="Each of Linformer's {rank} averages represents more keys as the text grows. Here, these averages "
-            "are plain means, but Linformer learns them in training. At {longest} tokens, Linformer's matrix error "
-            "(difference from softmax's matrix) is {error}, not clearly below the {uniform} of equal weights.",
-            applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
-        ),
-    ),
-    notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("exponent", "growth exponent p of Linformer's matrix error (nᵖ for n tokens)", digits=2),
         Quantity(

@@ -9,7 +9,7 @@ import torch
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future_percent
+from attention_core.claims.conditions import FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule
 
 EXACT, ITERATED = "Nyström, exact inverse", "Nyström, inverse from six iterations"
@@ -89,7 +89,6 @@ CLAIM = Claim(
     details="If Nyström attention computes the inverse in six iterations instead of exactly, the median matrix error "
     "over heads is {iterated}. The matrix to invert has a condition number of up to {condition}, so its inverse can "
     "amplify rounding errors by up to this factor.",
-    notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "error",

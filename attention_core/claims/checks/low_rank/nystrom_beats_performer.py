@@ -7,7 +7,7 @@ from statistics import fmean, median
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_not_uniform, future_percent
+from attention_core.claims.conditions import FUTURE, check_not_uniform, future_percent
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.experiments.error import seed_variants
 
@@ -66,7 +66,6 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
         "performer": median(performer.values()),
         "uniform": median(values(judged, "error", variant=UNIFORM)),
         "features": judged[0].features,
-        "tokens": judged[0].n,
         "future": judged[0].future,
     }
 
@@ -99,7 +98,6 @@ CLAIM = Claim(
     "the heads, Nyström attention has a smaller matrix error (difference from softmax's matrix) than Performer.",
     details="The median matrix error over heads is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
-    notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "wins",
@@ -117,7 +115,6 @@ CLAIM = Claim(
         Quantity("performer", "matrix error of Performer, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("features", "number of Performer's random features (four times the head size)"),
-        Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_core import articles, registry
 from attention_core.analysis.matrix.influence import MAX_TOKENS
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, UntestableError
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.inputs.source import first_tokens
 from attention_core.ops.low_rank.inverse import inverse_steps
@@ -32,7 +32,6 @@ class LeakRow:
         variant: its title.
         mask: ``NO_MASK``, ``ON_WEIGHTS`` or ``ON_POOLS``.
         pools: whether it pools tokens.
-        inverts: whether it mixes all pools by a matrix inverse.
         back: distance, in tokens, from the last token to the first output that changes with it; 0 if none does.
         blind: number of rows without any weight in some head.
         n: number of tokens.
@@ -41,7 +40,6 @@ class LeakRow:
     variant: str
     mask: str
     pools: bool
-    inverts: bool
     back: int
     blind: int
     n: int
@@ -73,7 +71,6 @@ def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
                 variant=attention.title,
                 mask=mask,
                 pools=pools,
-                inverts=inverts(attention),
                 back=0 if first is None else qkv.n - 1 - first,
                 blind=int((weights == 0).all(-1).any(0).sum()),
                 n=qkv.n,
@@ -86,11 +83,6 @@ def pooling_attention(variant: Variant, n: int) -> Attention:
     if budget is None or not isinstance(budget.default, int):
         return registry.get(variant.key)
     return registry.get(variant.key, **{budget.name: max(int(budget.low or 1), min(budget.default, n // 2))})
-
-
-def inverts(attention: Attention) -> bool:
-    """Return whether the variant inverts a matrix of its landmarks, which mixes all landmarks."""
-    return hasattr(attention.params, "inverse")
 
 
 def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -138,7 +130,6 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
         "moved": sum(row.back > 0 for row in on_weights if not row.pools),
         "others": sum(not row.pools for row in on_weights),
         "left": sum(row.back > 0 for row in on_pools),
-        "inverted": max(row.back for row in on_pools if row.inverts),
         "fewest": min(row.blind for row in on_pools),
         "most": max(row.blind for row in on_pools),
         "n": rows[0].n,
@@ -178,40 +169,11 @@ CLAIM = Claim(
     "weights on later tokens are masked, changing the last token still changes earlier outputs (a leak) in "
     "{leaking} of {pooled} variants with pools.",
     details="If only weights on later tokens are masked, a changed token changes outputs up to {back} tokens before "
-    "it in variants with pools.",
-    notes=(
-        Case(
-            finding="If weights on later tokens are masked, variants without pools leak no information from later "
-            "tokens.",
-            applies=lambda numbers: numbers["moved"] == 0,
-        ),
-        Case(
-            finding="Although weights on later tokens are masked, information from later tokens also leaks in {moved} "
-            "of {others} variants without pools.",
-            applies=lambda numbers: numbers["moved"] > 0,
-        ),
-        Case(
-            finding="If every pool of tokens is hidden from queries before the pool's last token, no variant that "
-            "pools tokens leaks information from later tokens.",
-            applies=lambda numbers: numbers["left"] == 0,
-        ),
-        Case(
-            finding="If every pool of tokens is hidden from queries before the pool's last token, only Nyström "
-            "attention leaks: the last token changes outputs up to {inverted} tokens before it. The iterations "
-            "that invert its landmark matrix mix all landmarks.",
-            applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
-        ),
-        Case(
-            finding="If every pool of tokens is hidden from queries before the pool's last token, information from "
-            "later tokens leaks in {left} of {pooled} variants that pool tokens.",
-            applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
-        ),
-        Case(
-            finding="If every pool of tokens is hidden from queries before the pool's last token, {fewest} to {most} "
-            "of {n} queries have no key to attend to, depending on the variant.",
-            applies=lambda numbers: numbers["most"] > 0,
-        ),
-    ),
+    "it in variants with pools. Information from later tokens also leaks in {moved} of {others} variants without "
+    "pools. If instead every pool is hidden from queries before the pool's last token, {fewest} to {most} of {n} "
+    "queries have no key to attend to, depending on the variant. Information from later tokens then leaks in {left} of "
+    "{pooled} variants with pools. A variant leaks in this case if it mixes pools afterwards, as the iterations that "
+    "invert Nyström's landmark matrix do.",
     quantities=(
         Quantity(
             "leaking",
@@ -231,12 +193,6 @@ CLAIM = Claim(
             "back",
             "largest distance from the changed token to an earlier output that changes, if weights on later tokens "
             "are masked",
-            "tokens",
-        ),
-        Quantity(
-            "inverted",
-            "largest distance from the changed token to an earlier output that changes in Nyström attention, if pools "
-            "that contain later tokens are hidden from each query",
             "tokens",
         ),
         Quantity(

@@ -8,7 +8,7 @@ import numpy as np
 from attention_core import articles
 from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Place, Quantity, values
-from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED_UNMASKED
+from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE
 from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 
@@ -66,7 +66,6 @@ CLAIM = Claim(
     details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
     "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
     "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
-    notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "ratio",

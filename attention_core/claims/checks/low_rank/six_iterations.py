@@ -9,7 +9,7 @@ import torch
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future_percent
+from attention_core.claims.conditions import FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, any_of
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.variant import Paper
@@ -56,7 +56,6 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
         "residual": median(values(rows, "error", of=RESIDUAL, iteration=ITERATIONS)),
         "error": median(values(rows, "error", of=ATTENTION, iteration=ITERATIONS)),
         "later": median(values(rows, "error", of=ATTENTION, iteration=MAX_ITERATIONS)),
-        "tokens": rows[0].tokens,
         "future": rows[0].future,
     }
 
@@ -97,7 +96,6 @@ CLAIM = Claim(
     "(difference from softmax's matrix) is {error}.",
     details="If the inverse comes from twelve iterations instead of six, the median matrix error of Nyström attention "
     "over heads is {later}.",
-    notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "residual",
@@ -117,7 +115,6 @@ CLAIM = Claim(
             share=True,
             brief="Nyström's matrix error with an inverse from twelve iterations",
         ),
-        Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity
+from attention_core.claims.claim_parts import Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading_row, reread_perplexity
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import swap
@@ -75,7 +75,6 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
         "window": by_sinks[0].perplexity / control,
         "four": by_sinks[FEW_SINKS].perplexity / control,
         "gain": gain,
-        "margin": abs(MAX_GAIN - gain),
         "whole": by_sinks[FEW_SINKS].perplexity / whole,
         "lost": by_sinks[FEW_SINKS].lost or 0.0,
         TOKENS.name: rows[0].tokens,
@@ -120,25 +119,8 @@ CLAIM = Claim(
     "rereads the last 36 tokens for every prediction. If queries also attend to four sinks, it is {four}×.",
     details="If each query attends only to a window and the first four tokens (sinks), perplexity is {whole}× that "
     "of the unchanged model on the whole text. The gain from copying (better prediction of repeated tokens) "
-    "falls by {lost}%. All results are for the {tokens} tokens that SmolLM2 reads.",
-    notes=(
-        Case(
-            finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
-            "falls by {gain}%. This is {margin} percentage points more than the claim allows.",
-            applies=lambda numbers: numbers["gain"] > MAX_GAIN,
-        ),
-        Case(
-            finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
-            "falls by {gain}%. This is {margin} percentage points less than the largest fall that the claim "
-            "allows.",
-            applies=lambda numbers: 0 < numbers["gain"] <= MAX_GAIN,
-        ),
-        Case(
-            finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
-            "does not fall.",
-            applies=lambda numbers: numbers["gain"] <= 0,
-        ),
-    ),
+    "falls by {lost}%. If queries can attend to the first eight tokens instead of the first four, perplexity falls "
+    "by {gain}% (a negative number means that it rises). All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "four",
@@ -158,12 +140,6 @@ CLAIM = Claim(
             "reduction in perplexity with eight sinks (first tokens) instead of four",
             "%",
             brief="reduction in perplexity with eight sinks instead of four",
-        ),
-        Quantity(
-            "margin",
-            "difference between the reduction in perplexity with eight sinks and the largest reduction that the "
-            "claim allows",
-            "percentage points",
         ),
         Quantity(
             "lost",

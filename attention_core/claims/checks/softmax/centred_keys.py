@@ -47,7 +47,6 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
     closer = sum(a < b for a, b in zip(softmax, exponential, strict=True))
     return {
         "closer": 100 * closer / len(softmax),
-        "heads": len(softmax),
         "own": median(softmax),
         "exponential": median(exponential),
         "centred": median(centred),
@@ -104,7 +103,6 @@ CLAIM = Claim(
             "heads",
             "%",
         ),
-        Quantity("heads", "number of heads"),
     ),
     figure=Figure(x="head", y="error", by="series", x_title="head", y_title="matrix error (%)", log="y"),
 )

@@ -77,7 +77,6 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
         "scaled_beyond": growth(SCALED, outside),
         "plain_beyond": growth(PLAIN, outside),
         "base": middle,
-        "longest": lengths[-1],
         "softmax": change(PLAIN, SCALED),
         "squared": change(SQUARED, SCALED_SQUARED),
     }
@@ -158,7 +157,6 @@ CLAIM = Claim(
         Quantity(
             "base", "base length, which separates small from large n; the log n factor is 1 at this length", "tokens"
         ),
-        Quantity("longest", "longest measured length", "tokens"),
         Quantity("softmax", "largest change of softmax's entropy caused by the log n factor", "nats"),
         Quantity(
             "squared",

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core import articles, registry
 from attention_core.benchmarking.clock import CpuClock
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 
 LENGTHS = (32, 128, 512, 1024)
@@ -146,25 +146,11 @@ CLAIM = Claim(
     finding="Skipping pairs of tokens saves multiplications but needs extra steps to gather the keys. At {longest} "
     "tokens, local attention takes {local}× the time of full attention, sparse attention {sparse}× and atrous "
     "attention {atrous}×.",
-    notes=(
-        Case(
-            finding="At this input's {own} tokens, local attention takes {local_here}× the time of full attention, "
-            "sparse attention {sparse_here}× and atrous attention {atrous_here}×.",
-            applies=lambda numbers: numbers["own"] < numbers["longest"],
-        ),
-        Case(
-            finding="Attention is timed only at the length of this input, because longer inputs would exceed the "
-            "limits of this check.",
-            applies=lambda numbers: numbers["own"] == numbers["longest"],
-        ),
-        Case(
-            finding="Full attention is timed with torch's fused kernel, which stores no score matrix. At {matrix} "
-            "tokens, full attention with an explicit score matrix takes {held}× the time of the fused kernel. If "
-            "this matrix is masked to the local window, full attention takes {masked}× as long as without the "
-            "mask.",
-            applies=lambda numbers: True,
-        ),
-    ),
+    details="At this input's {own} tokens, local attention takes {local_here}× the time of full attention, sparse "
+    "attention {sparse_here}× and atrous attention {atrous_here}×. Full attention is timed with torch's fused kernel, "
+    "which stores no score matrix. At {matrix} tokens, full attention with an explicit score matrix takes {held}× the "
+    "time of the fused kernel. If this matrix is masked to the local window, full attention takes {masked}× as long as "
+    "without the mask.",
     quantities=(
         Quantity(
             "local",
