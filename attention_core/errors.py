@@ -102,6 +102,24 @@ class WorkerError(LabError):
     """A worker that ended or cannot be reached; a second attempt may succeed."""
 
 
+def check_range(name: str, value: float, low: float, high: float) -> None:
+    """Check that a number is from ``low`` to ``high``.
+
+    Args:
+        name: what the number is, in a few words, which a page translates; a ``Name`` is not translated.
+        value: the number.
+        low: the smallest number allowed.
+        high: the largest number allowed.
+
+    Raises:
+        InputError: if the number is out of bounds.
+    """
+    if not low <= value <= high:
+        raise InputError(
+            "{name} is {value}. Choose a number from {low} to {high}.", name=name, value=value, low=low, high=high
+        )
+
+
 def name_hint(name: str, known: Iterable[str]) -> Notice:
     """Return the hint for an unknown name: the most similar known name, or else a list of all known names."""
     names = sorted(known)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
-from attention_core.errors import InputError, Name, Names
+from attention_core.errors import InputError, Name, Names, check_range
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.runtime.devices import DEVICES
@@ -72,13 +72,7 @@ class TimingSpec:
             (N_("variants"), len(self.variants)),
             *((N_("tokens"), n) for n in self.sizes),
         ):
-            if not 1 <= value <= BOUNDS[name]:
-                raise InputError(
-                    "Invalid {name}: {value}. Choose a number from 1 to {most}.",
-                    value=value,
-                    name=name,
-                    most=BOUNDS[name],
-                )
+            check_range(name, value, 1, BOUNDS[name])
         if not self.sizes or list(self.sizes) != sorted(set(self.sizes)):
             raise InputError("Choose at least one length. Lengths must be in increasing order, without repeats.")
         if len(set(self.variants)) < len(self.variants):

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from attention_core import registry
-from attention_core.errors import InputError
+from attention_core.errors import Name, check_range
 from attention_core.experiments.task import Load, load
 from attention_core.formatting import N_
 from attention_core.learning.learning_task import Batch, LearningTask
@@ -173,13 +173,9 @@ def _check(*, steps: int, every: int, models: int) -> None:
         InputError: if a number is out of bounds.
     """
     limits = current()
-    for name, value, limit in (
-        (N_("steps"), steps, limits.learn_steps),
-        ("every", every, limits.learn_steps),
-        (N_("variants × seeds"), models, limits.learn_models),
-    ):
-        if not 1 <= value <= limit:
-            raise InputError("{name} is {value}. Choose a number from 1 to {most}.", name=name, value=value, most=limit)
+    check_range(N_("steps"), steps, 1, limits.learn_steps)
+    check_range(Name("every"), every, 1, limits.learn_steps)
+    check_range(N_("variants × seeds"), models, 1, limits.learn_models)
 
 
 def length_with_items(task: LearningTask, length: int, items: int) -> int:

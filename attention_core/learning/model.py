@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from attention_core import registry
-from attention_core.errors import InputError
+from attention_core.errors import InputError, check_range
 from attention_core.formatting import N_
 from attention_core.inputs.positions import rotary
 from attention_core.learning.tasks import task
@@ -58,20 +58,10 @@ class ModelSpec:
             object.__setattr__(self, "tokens", 0)
         if not registry.from_word(self.word).trainable:
             object.__setattr__(self, "fixed", False)
-        for name, value, low, high in (
-            (N_("layers"), self.layers, 1, 8),
-            (N_("heads"), self.heads, 1, 8),
-            (N_("width"), self.width, 8, 256),
-            (N_("convolution"), self.convolution, 0, 15),
-        ):
-            if not low <= value <= high:
-                raise InputError(
-                    "{name} is {value}. Choose a number from {low} to {high}.",
-                    name=name,
-                    value=value,
-                    low=low,
-                    high=high,
-                )
+        check_range(N_("layers"), self.layers, 1, 8)
+        check_range(N_("heads"), self.heads, 1, 8)
+        check_range(N_("width"), self.width, 8, 256)
+        check_range(N_("convolution"), self.convolution, 0, 15)
         if self.width % self.heads:
             raise InputError(
                 "The width {width} cannot be divided evenly among {heads} heads. Choose a number of heads that "
