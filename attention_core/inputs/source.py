@@ -14,7 +14,6 @@ from typing import ClassVar, Self
 from torch import Tensor
 
 from attention_core.errors import InputError, Names, Notice
-from attention_core.formatting import N_
 from attention_core.inputs import image, models
 from attention_core.inputs.npz import printable
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE, PositionedLayers, Positions, Rope, with_positions
@@ -136,22 +135,21 @@ class Source(ABC):
                 "The option “ALiBi” is selected, so this input uses ALiBi instead of RoPE. For comparison, results "
                 "are also computed with RoPE and without RoPE, in both cases without ALiBi."
             )
-        if own and self.positions == NONE:
+        if own is None:
             return Notice(
-                "The option “no RoPE” is selected, so RoPE is removed from these queries and keys. The original input "
-                "contains the queries and keys with RoPE."
+                "The lab knows of no RoPE that was applied to the original queries and keys of this input. Queries and "
+                "keys with RoPE are computed from them by rotations that depend on the position."
             )
-        if not own and self.positions == ROPE:
+        if own.base is None:
             return Notice(
-                "The option “RoPE” is selected, so RoPE is applied to these queries and keys. The original input "
-                "contains the queries and keys without RoPE."
+                "RoPE was applied to the original queries and keys of this input. The rotation angles are not known, "
+                "so RoPE cannot be removed."
             )
-        return self._original_notice
-
-    @property
-    @abstractmethod
-    def _original_notice(self) -> Notice:
-        """The notice for own positions; see ``rope_notice``."""
+        return Notice(
+            "RoPE with base {base:,.0f} was applied to the original queries and keys of this input. To compute queries "
+            "and keys without RoPE, these rotations are reversed.",
+            (("base", own.base),),
+        )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the ``QKV`` at another length than that of ``record`` is made."""
@@ -234,26 +232,6 @@ class TextSource(Source):
         info = models.load(self.model).info
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
-    @property
-    def _original_notice(self) -> Notice:
-        info = models.load(self.model).info
-        if not info.rotary:
-            text = N_(
-                "{model} was trained without RoPE. To compute queries and keys with RoPE, those of the model are "
-                "rotated by position."
-            )
-        elif info.rotary_base is None:
-            text = N_(
-                "{model} applies RoPE before queries and keys are recorded. The rotation angles are not known, so "
-                "RoPE cannot be removed."
-            )
-        else:
-            text = N_(
-                "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. To compute queries "
-                "and keys without RoPE, these rotations are reversed."
-            )
-        return Notice(text, (("model", info.title), ("base", info.rotary_base)))
-
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the ``QKV`` at another length is made; it depends on whether the model is causal."""
         if record.causal:
@@ -307,11 +285,6 @@ class SyntheticSource(Source):
         """The RoPE with default settings if ``spec`` asks for RoPE, else None."""
         return Rope() if self.spec.rope else None
 
-    _original_notice = Notice(
-        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them. The comparison "
-        "of results with and without RoPE is the same whether or not RoPE is on for this input."
-    )
-
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the ``QKV`` at another length is made, the same for all synthetic sequences."""
         return Notice("For each length, a new sequence of the same kind is generated from the same seed.")
@@ -345,11 +318,6 @@ class UploadSource(Source):
 
     def _load_original(self, tokens: int | None) -> QKV:
         return first_tokens(from_upload(self.data, self.name), tokens)
-
-    _original_notice = Notice(
-        "The uploaded queries and keys are assumed to be without RoPE. To obtain queries and keys with RoPE, the lab "
-        "rotates them by angles that depend on their positions."
-    )
 
     @property
     def code(self) -> str:
@@ -468,12 +436,6 @@ class ImageSource(Source):
     def reseeded(self, seeds: int) -> tuple[tuple[int | None, Source], ...]:
         """Return one pair of seed and source for each seed of the noise."""
         return tuple((seed, replace(self, seed=seed)) for seed in range(self.seed, self.seed + seeds))
-
-    _original_notice = Notice("Queries and keys of an image have no RoPE. With RoPE, they are rotated by position.")
-
-    def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the ``QKV`` at another length is made, the same for all images."""
-        return Notice("For a length of n tokens, the first n pixels of the image are used, counted row by row.")
 
     @property
     def code(self) -> str:

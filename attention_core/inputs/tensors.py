@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from attention_core.errors import Notice
 from attention_core.inputs.positions import OWN, Positions
 from attention_core.inputs.record import QKV, Array, as_record
 from attention_core.inputs.source import Source, first_tokens
@@ -59,11 +58,6 @@ class TensorSource(Source):
 
     def _load_original(self, tokens: int | None) -> QKV:
         return first_tokens(self.qkv, tokens)
-
-    _original_notice = Notice(
-        "It is assumed that RoPE has not been applied to the loaded queries and keys. Queries and keys with RoPE are "
-        "computed from them by rotations that depend on the position."
-    )
 
     @property
     def code(self) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from attention_core import registry
-from attention_core.errors import InputError, Name, Names, Notice, name_hint
+from attention_core.errors import InputError, Name, Names, Notice, check_range, name_hint
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable
 from attention_core.inputs.positions import OWN, Positions, Rope
@@ -88,17 +88,11 @@ def check_run(spec: TrainSpec) -> None:
             hint=name_hint(spec.model.positions, POSITIONS),
         )
     size = spec.model.layers * spec.length * spec.model.width
-    for name, value, low, high in (
-        (N_("steps"), spec.steps, 1, limits.learn_steps),
-        (N_("seed"), spec.seed, 0, 2**31 - 1),
-        (N_("learning rate"), spec.rate, 0.0, MAX_RATE),
-        (N_("tokens"), spec.model.tokens, 0, task.longest),
-        (N_("layers × sequence length × width"), size, 1, limits.learn_numbers),
-    ):
-        if not low <= value <= high:
-            raise InputError(
-                "{name} is {value}. Choose a number from {low} to {high}.", name=name, value=value, low=low, high=high
-            )
+    check_range(N_("steps"), spec.steps, 1, limits.learn_steps)
+    check_range(N_("seed"), spec.seed, 0, 2**31 - 1)
+    check_range(N_("learning rate"), spec.rate, 0.0, MAX_RATE)
+    check_range(N_("tokens"), spec.model.tokens, 0, task.longest)
+    check_range(N_("layers × sequence length × width"), size, 1, limits.learn_numbers)
 
 
 def words_of(spec: TrainSpec) -> list[str]:
@@ -165,18 +159,8 @@ class TrainedSource(Source):
 
     def __post_init__(self) -> None:
         check_run(self.spec)
-        for name, value, count in (
-            ("sequence", self.sequence, SEQUENCES),
-            ("layer", self.layer, self.spec.model.layers),
-        ):
-            if not 0 <= value < count:
-                raise InputError(
-                    "{name} is {value}. Choose a number from {low} to {high}.",
-                    name=name,
-                    value=value,
-                    low=0,
-                    high=count - 1,
-                )
+        check_range(Name("sequence"), self.sequence, 0, SEQUENCES - 1)
+        check_range(Name("layer"), self.layer, 0, self.spec.model.layers - 1)
 
     @classmethod
     def of(cls, *words: str, sequence: int = 0, layer: int = 0, positions: Positions = OWN) -> Self:
@@ -235,27 +219,6 @@ class TrainedSource(Source):
     def own_rope(self) -> Rope | None:
         """The RoPE of the model, or None."""
         return Rope() if self.spec.model.positions == "rotary" else None
-
-    @property
-    def _original_notice(self) -> Notice:
-        if self.own_rope:
-            return Notice(
-                "This model was trained with RoPE, which rotates its queries and keys by position. To compute "
-                "queries and keys without RoPE, these rotations are reversed."
-            )
-        return Notice(
-            "This model was trained without RoPE. To compute queries and keys with RoPE, those of the model are "
-            "rotated by position."
-        )
-
-    def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the ``QKV`` at another length is made, which depends on whether the task is causal."""
-        if record.causal:
-            return super().lengths_notice(record)
-        return Notice(
-            "For a length of n tokens, only the first n tokens are used. The model computed their queries and keys "
-            "from the whole sequence."
-        )
 
     @property
     def code(self) -> str:

@@ -42,7 +42,8 @@ def test_weights_equal_the_library_with_and_without_rope(causal, rope):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
     alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
     assert drawn[f"equal weights on {every_key(causal=causal)}"][30] == pytest.approx(alike)
-    assert "those with RoPE are computed from them. The comparison of results" in spoken(at, "caption")
+    assert ("RoPE with base 10,000 was applied to the original queries and keys" in spoken(at, "caption")) == rope
+    assert ("The lab knows of no RoPE that was applied to the original" in spoken(at, "caption")) != rope
 
 
 @pytest.mark.parametrize(
@@ -103,9 +104,7 @@ def test_both_forms_are_shown_for_every_choice(positions):
     assert set(drawn) == {"with RoPE", "without RoPE", "equal weights on all keys"}
     for form, name in ((ROTATED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
-    assert ("The option “RoPE” is selected, so RoPE is applied to these queries and keys" in spoken(at, "caption")) == (
-        positions == ROPE
-    )
+    assert "The lab knows of no RoPE that was applied to the original queries and keys" in spoken(at, "caption")
 
 
 def test_alibi_is_a_third_form_if_chosen():
@@ -166,12 +165,9 @@ def test_constant_attention_has_no_size_to_bound():
 
 
 def test_the_origin_of_each_form_is_explained(monkeypatch):
-    assert "recorded" in position_origin(TextSource("a", "smollm2", 0))
-    assert "base 100,000" in position_origin(TextSource("a", "smollm2", 0))
-    assert "trained without RoPE" in position_origin(TextSource("a", "minilm", 0))
-    assert "The uploaded queries and keys are assumed to be without RoPE." in position_origin(
-        UploadSource.of("a.npz", b"")
-    )
+    assert "RoPE with base 100,000 was applied" in position_origin(TextSource("a", "smollm2", 0))
+    for source in (TextSource("a", "minilm", 0), UploadSource.of("a.npz", b"")):
+        assert "The lab knows of no RoPE that was applied" in position_origin(source)
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
