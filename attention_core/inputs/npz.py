@@ -71,20 +71,16 @@ class Npz:
         most_bytes: maximum size of all arrays read from it together.
 
     Raises:
-        InputError: if it is not a complete zip of at most ``upload_members`` members with different names.
+        InputError: if it is not a complete zip of at most ``upload_members`` members.
     """
 
     def __init__(self, data: bytes, file: str, most_bytes: int) -> None:
         self.file, self.most_bytes = file, most_bytes
-        if not data:
-            raise InputError("{file} is empty. Save it again with np.savez(file, q=q, k=k, v=v).", file=file)
-        if data.startswith(b"\x93NUMPY"):
+        if not data.startswith(b"PK"):
             raise InputError(
-                "{file} contains a single array. Save the three arrays q, k and v with np.savez(file, q=q, k=k, v=v).",
+                "{file} is not an .npz file. Save the three arrays q, k and v with np.savez(file, q=q, k=k, v=v).",
                 file=file,
             )
-        if not data.startswith(b"PK"):
-            raise InputError("{file} is not an .npz file. Save with np.savez(file, q=q, k=k, v=v).", file=file)
         # The members are counted in the raw bytes, before the file is opened: opening a zip already builds an object
         # for each entry of its directory.
         max_members = current().upload_members
@@ -93,12 +89,7 @@ class Npz:
             raise InputError(message, file=file, count=count, most=max_members)
         with self._reporting_damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        self._infos: dict[str, zipfile.ZipInfo] = {}
-        for info in self._zip.infolist():
-            name = info.filename.removesuffix(".npy")
-            if name in self._infos:
-                raise InputError("{file} contains {name} twice. Save each array once.", file=file, name=printable(name))
-            self._infos[name] = info
+        self._infos = {info.filename.removesuffix(".npy"): info for info in self._zip.infolist()}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,13 +129,10 @@ class Npz:
 
     def _header(self, name: str) -> Member:
         info = self._infos[name]
-        if info.flag_bits & 0x1:
-            raise InputError("Array {name} is encrypted. Save the file without a password.", name=Name(name))
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputError(
-                "Array {name} uses a compression that numpy does not write. Save the file with np.savez.",
-                name=Name(name),
-            )
+        unreadable = InputError("Array {name} cannot be read. Save the file with np.savez.", name=Name(name))
+        is_encrypted = info.flag_bits & 0x1
+        if is_encrypted or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise unreadable
         with self._reporting_damage(), self._zip.open(info) as stream:
             data = stream.read(HEADER_BYTES)
         header = io.BytesIO(data)
@@ -152,7 +140,7 @@ class Npz:
         try:
             shape, fortran, dtype = readers[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
         except (*_HEADER_ERRORS, ValueError) as error:
-            raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=Name(name)) from error
+            raise unreadable from error
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
         if dtype.hasobject:
             raise InputError(

@@ -119,22 +119,13 @@ def example_npz() -> bytes:
 
 def _array_names(names: tuple[str, ...], file: str) -> list[str]:
     for required in "qkv":
-        if required in names:
-            continue
-        similar = next((name for name in names if name.lower().startswith(required)), None)
-        if similar is not None:
+        if required not in names:
             raise InputError(
-                "{file} has no array {needed}, but an array {near}. Rename {near} to {needed}.",
+                "{file} has no array {needed}, only: {found}. Save the file with np.savez(file, q=q, k=k, v=v).",
                 file=file,
                 needed=required,
-                near=printable(similar),
+                found=name_list(names) or "-",
             )
-        raise InputError(
-            "{file} has no array {needed}, only: {found}. Save the file with np.savez(file, q=q, k=k, v=v).",
-            file=file,
-            needed=required,
-            found=name_list(names) or "-",
-        )
     return [name for name in ("q", "k", "v", "tokens", "key_tokens", "causal", *MASKS, KEY_MASK) if name in names]
 
 

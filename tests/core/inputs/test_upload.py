@@ -179,9 +179,9 @@ def test_the_example_file_is_small_and_valid():
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "is empty"),
+        (b"", "is not an .npz file"),
         (b"hello, world", "is not an .npz file"),
-        (npy(), "contains a single array"),
+        (npy(), "is not an .npz file"),
         (b"PK\x03\x04" + b"\0" * 40, "damaged or incomplete"),
         (example_npz()[:-30], "damaged or incomplete"),
         (example_npz()[:2000], "damaged or incomplete"),
@@ -196,8 +196,8 @@ def test_files_in_other_formats_or_damaged_are_refused(data, words):
     ("arrays", "words"),
     [
         ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0 and arr_1. Save the file with np.savez(file, q=q"),
-        ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q. Rename Q to q"),
-        ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys. Rename keys to k"),
+        ({"Q": 0, "k": 0, "v": 0}, "no array q, only: Q, k and v."),
+        ({"q": 0, "keys": 0, "v": 0}, "no array k, only: q, keys and v."),
         ({"q": 0, "k": 0, "values": 0}, "no array v, but an array values"),
         ({"x\n" * 50: 0}, "x?x?"),
         ({f"a{i}": 0 for i in range(30)}, "a6, a7 and 22 more."),
@@ -370,19 +370,12 @@ def test_an_encrypted_array_is_refused():
     data = bytearray(zipped())
     entry = data.index(b"PK\x01\x02")
     data[entry + 8] |= 1  # The flag in the directory that q needs a password.
-    assert "Array q is encrypted. Save the file without a password" in refusal(bytes(data))
+    assert "Array q cannot be read. Save the file with np.savez." in refusal(bytes(data))
 
 
 def test_compressions_that_numpy_does_not_write_are_refused():
-    assert "a compression that numpy does not write" in refusal(zipped(method=zipfile.ZIP_LZMA))
-    assert "a compression that numpy does not write" in refusal(zipped(method=zipfile.ZIP_BZIP2))
-
-
-def test_a_file_with_the_same_array_twice_is_refused():
-    file = io.BytesIO(zipped())
-    with zipfile.ZipFile(file, "a") as archive:
-        archive.writestr("q", npy())
-    assert "contains q twice" in refusal(file.getvalue())
+    for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        assert "Array q cannot be read. Save the file with np.savez." in refusal(zipped(method=method))
 
 
 def test_changed_numbers_fail_the_checksum():
@@ -393,7 +386,8 @@ def test_changed_numbers_fail_the_checksum():
 
 def test_file_names_in_messages_are_shortened_and_cleaned():
     assert refusal(b"", "a\x00\x1b[31m" + "b" * 200) == (
-        "a??[31m" + "b" * 33 + "… is empty. Save it again with np.savez(file, q=q, k=k, v=v)."
+        "a??[31m" + "b" * 33 + "… is not an .npz file. Save the three arrays q, k and v with np.savez(file, q=q, k=k, "
+        "v=v)."
     )
 
 
