@@ -31,7 +31,6 @@ class Quantity:
     Attributes:
         name: its key in ``Claim.numbers``.
         label: a description in a few words.
-        brief: a shorter description, for the number next to a verdict; empty if the label is short enough.
         unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
         digits: significant digits shown.
         bound: whether the finding states it as an upper bound; the number is then rounded up.
@@ -46,7 +45,6 @@ class Quantity:
     bound: bool = False
     share: bool = False
     of_heads: bool = False
-    brief: str = ""
 
     def format(self, value: float) -> str:
         """Format the number for display, without its unit; a share becomes a percentage."""

@@ -121,7 +121,7 @@ def conditions(outcome: Outcome) -> str:
 
 
 def _condition_text(outcome: Outcome, margin: Margin) -> str:
-    """Return a number of a rule, by its brief name, and what the rule needs; a share of heads as a number of heads."""
+    """Return a number of a rule, by its label, and what the rule needs; a share of heads as a number of heads."""
     quantity, value, bound = _compared(outcome.claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
     if quantity.of_heads and outcome.heads:
@@ -133,7 +133,7 @@ def _condition_text(outcome: Outcome, margin: Margin) -> str:
         )
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
-    return _("{label}: {value} ({needs})", label=_(quantity.brief or quantity.label), value=value, needs=needs)
+    return _("{label}: {value} ({needs})", label=_(quantity.label), value=value, needs=needs)
 
 
 def _head_count(outcome: Outcome, per_cent: float) -> int:

@@ -186,7 +186,7 @@ def test_the_residual_and_the_error_equal_their_formulas():
 def test_nystrom_is_better_than_performer_for_similar_neighbours(kind, sharpness, verdict):
     found = trial("nystrom_beats_performer", synthetic(kind, n=256, sharpness=sharpness))
     assert found.verdict is verdict
-    assert (found.numbers["tokens"], found.numbers["features"]) == (256, 128)
+    assert found.numbers["features"] == 128
 
 
 def test_nystrom_loses_to_performer_if_segment_means_represent_no_token():
@@ -200,7 +200,7 @@ def test_nystrom_loses_to_performer_if_segment_means_represent_no_token():
 def test_the_errors_of_nystrom_and_performer_equal_their_formulas():
     source = synthetic("locally_correlated", n=300, d=16, heads=1)
     found = trial("nystrom_beats_performer", source)
-    assert (found.numbers["tokens"], found.numbers["features"]) == (300, 64)
+    assert found.numbers["features"] == 64
     q, k, _ = (torch.tensor(x) for x in arrays(source))
     exact = softmax(q.numpy(), k.numpy())
 

@@ -114,7 +114,7 @@ def test_a_claim_runs_and_is_judged(claim, found):
     assert set(numbers) >= {each.name for each in claim.quantities}
     assert all(math.isfinite(value) for value in numbers.values())
     assert isinstance(verdict, Verdict)
-    finding = claim.sentence(numbers).format(**claim.formatted_numbers(numbers))
+    finding = claim.finding.format(**claim.formatted_numbers(numbers))
     assert "{" not in finding + claim.rule.format(**claim.thresholds())
 
 

@@ -198,7 +198,7 @@ def test_files_in_other_formats_or_damaged_are_refused(data, words):
         ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0 and arr_1. Save the file with np.savez(file, q=q"),
         ({"Q": 0, "k": 0, "v": 0}, "no array q, only: Q, k and v."),
         ({"q": 0, "keys": 0, "v": 0}, "no array k, only: q, keys and v."),
-        ({"q": 0, "k": 0, "values": 0}, "no array v, but an array values"),
+        ({"q": 0, "k": 0, "values": 0}, "no array v, only: "),
         ({"x\n" * 50: 0}, "x?x?"),
         ({f"a{i}": 0 for i in range(30)}, "a6, a7 and 22 more."),
     ],

@@ -34,10 +34,7 @@ FOUND = Outcome(
 YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"
-CORRELATION = (
-    "rank correlation, over the replacements for softmax, between output error and lost share of the gain from copying "
-    "repeated tokens"
-)
+CORRELATION = "rank correlation of output error and lost gain from copying repeated tokens"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
 
@@ -162,8 +159,8 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "share of heads where blocks selected by the mean and covariance of their keys contain more of softmax's "
-            "weight than blocks selected by the mean alone: 80% (at a clear distance from the threshold of 75%)",
+            "heads where mean and covariance select better blocks than the mean alone: 80% (at a clear distance from "
+            "the threshold of 75%)",
         ),
         ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.780 (at a clear distance from the threshold of 0.9)"),
         ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 1.02 (at a clear distance from the threshold of 0.9)"),
@@ -189,7 +186,7 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "matrix error of linear attention with 1 + cos(q, k), median over heads: 50% (at a clear distance from the "
+            "matrix error of the kernel 1 + cos(q, k), median over heads: 50% (at a clear distance from the "
             "threshold of 56.2%)",
         ),
     ],
@@ -228,7 +225,8 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
         (
             "relu2_normaliser",
             {"exponent": 0.5},
-            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens): 0.500 (required: at most 0.9)",
+            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads: 0.500 (required: at "
+            "most 0.9)",
         ),
         # On each side of a value, the nearer bound is needed.
         (
@@ -251,7 +249,6 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
             {"times": 0.5},
             "memory with all states stored ÷ memory with running sums: 0.500 (required: more than 1)",
         ),
-        # A number without a brief name has its label.
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
@@ -365,17 +362,18 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
 
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{YES} share of attention within the window: 45.9% (required: at least 26%)",
-        f"{NO} output error of local attention: 96.3% (required: at most 25%)",
-        f"{NO} share of attention within the window, first token removed: 20% (required: at least 26%)",
-        f"{YES} output error of local attention, first token removed: 9% (required: at most 25%)",
+        f"{YES} share of attention within the window, median over heads: 45.9% (required: at least 26%)",
+        f"{NO} output error of local attention, median over heads: 96.3% (required: at most 25%)",
+        f"{NO} share of attention within the window without the first token, median over heads: 20% (required: at "
+        "least 26%)",
+        f"{YES} output error of local attention without the first token, median over heads: 9% (required: at most 25%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     failed = listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3})
     assert failed == "Share of attention within the window: 20% (required: at least 26%)"
     assert listed("two_layers", two=95.0).split("  \n") == [
-        f"{NO} share of token pairs that both layers together connect: 95% (required: 100%)",
-        f"{YES} share of token pairs that both layers together connect: 95% (required: at least 90%)",
+        f"{NO} {BOTH_LAYERS}: 95% (required: 100%)",
+        f"{YES} {BOTH_LAYERS}: 95% (required: at least 90%)",
     ]
 
 
@@ -435,7 +433,7 @@ def test_a_note_follows_if_a_causal_model_was_measured_without_its_mask():
         numbers = dict.fromkeys(("residual", "error", "later"), 0.1) | {"future": future}
         return words.plain_finding(Outcome(key="six_iterations", verdict=HOLDS, numbers=numbers))
 
-    assert finding_of(7.5) == f"{finding_of(0)} {MEASURED_UNMASKED.format(future=7.5)}"
+    assert finding_of(8.25) == f"{finding_of(0)} {MEASURED_UNMASKED.format(future=8.25)}"
 
 
 def test_texts_of_claims_are_no_markup():
@@ -455,7 +453,7 @@ def test_the_table_has_numbers_with_units():
     numbers = {each.name: 1.0 for each in claims.claim("linear_cost").quantities}
     last = words.numbers_table(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
     assert last == [
-        "| multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length | **1** |",
+        "| multiply-adds of full attention ÷ multiply-adds of linear attention | **1** |",
         f"| longest measured length | **1{NBSP}tokens** |",
     ]
 
@@ -566,7 +564,7 @@ def test_the_table_of_all_claims_has_numbers_with_units():
     ]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}
     [_, row] = csv_rows(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
-    assert row[4].endswith(f"at the longest length: 2; longest measured length: 2{NBSP}tokens")
+    assert row[4].endswith(f"multiply-adds of linear attention: 2; longest measured length: 2{NBSP}tokens")
 
 
 def test_the_rows_of_a_claim_are_a_table_with_its_name():

@@ -180,7 +180,7 @@ def test_a_model_with_rope_is_shown_with_and_without_it():
     text = {"input": "text", "text": "the cat saw the dog and the dog saw the cat", "model": "smollm2", "layer": 2}
     at = open_entropy(**text, causal=True, head=0)
     assert {"with RoPE", "without RoPE"} <= set(points(at))
-    assert "SmolLM2-135M applies RoPE" in spoken(at, "caption")
+    assert "RoPE with base 100,000 was applied" in spoken(at, "caption")
 
 
 def test_the_python_to_take_away_makes_the_same_numbers():

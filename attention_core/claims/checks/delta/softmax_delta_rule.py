@@ -104,22 +104,8 @@ CLAIM = Claim(
     "token's key by a factor below −1. Stored values can then become very large. If the strength is limited to prevent "
     "this, the median matrix error over heads is {capped}. The error is at most 50% in {capped_near}% of the heads.",
     quantities=(
-        Quantity(
-            "near",
-            "share of heads where the matrix error of the delta rule with update strength 1/t at token t is at most "
-            "50%",
-            "%",
-            brief="heads in which the delta rule's matrix error is at most 50%",
-            of_heads=True,
-        ),
-        Quantity(
-            "closer",
-            "share of heads where the delta rule has a smaller matrix error than both the first-order Taylor expansion "
-            "of softmax and equal weights",
-            "%",
-            brief="heads in which the delta rule is closest to softmax (of 3 methods)",
-            of_heads=True,
-        ),
+        Quantity("near", "heads in which the delta rule's matrix error is at most 50%", "%", of_heads=True),
+        Quantity("closer", "heads in which the delta rule is closest to softmax (of 3 methods)", "%", of_heads=True),
         Quantity(
             "free", "matrix error of the delta rule with update strength 1/t at token t, median over heads", share=True
         ),

@@ -99,24 +99,13 @@ CLAIM = Claim(
     "error over heads is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
     "attention (equal weights).",
     quantities=(
-        Quantity(
-            "heads",
-            "share of heads where linear attention with 1 + cos(q, k) has the smallest matrix error of six kernels",
-            "%",
-            brief="heads in which the kernel 1 + cos is closest to softmax",
-            of_heads=True,
-        ),
+        Quantity("heads", "heads in which the kernel 1 + cos is closest to softmax", "%", of_heads=True),
         Quantity(
             "duels",
             "share of pairwise comparisons in which 1 + cos(q, k) has a smaller matrix error than the other kernel",
             "%",
         ),
-        Quantity(
-            "cosine",
-            "matrix error of linear attention with 1 + cos(q, k), median over heads",
-            share=True,
-            brief="matrix error of the kernel 1 + cos(q, k), median over heads",
-        ),
+        Quantity("cosine", "matrix error of the kernel 1 + cos(q, k), median over heads", share=True),
         Quantity("best", "matrix error of the best kernel other than 1 + cos(q, k), median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
     ),

@@ -90,18 +90,8 @@ CLAIM = Claim(
     "weights on later tokens, so the row sums of the double softmax can be below 1: the smallest is {hidden}. "
     "Linear attention with the feature map elu + 1 must divide by its row sums, which are as large as {other}.",
     quantities=(
-        Quantity(
-            "off",
-            "double softmax (separate softmax on queries and keys): largest |row sum − 1|, without a mask",
-            bound=True,
-            brief="largest |row sum − 1| without a mask",
-        ),
-        Quantity(
-            "used",
-            "double softmax (separate softmax on queries and keys): largest |row sum − 1|, with this input's mask, if "
-            "it has one",
-            brief="largest |row sum − 1| with the input's mask, if any",
-        ),
+        Quantity("off", "largest |row sum − 1| without a mask", bound=True),
+        Quantity("used", "largest |row sum − 1| with the input's mask, if any"),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
         Quantity("other", "largest row sum of linear attention with the feature map elu + 1, before normalisation"),
     ),

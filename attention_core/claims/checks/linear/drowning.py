@@ -147,19 +147,12 @@ CLAIM = Claim(
     "them. In linear attention, {kept}% of the tokens in the top quarter without a decay are still in the top quarter "
     "with a decay, which shrinks earlier weights.",
     quantities=(
-        Quantity(
-            "fall",
-            "exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ), without a decay",
-            brief="exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ)",
-        ),
+        Quantity("fall", "exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ)"),
         Quantity("softmax_fall", "exponent p of softmax's weight on the first 4 of n tokens (1/nᵖ)"),
         Quantity(
             "kept",
-            "linear attention: of the tokens in the top quarter (ranked by weight) without a decay, the share that is "
-            "also in the top quarter with a decay",
+            "linear attention: share of the tokens in the top quarter (ranked by weight) that stay there with a decay",
             "%",
-            brief="linear attention: share of the tokens in the top quarter (ranked by weight) that stay there with a "
-            "decay",
         ),
         Quantity(
             "early",

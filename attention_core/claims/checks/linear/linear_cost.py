@@ -60,11 +60,7 @@ CLAIM = Claim(
         Quantity("work", "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)"),
         Quantity("memory", "growth exponent p of linear attention's peak memory (nᵖ for n tokens)"),
         Quantity("full", "growth exponent p of full attention's multiply-adds (nᵖ for n tokens)"),
-        Quantity(
-            "saved",
-            "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length",
-            brief="multiply-adds: full attention ÷ linear attention",
-        ),
+        Quantity("saved", "multiply-adds of full attention ÷ multiply-adds of linear attention"),
         Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(

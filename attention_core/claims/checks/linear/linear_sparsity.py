@@ -76,13 +76,7 @@ CLAIM = Claim(
         Quantity("linear", "evenness S of linear attention's rows (1: equal weights), median over heads"),
         Quantity("hedgehog", "evenness S of Hedgehog's rows (1: equal weights), median over heads"),
         Quantity("cosformer", "evenness S of cosFormer's rows (1: equal weights), median over heads"),
-        Quantity(
-            "less",
-            "share of heads where softmax has sparser rows than all three variants of linear attention",
-            "%",
-            brief="heads in which softmax is the sparsest of four methods",
-            of_heads=True,
-        ),
+        Quantity("less", "heads in which softmax is the sparsest of four methods", "%", of_heads=True),
     ),
     figure=Figure(
         x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S of a head's rows (1: equal weights)"

@@ -130,11 +130,7 @@ CLAIM = Claim(
     "The memory ratio is the memory with all states stored, divided by the memory with running sums. From head size "
     "d = {smallest} to d = {size}, it grows as d to the power {growth}.",
     quantities=(
-        Quantity(
-            "times",
-            "peak memory of linear attention's gradient: all states stored ÷ only the current running sums stored",
-            brief="memory with all states stored ÷ memory with running sums",
-        ),
+        Quantity("times", "memory with all states stored ÷ memory with running sums"),
         Quantity("size", "head size of this input"),
         Quantity(
             "growth",
@@ -144,11 +140,9 @@ CLAIM = Claim(
         Quantity("smallest", "smallest measured head size"),
         Quantity(
             "difference",
-            "largest difference between the gradients from running sums and from stored states ÷ largest gradient "
-            "entry",
+            "relative difference between the gradients from running sums and from stored states",
             digits=2,
             bound=True,
-            brief="relative difference between the gradients from running sums and from stored states",
         ),
         Quantity("states", "peak memory of linear attention's gradient with the state stored after every token", "KiB"),
         Quantity("n", "number of tokens at which memory is counted", "tokens"),

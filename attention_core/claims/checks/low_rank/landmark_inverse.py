@@ -64,17 +64,14 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "iterated_wins",
-            "share of heads where the inverse from six iterations lowers Nyström attention's matrix error, compared "
-            "with no inverse",
+            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error",
             "%",
-            brief="heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error",
             of_heads=True,
         ),
         Quantity(
             "exact_wins",
-            "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
+            "heads in which inverting Nyström's landmark matrix exactly lowers the matrix error",
             "%",
-            brief="heads in which inverting Nyström's landmark matrix exactly lowers the matrix error",
             of_heads=True,
         ),
         Quantity(

@@ -109,18 +109,8 @@ CLAIM = Claim(
     "this error is already near the error of equal weights, it can hardly grow further.",
     quantities=(
         Quantity("exponent", "growth exponent p of Linformer's matrix error (nᵖ for n tokens)", digits=2),
-        Quantity(
-            "error",
-            "matrix error of Linformer at the longest length, median over heads",
-            share=True,
-            brief="Linformer's matrix error at the longest length",
-        ),
-        Quantity(
-            "floor",
-            "matrix error of the best matrix of Linformer's rank at the longest length, median over heads",
-            share=True,
-            brief="matrix error of the best matrix of Linformer's rank",
-        ),
+        Quantity("error", "Linformer's matrix error at the longest length, median over heads", share=True),
+        Quantity("floor", "matrix error of the best matrix of Linformer's rank, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("rank", "rank of Linformer's matrix (number of keys after averaging)"),
         Quantity("shortest", "shortest measured length", "tokens"),

@@ -99,19 +99,8 @@ CLAIM = Claim(
     details="The median matrix error over heads is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     quantities=(
-        Quantity(
-            "wins",
-            "share of heads where Nyström attention has a smaller matrix error than Performer",
-            "%",
-            brief="heads in which Nyström attention is closer to softmax than Performer",
-            of_heads=True,
-        ),
-        Quantity(
-            "nystrom",
-            "matrix error of Nyström attention, median over heads",
-            share=True,
-            brief="Nyström's median matrix error over heads",
-        ),
+        Quantity("wins", "heads in which Nyström attention is closer to softmax than Performer", "%", of_heads=True),
+        Quantity("nystrom", "Nyström's median matrix error over heads", share=True),
         Quantity("performer", "matrix error of Performer, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("features", "number of Performer's random features (four times the head size)"),

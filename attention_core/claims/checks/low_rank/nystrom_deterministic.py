@@ -69,19 +69,8 @@ CLAIM = Claim(
     details="If the input is causal (queries attend to no later tokens), Performer is measured with a causal mask. "
     "Nyström has no causal form and is measured without a mask.",
     quantities=(
-        Quantity(
-            "performer",
-            "difference between Performer's output and the output of its first run, median over runs and heads",
-            "%",
-            brief="change of Performer's output from its first run",
-        ),
-        Quantity(
-            "nystrom",
-            "difference between Nyström's outputs in the first run and in a later run, largest over later runs and "
-            "heads",
-            "%",
-            brief="change of Nyström's output from its first run",
-        ),
+        Quantity("performer", "change of Performer's output from its first run, median over runs and heads", "%"),
+        Quantity("nystrom", "change of Nyström's output from its first run, largest over runs and heads", "%"),
         Quantity("runs", "number of runs of each method"),
     ),
     figure=Figure(

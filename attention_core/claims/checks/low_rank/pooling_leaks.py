@@ -175,18 +175,11 @@ CLAIM = Claim(
     "{pooled} variants with pools. A variant leaks in this case if it mixes pools afterwards, as the iterations that "
     "invert Nyström's landmark matrix do.",
     quantities=(
-        Quantity(
-            "leaking",
-            "number of variants with pools in which later tokens change earlier outputs (a leak), although weights "
-            "on later tokens are masked",
-            brief="variants that use pools and leak information although weights on later tokens are masked",
-        ),
+        Quantity("leaking", "variants that use pools and leak information although weights on later tokens are masked"),
         Quantity(
             "left",
-            "number of variants that pool tokens and leak information even if every pool is hidden from queries "
-            "before the pool's last token",
-            brief="variants that use pools and leak information although every pool is hidden from queries before "
-            "the pool's last token",
+            "variants that use pools and leak information although every pool is hidden from queries before the "
+            "pool's last token",
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(
@@ -203,10 +196,7 @@ CLAIM = Claim(
         ),
         Quantity("n", "number of queries"),
         Quantity(
-            "moved",
-            "number of variants without pools in which later tokens change earlier outputs (a leak), although "
-            "weights on later tokens are masked",
-            brief="variants that use no pools but leak information although weights on later tokens are masked",
+            "moved", "variants that use no pools but leak information although weights on later tokens are masked"
         ),
         Quantity("others", "number of tested variants without pools"),
     ),

@@ -68,24 +68,13 @@ CLAIM = Claim(
     "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
     quantities=(
         Quantity(
-            "ratio",
-            "Nyström attention's matrix error with means of neighbouring tokens as landmarks ÷ with k-means centres, "
-            "median over heads",
-            brief="ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, median over heads",
+            "ratio", "ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, median over heads"
         ),
         Quantity(
             "most",
-            "Nyström attention's matrix error with means of neighbouring tokens as landmarks ÷ with k-means centres, "
-            "third quartile over heads",
-            brief="ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, third quartile over "
-            "heads",
+            "ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, third quartile over heads",
         ),
-        Quantity(
-            "segments",
-            "matrix error of Nyström attention with means of neighbouring tokens, median over heads",
-            share=True,
-            brief="median matrix error over heads with means of neighbouring tokens",
-        ),
+        Quantity("segments", "median matrix error over heads with means of neighbouring tokens", share=True),
         Quantity("clusters", "matrix error of Nyström attention with k-means centres, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity(

@@ -97,24 +97,9 @@ CLAIM = Claim(
     details="If the inverse comes from twelve iterations instead of six, the median matrix error of Nyström attention "
     "over heads is {later}.",
     quantities=(
-        Quantity(
-            "residual",
-            "residual of Nyström attention's inverse after six iterations (0: exact inverse), median over heads",
-            share=True,
-            brief="residual of the inverse after six iterations (0: exact)",
-        ),
-        Quantity(
-            "error",
-            "matrix error of Nyström attention with the landmark matrix inverted in six iterations, median over heads",
-            share=True,
-            brief="Nyström's matrix error after six iterations",
-        ),
-        Quantity(
-            "later",
-            "matrix error of Nyström attention with the inverse from twelve iterations, median over heads",
-            share=True,
-            brief="Nyström's matrix error with an inverse from twelve iterations",
-        ),
+        Quantity("residual", "residual of the inverse after six iterations (0: exact), median over heads", share=True),
+        Quantity("error", "Nyström's matrix error after six iterations, median over heads", share=True),
+        Quantity("later", "Nyström's matrix error after twelve iterations, median over heads", share=True),
         FUTURE,
     ),
     figure=Figure(

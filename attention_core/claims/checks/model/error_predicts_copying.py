@@ -30,12 +30,7 @@ CLAIM = correlation_claim(
     "between output error and lost share is {tau}. To measure the error and the lost share, 48 of the first {tokens} "
     "tokens of the text are drawn at random. SmolLM2 then reads these 48 tokens twice in a row.",
     quantities=(
-        Quantity(
-            "rho",
-            "rank correlation, over the replacements for softmax, between output error and lost share of the gain "
-            "from copying repeated tokens",
-            brief="rank correlation of output error and lost gain from copying repeated tokens",
-        ),
+        Quantity("rho", "rank correlation of output error and lost gain from copying repeated tokens"),
         Quantity(
             "tau",
             "Kendall's τ (a rank correlation), over the replacements for softmax, between output error and lost "

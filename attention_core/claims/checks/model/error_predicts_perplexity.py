@@ -25,11 +25,7 @@ CLAIM = correlation_claim(
     "Kendall's τ (a rank correlation) between output error and perplexity is {tau}. All results are for the first "
     "{tokens} tokens of the text.",
     quantities=(
-        Quantity(
-            "rho",
-            "rank correlation between the output error of a replacement for softmax and the model's perplexity",
-            brief="rank correlation of output error and prediction error (perplexity)",
-        ),
+        Quantity("rho", "rank correlation of output error and prediction error (perplexity)"),
         Quantity(
             "tau",
             "Kendall's τ (a rank correlation) between the output error of a replacement for softmax and the model's "

@@ -122,25 +122,10 @@ CLAIM = Claim(
     "falls by {lost}%. If queries can attend to the first eight tokens instead of the first four, perplexity falls "
     "by {gain}% (a negative number means that it rises). All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
-        Quantity(
-            "four",
-            "perplexity with a window and four sinks (first tokens) ÷ perplexity if the last 36 tokens are reread "
-            "for each prediction",
-            brief="perplexity with four sinks ÷ perplexity if the model reads only the last 36 tokens",
-        ),
-        Quantity(
-            "window",
-            "perplexity with a window and no sinks (first tokens) ÷ perplexity if the last 36 tokens are reread for "
-            "each prediction",
-            brief="perplexity without sinks ÷ perplexity if the model reads only the last 36 tokens",
-        ),
+        Quantity("four", "perplexity with four sinks ÷ perplexity if the model reads only the last 36 tokens"),
+        Quantity("window", "perplexity without sinks ÷ perplexity if the model reads only the last 36 tokens"),
         Quantity("whole", "perplexity with a window and four sinks ÷ perplexity of the unchanged model"),
-        Quantity(
-            "gain",
-            "reduction in perplexity with eight sinks (first tokens) instead of four",
-            "%",
-            brief="reduction in perplexity with eight sinks instead of four",
-        ),
+        Quantity("gain", "reduction in perplexity with eight sinks instead of four", "%"),
         Quantity(
             "lost",
             "share of the model's gain from copying repeated tokens that is lost with a window and four sinks",

@@ -102,13 +102,9 @@ CLAIM = Claim(
         Quantity(
             "worst",
             "perplexity with the worst replacement for softmax in one middle layer ÷ perplexity of the unchanged model",
-            brief="perplexity with the worst replacement for softmax ÷ perplexity of the unchanged model",
         ),
         Quantity(
-            "lost",
-            "share of the gain from copying that is lost with the worst replacement in one middle layer",
-            "%",
-            brief="share of the gain from copying repeated tokens that the worst replacement loses",
+            "lost", "share of the gain from copying that is lost with the worst replacement in one middle layer", "%"
         ),
         Quantity(
             "best", "perplexity with the best replacement for softmax in all layers ÷ perplexity of the unchanged model"

@@ -73,21 +73,12 @@ CLAIM = Claim(
     "replacement keeps and the model's perplexity have a rank correlation of {rho}. At −1, keeping more of this "
     "weight would always give a lower perplexity. All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
-        Quantity(
-            "alive",
-            "number of replacements for softmax that keep each query's highest weight and give a low perplexity",
-            brief="replacements with low perplexity that keep at least half of each query's highest weight",
-        ),
+        Quantity("alive", "replacements with low perplexity that keep at least half of each query's highest weight"),
         Quantity(
             "keepers",
             "number of replacements for softmax that, on average, keep at least half of each query's highest weight",
         ),
-        Quantity(
-            "spared",
-            "number of replacements for softmax that reach a low perplexity while keeping less than half of each "
-            "query's highest weight",
-            brief="replacements with low perplexity that keep less than half of each query's highest weight",
-        ),
+        Quantity("spared", "replacements with low perplexity that keep less than half of each query's highest weight"),
         Quantity(
             "others",
             "number of replacements for softmax that, on average, keep less than half of each query's highest weight",

@@ -80,18 +80,11 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "closer",
-            "share of heads where a Taylor series of the whole softmax has a smaller matrix error than a series of "
-            "only the exponential",
+            "heads where a Taylor series of softmax is more accurate than a series of the exponential",
             "%",
-            brief="heads where a Taylor series of softmax is more accurate than a series of the exponential",
             of_heads=True,
         ),
-        Quantity(
-            "own",
-            "matrix error of the Taylor series of the whole softmax, median over heads",
-            "%",
-            brief="matrix error of the Taylor series of the whole softmax",
-        ),
+        Quantity("own", "matrix error of the Taylor series of the whole softmax, median over heads", "%"),
         Quantity(
             "exponential",
             "matrix error if only softmax's exponential is replaced by its Taylor series, median over heads",

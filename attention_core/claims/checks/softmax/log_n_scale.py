@@ -132,38 +132,25 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "scaled",
-            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) up to the base length, with "
-            "the log n factor on the logits",
-            brief="growth exponent p of effective keys (nᵖ for n tokens) at small n, with the log n factor on the "
-            "logits",
+            "growth exponent p of effective keys (nᵖ for n tokens) at small n, with the log n factor on the logits",
         ),
         Quantity(
             "plain",
-            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) up to the base length, "
-            "without the log n factor on the logits",
+            "growth exponent p of effective keys (nᵖ for n tokens) at small n, without the log n factor on the logits",
         ),
         Quantity(
             "scaled_beyond",
-            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, with "
-            "the log n factor on the logits",
-            brief="growth exponent p of effective keys (nᵖ for n tokens) at large n, with the log n factor on the "
-            "logits",
+            "growth exponent p of effective keys (nᵖ for n tokens) at large n, with the log n factor on the logits",
         ),
         Quantity(
             "plain_beyond",
-            "growth exponent p of softmax's effective number of keys (nᵖ for n tokens) beyond the base length, "
-            "without the log n factor on the logits",
+            "growth exponent p of effective keys (nᵖ for n tokens) at large n, without the log n factor on the logits",
         ),
         Quantity(
             "base", "base length, which separates small from large n; the log n factor is 1 at this length", "tokens"
         ),
         Quantity("softmax", "largest change of softmax's entropy caused by the log n factor", "nats"),
-        Quantity(
-            "squared",
-            "largest change of squared ReLU's entropy caused by the log n factor",
-            "nats",
-            brief="change of squared ReLU's entropy caused by the log n factor",
-        ),
+        Quantity("squared", "change of squared ReLU's entropy caused by the log n factor", "nats"),
     ),
     figure=Figure(
         x="n",

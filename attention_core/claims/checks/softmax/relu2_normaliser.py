@@ -100,17 +100,9 @@ CLAIM = Claim(
     "In the head with the slowest growth, they grow as n to the power {lowest}. The heads' median growth factor at "
     "each length, which the Entropy page shows, grows as n to the power {curve}.",
     quantities=(
+        Quantity("exponent", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"),
         Quantity(
-            "exponent",
-            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads",
-            brief="growth exponent p of squared ReLU's row sums (nᵖ for n tokens)",
-        ),
-        Quantity(
-            "slower",
-            "share of heads where squared ReLU's row sums grow clearly more slowly than the number of tokens",
-            "%",
-            brief="heads where row sums grow clearly more slowly than the number of tokens",
-            of_heads=True,
+            "slower", "heads where row sums grow clearly more slowly than the number of tokens", "%", of_heads=True
         ),
         Quantity("lowest", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), smallest over heads"),
         Quantity(

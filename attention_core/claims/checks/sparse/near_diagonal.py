@@ -134,37 +134,17 @@ CLAIM = Claim(
     "token receives {first}% of the attention. If this token is removed from the input, the window receives "
     "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(
-        Quantity(
-            "mass",
-            "share of attention on keys within the local window, median over heads",
-            "%",
-            brief="share of attention within the window",
-        ),
+        Quantity("mass", "share of attention within the window, median over heads", "%"),
         Quantity("even", "share of attention within the local window if all keys have equal weights", "%"),
-        Quantity(
-            "error",
-            "output error of local attention (relative difference from softmax's output), median over heads",
-            "%",
-            brief="output error of local attention",
-        ),
+        Quantity("error", "output error of local attention, median over heads", "%"),
         Quantity("first", "share of attention on the first token, median over heads", "%"),
-        Quantity(
-            "mass_rest",
-            "share of attention on keys within the local window after the first token is removed, median over heads",
-            "%",
-            brief="share of attention within the window, first token removed",
-        ),
+        Quantity("mass_rest", "share of attention within the window without the first token, median over heads", "%"),
         Quantity(
             "even_rest",
             "share of attention within the local window if all keys have equal weights and the first token is removed",
             "%",
         ),
-        Quantity(
-            "error_rest",
-            "output error of local attention after the first token is removed, median over heads",
-            "%",
-            brief="output error of local attention, first token removed",
-        ),
+        Quantity("error_rest", "output error of local attention without the first token, median over heads", "%"),
         Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),
     figure=Figure(

@@ -108,19 +108,10 @@ CLAIM = Claim(
     "bound on the logits of a block, reaches {bound}%. Selection by true weight reaches the maximum, {best}%.",
     quantities=(
         Quantity(
-            "wins",
-            "share of heads where blocks selected by the mean and covariance of their keys contain more of softmax's "
-            "weight than blocks selected by the mean alone",
-            "%",
-            brief="heads where mean and covariance select better blocks than the mean alone",
-            of_heads=True,
+            "wins", "heads where mean and covariance select better blocks than the mean alone", "%", of_heads=True
         ),
         Quantity(
-            "loses",
-            "share of heads where blocks selected by the mean and covariance of their keys contain less of softmax's "
-            "weight than blocks selected by the mean alone",
-            "%",
-            of_heads=True,
+            "loses", "heads where mean and covariance select worse blocks than the mean alone", "%", of_heads=True
         ),
         Quantity(
             "second", "share of softmax's weight in the blocks selected by mean and covariance, median over heads", "%"

@@ -63,16 +63,8 @@ CLAIM = Claim(
     "to the power {local}, where n is the number of tokens.",
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
-        Quantity(
-            "saving",
-            "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length",
-            brief="cost of full attention ÷ cost of atrous attention",
-        ),
-        Quantity(
-            "local",
-            "growth exponent p of local attention's cost (nᵖ for n tokens), over the longer half of the lengths",
-            brief="growth exponent p of local attention's cost (nᵖ for n tokens)",
-        ),
+        Quantity("saving", "cost of full attention ÷ cost of atrous attention"),
+        Quantity("local", "growth exponent p of local attention's cost (nᵖ for n tokens)"),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),

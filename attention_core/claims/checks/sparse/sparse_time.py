@@ -152,32 +152,16 @@ CLAIM = Claim(
     "time of the fused kernel. If this matrix is masked to the local window, full attention takes {masked}× as long as "
     "without the mask.",
     quantities=(
-        Quantity(
-            "local",
-            "time of local attention ÷ time of full attention at the longest length",
-            brief="time of local attention ÷ time of full attention",
-        ),
-        Quantity(
-            "sparse",
-            "time of sparse attention ÷ time of full attention at the longest length",
-            brief="time of sparse attention ÷ time of full attention",
-        ),
-        Quantity(
-            "atrous",
-            "time of atrous attention ÷ time of full attention at the longest length",
-            brief="time of atrous attention ÷ time of full attention",
-        ),
+        Quantity("local", "time of local attention ÷ time of full attention"),
+        Quantity("sparse", "time of sparse attention ÷ time of full attention"),
+        Quantity("atrous", "time of atrous attention ÷ time of full attention"),
         Quantity("longest", "longest timed length", "tokens"),
         Quantity("local_here", "time of local attention ÷ time of full attention at this input's length"),
         Quantity("sparse_here", "time of sparse attention ÷ time of full attention at this input's length"),
         Quantity("atrous_here", "time of atrous attention ÷ time of full attention at this input's length"),
         Quantity("own", "length of this input", "tokens"),
         Quantity("held", "time of full attention with an explicit score matrix ÷ time with the fused kernel"),
-        Quantity(
-            "masked",
-            "time of full attention with the masked score matrix ÷ time with the unmasked matrix",
-            brief="time of full attention with a mask ÷ time without a mask",
-        ),
+        Quantity("masked", "time of full attention with a mask ÷ time without a mask"),
         Quantity("matrix", "longest length at which full attention with an explicit score matrix was timed", "tokens"),
     ),
     figure=Figure(

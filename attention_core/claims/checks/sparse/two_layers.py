@@ -102,12 +102,7 @@ CLAIM = Claim(
     "{local}%, and two layers of atrous attention connect {atrous}%. A local and an atrous layer together compute "
     "{keys}% as many attention weights as one layer of full attention.",
     quantities=(
-        Quantity(
-            "two",
-            "share of token pairs connected by a local layer and an atrous layer",
-            "%",
-            brief="share of token pairs that both layers together connect",
-        ),
+        Quantity("two", "share of token pairs connected by a local layer and an atrous layer", "%"),
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),
         Quantity("local", "share of token pairs connected by two local layers", "%"),
         Quantity("atrous", "share of token pairs connected by two atrous layers", "%"),

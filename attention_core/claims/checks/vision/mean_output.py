@@ -84,10 +84,8 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "heads",
-            "share of heads where linear attention's output is closer to the mean of all values than to softmax's "
-            "output",
+            "heads where linear attention is closer to the mean of the values than to softmax",
             "%",
-            brief="heads where linear attention is closer to the mean of the values than to softmax",
             of_heads=True,
         ),
         Quantity(

@@ -70,11 +70,7 @@ CLAIM = Claim(
     details="The PSNR with the square window minus the PSNR with the window along the row lies between {least} dB "
     "and {most} dB.",
     quantities=(
-        Quantity(
-            "better",
-            "number of window sizes at which the square window gives a higher PSNR than the window along the row",
-            brief="window sizes at which a square window removes more noise than a row",
-        ),
+        Quantity("better", "window sizes at which a square window removes more noise than a row"),
         Quantity("sizes", "number of window sizes"),
         Quantity(
             "least",
