@@ -33,7 +33,7 @@ class Page(Generic[Q]):
         options: the page's own options, which links carry in addition to the shared options.
         opening: returns values of shared options, by name, that this page opens with if the address has no query, and
             that differ from those of other pages.
-        top: draws the part of the page that is the same in every view, and returns the argument of the view's function.
+        top: draws the part of the page that is the same in every view; its result is passed to the view's function.
         views: functions that draw the part below ``top`` (a view), by the view's name in links; one if there is no
             choice.
         view: returns the name of the view to draw: an option of the page, or a function of several options.

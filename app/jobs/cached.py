@@ -48,7 +48,7 @@ from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class MatrixView:
     """The settings that all panels of a comparison share.
 
     Attributes:
@@ -89,7 +89,7 @@ def page_lock() -> FairLock:
 # Sources, views and gates are hashed by their repr, which contains all their fields. For an uploaded file, it contains
 # the digest of the file's bytes instead of the bytes. The digest is computed once, when the file arrives.
 _KEY_FUNCTIONS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
-_KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
+_KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), MatrixView, _gating.Gate), digest)
 _KEY_FUNCTIONS[tuple] = lambda parts: tuple(map(_key, parts))
 
 
@@ -262,13 +262,13 @@ thresholds = _cached_analysis(_thresholds.thresholds)
 growth_by_token = _cached_analysis(_delta_state.growth_by_token)
 
 
-def matrix(view: View, attention: ac.Attention) -> MatrixComparison:
+def matrix(view: MatrixView, attention: ac.Attention) -> MatrixComparison:
     """Return one variant's matrix for a view, with its metrics. Errors are those of ``compare``."""
     view = _canonical(view)
     return _compare(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
-def _canonical(view: View) -> View:
+def _canonical(view: MatrixView) -> MatrixView:
     """Return the same view for all views that show the same numbers, so that they share a cache key."""
     return replace(view, source=view.source.canonical, special=_shows_all_tokens(view.source, view.special))
 
@@ -278,13 +278,13 @@ def _shows_all_tokens(source: Source, special: bool) -> bool:
     return special or not any(record(source).special)
 
 
-def ranks(view: View, attention: ac.Attention) -> Ranks:
+def ranks(view: MatrixView, attention: ac.Attention) -> Ranks:
     """Return the ranks of one variant's matrix for a view, which take longer to compute than its other metrics."""
     comparison, key = matrix(view, attention), _key((_canonical(view), attention))
     return _get_or_compute(_ranks, key, partial(ranks_of, comparison), len(comparison.weights))
 
 
-def informative_query(view: View, attention: ac.Attention) -> int | None:
+def informative_query(view: MatrixView, attention: ac.Attention) -> int | None:
     """Return the index of the most informative query of a matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     compute = partial(_informative_query.informative_query_of_record, weights, qkv, special=view.special)
@@ -301,7 +301,7 @@ _miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)
 _scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 
 
-def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
+def reach(view: MatrixView, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
     """Return how far information travels through ``depth`` layers, which repeat ``layers``; errors as in ``matrix``."""
 
     def compute() -> Frozen[_stack.Reach]:

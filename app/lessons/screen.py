@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import attention_core as ac
 from app.jobs import cached
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from app.lessons.lesson import parse_query
 from app.page import discover
 from app.state import url
@@ -73,10 +73,10 @@ class Screen:
         return chosen
 
     @property
-    def view(self) -> View:
+    def view(self) -> MatrixView:
         """The input and how it is shown (head, causal mask, special tokens); errors are those of ``chosen``."""
         shared, chosen = self.shared, self.chosen
-        return View(source=chosen.source, head=chosen.head, causal=shared.causal, special=shared.special)
+        return MatrixView(source=chosen.source, head=chosen.head, causal=shared.causal, special=shared.special)
 
     def variant(self, key: str) -> ac.Attention:
         """Return a variant with this screen's settings, or with its defaults if it is not compared."""

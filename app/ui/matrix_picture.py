@@ -6,12 +6,12 @@ from functools import cache
 import attention_core as ac
 from app.figures.picture import data_url
 from app.jobs import cached
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
 SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
-SAMPLE_VIEW = View(source=SAMPLE, head=0, causal=False, special=True)
+SAMPLE_VIEW = MatrixView(source=SAMPLE, head=0, causal=False, special=True)
 
 
 @cache

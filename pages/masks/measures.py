@@ -2,7 +2,7 @@
 
 import attention_core as ac
 from app.jobs import cached
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from app.lessons.screen import Screen
 from app.measures import PageMeasure, VariantMeasure
 from app.words.i18n import C_, N_
@@ -35,7 +35,7 @@ def _reach(screen: Screen) -> Reach | None:
     shared, chosen = screen.shared, screen.chosen
     layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
     usable = tuple(each for each in layers if not (shared.causal and each.variant.causal_reason))
-    view = View(source=chosen.source, head=chosen.head, causal=shared.causal, special=True)
+    view = MatrixView(source=chosen.source, head=chosen.head, causal=shared.causal, special=True)
     return cached.reach(view, usable, current().stack_layers) if usable else None
 
 

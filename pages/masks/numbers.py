@@ -7,7 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
@@ -75,7 +75,7 @@ def show(masks: Masks) -> None:
     )
 
 
-def _masks_file(view: View, attentions: Sequence[ac.Attention]) -> bytes:
+def _masks_file(view: MatrixView, attentions: Sequence[ac.Attention]) -> bytes:
     arrays = {}
     for attention in attentions:
         pattern = cached.pattern(view.source, attention, head=view.head, causal=view.causal)

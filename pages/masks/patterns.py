@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 import attention_core as ac
 from app.jobs import cached
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from app.matrix_board.pair_kinds import primitive_name
 from app.state.session import SharedOptions
 from app.ui import variant_picker
@@ -28,7 +28,7 @@ class Masks:
         key_labels: one label per key if the keys are those of another sequence; else None.
     """
 
-    view: View
+    view: MatrixView
     patterns: dict[ac.Attention, Pattern]
     labels: tuple[str, ...]
     key_labels: tuple[str, ...] | None = None
@@ -41,7 +41,7 @@ class Masks:
 
 def compute_masks(chosen: ChosenInput) -> Masks:
     """Return the pattern of every chosen variant."""
-    view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=True)
+    view = MatrixView(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=True)
     MasksOptions.front.restrict_to(range(chosen.qkv.n))
     patterns = variant_picker.compute_for_each_variant(
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)

@@ -11,7 +11,7 @@ import numpy as np
 
 import attention_core as ac
 from app.jobs import cached, dispatch
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from app.matrix_board import Panel, matrix_board
 from app.state.session import AUTOMATIC, REFERENCE, SharedOptions
 from app.ui import variant_picker
@@ -45,7 +45,7 @@ class Comparison:
     """
 
     chosen: ChosenInput
-    view: View
+    view: MatrixView
     matrices: dict[ac.Attention, MatrixComparison]
     words: tuple[str, ...]
     labels: tuple[str, ...]
@@ -120,7 +120,7 @@ def scale_end(softmax_max: float, largest_magnitude: float) -> float:
 def compare(chosen: ChosenInput) -> Comparison:
     """Compute the matrices of all chosen variants."""
     special = SharedOptions.special.value
-    view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=special)
+    view = MatrixView(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=special)
     matrices = variant_picker.compute_for_each_variant(partial(cached.matrix, view))
     qkv = chosen.qkv
     words = qkv.names if special else shown_tokens(qkv)
@@ -151,7 +151,7 @@ def _subject_row(words: Sequence[str]) -> int | None:
     return next((i for i, pair in enumerate(pairwise(words)) if pair == SUBJECT), None)
 
 
-def matrices_by_key(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
+def matrices_by_key(view: MatrixView, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
     """Return the variants' matrices ``[n, n]`` by key, for a file that is made long after they were shown."""
     return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
@@ -199,7 +199,7 @@ def show_board(comparison: Comparison) -> None:
     )
 
 
-def _redraw(view: View, n: int, key: str, *, hidden: str, difference: bool) -> Panel | None:
+def _redraw(view: MatrixView, n: int, key: str, *, hidden: str, difference: bool) -> Panel | None:
     """Return one panel drawn with its variant's current settings; None if the variant has been removed."""
     attention = next((a for a in SharedOptions.variants.value if a.key == key), None)
     if attention is None:

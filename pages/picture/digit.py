@@ -10,7 +10,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.jobs.cached import View
+from app.jobs.cached import MatrixView
 from app.picture_board import Tile
 from app.state.session import REFERENCE
 from app.ui import navigation
@@ -70,7 +70,7 @@ def _pixels(source: TrainedSource) -> np.ndarray:
 
 
 def _compared(source: TrainedSource, head: int | None, attention: ac.Attention) -> MatrixComparison:
-    return cached.matrix(View(source=source, head=head, causal=False, special=True), attention)
+    return cached.matrix(MatrixView(source=source, head=head, causal=False, special=True), attention)
 
 
 def _ranked_error(attention: ac.Attention, compared: MatrixComparison) -> float | None:

@@ -203,7 +203,7 @@ def traces(at, place=-1):
     return {trace["name"]: trace for trace in charts(at)[place]["data"] if trace.get("name")}
 
 
-def curves(at, place=-1):
+def lines_of(at, place=-1):
     """Return the named traces of a chart as ``(x, y)`` by name."""
     return {name: (numbers(each["x"]), numbers(each["y"])) for name, each in traces(at, place).items()}
 

@@ -73,7 +73,7 @@ def test_cached_results_are_shared_without_waiting_and_are_read_only(monkeypatch
     freeze = Frozen.__init__
     monkeypatch.setattr(Frozen, "__init__", lambda self, value: made.append(value) or freeze(self, value))
     source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=301))
-    view = cached.View(source=source, head=None, causal=False, special=True)
+    view = cached.MatrixView(source=source, head=None, causal=False, special=True)
     softmax, local = ac.get("softmax"), ac.get("local")
     drawing = FairLock(1)
     monkeypatch.setattr(cached, "page_lock", lambda: drawing)
@@ -232,7 +232,7 @@ def test_a_page_with_many_long_inputs_waits_for_others_once(monkeypatch):
 def test_a_refusal_frees_the_results_computed_before_it():
     """Check that a refusal frees the results before it, at every rerun: 300 MB in a class before this was fixed."""
     source = SyntheticSource(SyntheticSpec(n=24, seed=77))
-    view = cached.View(source=source, head=0, causal=True, special=True)
+    view = cached.MatrixView(source=source, head=0, causal=True, special=True)
 
     class Held:
         """A stand-in for the results that a page has computed so far."""
@@ -359,7 +359,7 @@ def test_a_spinner_is_shown_only_if_a_result_is_not_cached(monkeypatch):
 def test_equivalent_views_are_computed_once(model, positions, special, same):
     def results_of(positions, special):
         source = TextSource("the cat saw the dog", model, 1, positions=positions)
-        view = cached.View(source=source, head=1, causal=True, special=special)
+        view = cached.MatrixView(source=source, head=1, causal=True, special=special)
         softmax = ac.get("softmax")
         first = source.at_layer(0)
         return (
@@ -385,7 +385,7 @@ def test_thumbnails_and_the_informative_row_depend_on_mask_and_head():
     np.testing.assert_array_equal(cached.head_miniatures(source, False, size=6), both[0])
     found = {
         (head, causal): cached.informative_query(
-            cached.View(source=source, head=head, causal=causal, special=True), softmax
+            cached.MatrixView(source=source, head=head, causal=causal, special=True), softmax
         )
         for head in (0, 1, 2, None)
         for causal in (False, True)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from driver import curves, message, table
+from driver import lines_of, message, table
 from test_lessons import NUMBERS, STEPS, open_lesson, press, step_of
 
 import attention_core as ac
@@ -277,7 +277,7 @@ def pooling_4():
 def entropies(place):
     """Return the page with the answer shown, and softmax's entropy by length from its chart."""
     at = press(open_lesson("log_n", place), ".show")
-    [(xs, ys)] = [xy for name, xy in curves(at).items() if name == "Softmax"]
+    [(xs, ys)] = [xy for name, xy in lines_of(at).items() if name == "Softmax"]
     return at, dict(zip(xs, ys, strict=True))
 
 

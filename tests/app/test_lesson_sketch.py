@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from driver import curves, message
+from driver import lines_of, message
 from hypothesis import given
 from hypothesis import strategies as st
 from test_lessons import STEPS, card, open_lesson, press, step_of
@@ -71,12 +71,12 @@ def test_no_measurement_is_sent_before_the_answer(key, place):
     shown = press(open_lesson(key, place), ".show")
     numbers = [str(height)[:7] for _, height in canvas(shown)["measured"]]
     # The other curves on the page may contain one of these numbers too.
-    known = {str(y)[:7] for _xs, ys in curves(at).values() for y in ys}
+    known = {str(y)[:7] for _xs, ys in lines_of(at).values() for y in ys}
     hidden = [number for number in numbers if number not in known]
     assert len(hidden) >= len(numbers) - 1
     assert all(number in sent(shown) for number in hidden)
     assert not any(number in sent(at) for number in hidden)
-    assert not any(NAMES[key] in name for name in curves(at))
+    assert not any(NAMES[key] in name for name in lines_of(at))
 
 
 @pytest.mark.parametrize(("key", "place"), CURVES)
@@ -87,7 +87,7 @@ def test_the_measured_curve_and_the_score_are_those_of_the_page(key, place):
     at = press(guessed(at, heights), ".check")
     answered = canvas(at)
     assert answered["drawn"] == pytest.approx(heights)
-    [(xs, ys)] = [xy for name, xy in curves(at).items() if NAMES[key] in name]
+    [(xs, ys)] = [xy for name, xy in lines_of(at).items() if NAMES[key] in name]
     assert [x for x, _ in answered["measured"]] == list(xs)
     assert [y for _, y in answered["measured"]] == pytest.approx(list(ys))
     fine = np.linspace(math.log(xs[0]), math.log(xs[-1]), 50_001)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 import numpy as np
 import pytest
-from driver import board, curves, message, metrics, open_page, read_number, read_percent, spoken, table, visit
+from driver import board, lines_of, message, metrics, open_page, read_number, read_percent, spoken, table, visit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,13 +115,13 @@ def _slope(at, attention):
 
 
 def _error(at, attention):
-    [(xs, ys)] = [xy for name, xy in curves(at).items() if name.startswith(attention.title) and "floor" not in name]
+    [(xs, ys)] = [xy for name, xy in lines_of(at).items() if name.startswith(attention.title) and "floor" not in name]
     budget = getattr(attention.params, attention.variant.budget.name)
     return dict(zip(xs, ys, strict=True))[budget]
 
 
 def _last_share(at, attention):
-    _xs, ys = curves(at)[label(attention)]
+    _xs, ys = lines_of(at)[label(attention)]
     return 100 * ys[-1]
 
 

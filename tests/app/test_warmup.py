@@ -26,7 +26,7 @@ def test_the_first_views_of_a_class_are_computed_in_advance(monkeypatch):
                 for attention in first_variants():
                     if causal and attention.variant.causal_reason:
                         continue
-                    view = cached.View(source=source, head=presets.HEAD, causal=causal, special=False)
+                    view = cached.MatrixView(source=source, head=presets.HEAD, causal=causal, special=False)
                     cached.matrix(view, attention)
                     cached.ranks(view, attention)
                     cached.pattern(source, attention, head=view.head, causal=causal)

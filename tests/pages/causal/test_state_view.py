@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from driver import board, charts, chosen, curves, full_text, numbers, spoken
+from driver import board, charts, chosen, full_text, lines_of, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
@@ -139,7 +139,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
 
 
 def test_fast_weights_report_writes_and_erasures(open_view, record):
-    found = curves(open_view("state", c_state=ac.get("kda")))
+    found = lines_of(open_view("state", c_state=ac.get("kda")))
     grown = state_history(record, ac.get("kda"), head=1)
     np.testing.assert_allclose(found["written"][1], np.linalg.norm(grown.added, axis=(1, 2)), rtol=1e-5)
     np.testing.assert_allclose(found["removed"][1], grown.removed_size, rtol=1e-5)

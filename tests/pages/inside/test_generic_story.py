@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driver import board, curves
+from driver import board, lines_of
 from stories import data, open_step
 
 import attention_core as ac
@@ -34,7 +34,7 @@ def test_the_declared_part_is_drawn():
     np.testing.assert_allclose(values[5, :6], step_data.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
     at = open_step(ac.get("power_bert"), 1, again=at)
     received = data(ac.get("power_bert")).parts["significance"]
-    assert curves(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
+    assert lines_of(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
 
 
 def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():

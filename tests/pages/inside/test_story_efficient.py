@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from driver import curves, spoken
+from driver import lines_of, spoken
 from stories import data, head, open_step
 
 import attention_core as ac
@@ -17,10 +17,10 @@ def test_feature_maps_and_sums_need_no_division():
     gather = k.softmax(0).mT
     wide = (-(gather * gather.log()).sum(-1)).exp()
     sharpest = int(wide.argmin())
-    assert curves(at)[f"feature {sharpest}"][1] == pytest.approx(gather[sharpest].tolist(), rel=1e-4)
+    assert lines_of(at)[f"feature {sharpest}"][1] == pytest.approx(gather[sharpest].tolist(), rel=1e-4)
     next(s for s in at.selectbox if s.key.endswith(".feature")).set_value(0).run()
-    assert curves(at)["feature 0"][1] == pytest.approx(gather[0].tolist(), rel=1e-4)
-    drawn = curves(open_step(ac.get("efficient"), 3))
+    assert lines_of(at)["feature 0"][1] == pytest.approx(gather[0].tolist(), rel=1e-4)
+    drawn = lines_of(open_step(ac.get("efficient"), 3))
     assert drawn["row sum (as query)"][1] == pytest.approx([1] * 24, abs=1e-5)
     assert drawn["column sum (as key)"][1] == pytest.approx((q.softmax(-1) @ gather).sum(0).tolist(), rel=1e-4)
 

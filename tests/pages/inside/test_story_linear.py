@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from driver import charts, curves
+from driver import charts, lines_of
 from stories import data, figures, head, open_step, said, spoken
 
 import attention_core as ac
@@ -22,13 +22,13 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
     assert dashes == {"elu+1": "dot", "relu": "solid", "8 × first entry of softmax(x, 0, …, 0)": "dot", "exp": "dot"}
-    x, y = curves(at)["elu+1"]
+    x, y = lines_of(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
     [share] = said(at, r"([\d.]+)% of the entries of queries and keys are negative")
     assert share == pytest.approx(100 * float((torch.stack([q, k]) < 0).double().mean()), abs=0.51)
     middle = torch.stack([q, k]).quantile(torch.tensor([0.25, 0.75]).double()).tolist()
-    assert curves(at)["middle 50% of the entries"][0] == pytest.approx(middle)
+    assert lines_of(at)["middle 50% of the entries"][0] == pytest.approx(middle)
     assert said(at, r"middle 50% of the entries, from (\S+) to (\S+)\.") == pytest.approx(middle, abs=0.051)
 
 
@@ -38,7 +38,7 @@ def test_the_kernel_is_compared_with_the_exponential(causal):
     q, k, _ = head()
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
     own, full = (ac.get(key).weights(q, k, causal=causal)[allowed] for key in ("linear", "softmax"))
-    x, y = curves(at)["pairs of tokens"]
+    x, y = lines_of(at)["pairs of tokens"]
     assert x == pytest.approx(full.sort().values.tolist(), rel=1e-4)
     [middle] = said(at, r"The weight of a query–key pair is ([^\s×]+)×")
     assert middle == pytest.approx(float((own / full).quantile(0.5)), rel=0.06)
@@ -62,18 +62,18 @@ def test_a_query_reads_its_output_from_the_sum(feature_map, causal):
     at = open_step(attention, 1, causal=causal)
     for query in (23, 5):
         at.selectbox(key="inside.linear.1.query").set_value(query).run()
-        assert curves(at)["φ(q)ᵀ S / φ(q)ᵀ z"][1] == pytest.approx(outputs[query].tolist(), rel=1e-4, abs=1e-6)
+        assert lines_of(at)["φ(q)ᵀ S / φ(q)ᵀ z"][1] == pytest.approx(outputs[query].tolist(), rel=1e-4, abs=1e-6)
     if feature_map == "elu+1":
         sums = (torch.nn.functional.elu(k[: 6 if causal else None]) + 1).sum(0)
-        assert curves(at, -2)["z = Σ φ(k)"][1] == pytest.approx(sums.tolist(), rel=1e-4)
-        assert curves(at, -3)["φ(q)"][1] == pytest.approx((torch.nn.functional.elu(q[5]) + 1).tolist(), rel=1e-4)
+        assert lines_of(at, -2)["z = Σ φ(k)"][1] == pytest.approx(sums.tolist(), rel=1e-4)
+        assert lines_of(at, -3)["φ(q)"][1] == pytest.approx((torch.nn.functional.elu(q[5]) + 1).tolist(), rel=1e-4)
 
 
 def test_the_normaliser_is_one_product_per_query():
     at = open_step(ac.get("linear"), 5)
     q, k, _ = head()
     z = (torch.nn.functional.elu(q) + 1) @ (torch.nn.functional.elu(k) + 1).sum(0)
-    assert curves(at)["normaliser"][1] == pytest.approx(z.tolist(), rel=1e-4)
+    assert lines_of(at)["normaliser"][1] == pytest.approx(z.tolist(), rel=1e-4)
     assert "rescaled to avoid overflow" not in spoken(at)
     assert "rescaled to avoid overflow" in spoken(open_step(ac.get("linear", feature_map="exp"), 5))
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from driver import board, charts, curves, spoken
+from driver import board, charts, lines_of, spoken
 from stories import data, head, open_step, said, source
 
 import attention_core as ac
@@ -31,7 +31,7 @@ def test_orthogonal_and_independent_directions_are_compared(row_norms):
     assert root == 2.8
     assert (low == high == root) if row_norms == "fixed" else (low < 2.3 < 3.3 < high)
     assert ("mathcal{N}" in at.latex[0].value) == (row_norms == "chi")
-    drawn = curves(at)
+    drawn = lines_of(at)
     assert np.allclose(drawn["fixed"][1], 8**0.5)
     assert drawn["chi"][1] == sorted(drawn["chi"][1])
     assert drawn["chi"][1][0] < 2.3 < 3.3 < drawn["chi"][1][-1]
@@ -47,7 +47,7 @@ def test_the_estimate_is_drawn_against_the_truth():
     q, k, _ = head()
     kernel = (q @ k.mT / 8**0.5).exp()
     kernel = (kernel / kernel.amax(-1, keepdim=True)).flatten().sort().values
-    x, y = curves(at)["query–key pairs"]
+    x, y = lines_of(at)["query–key pairs"]
     assert len(x) == 24 * 24
     assert x == pytest.approx(kernel.tolist(), rel=1e-4)
     [near, middle] = said(at, r"noisy: ([\d.]+)% of the estimates.*pair, the estimate is ([^\s×]+)× the true value")
@@ -70,7 +70,7 @@ def test_the_estimate_of_directions_of_random_length_is_unbiased(kind):
 
 def test_the_error_over_the_features_equals_the_library():
     at = open_step(ac.get("performer", kind="relu"), 4)
-    drawn = curves(at)
+    drawn = lines_of(at)
     assert set(drawn) == {
         "1/√m",
         *(f"{kind} · {way}" for kind in ("positive", "hyperbolic", "trig") for way in ("orthogonal", "independent")),
@@ -103,7 +103,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     at = open_step(ac.get("performer", features=8), 1, sharpness=sharpness)
     assert "a few very large estimates dominate this mean" in spoken(at) or not rare
     at = open_step(ac.get("performer", features=8), 4, again=at, sharpness=sharpness)
-    ends = curves(at)["positive · orthogonal"][1]
+    ends = lines_of(at)["positive · orthogonal"][1]
     assert ("far too small" in spoken(at)) == rare == (ends[-1] > 0.8)
     # The curves of both kinds can coincide: the last one drawn is dashed, so that the other stays visible.
     figure = charts(at)[-1]

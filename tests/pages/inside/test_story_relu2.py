@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from driver import board, curves, spoken
+from driver import board, lines_of, spoken
 from stories import data, head, open_step, said, source
 
 import attention_core as ac
@@ -22,7 +22,7 @@ def test_the_page_shows_negative_logits_row_sums_and_normalisers(causal):
     [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"([\d.]+)% of the logits are negative")
     assert negative == pytest.approx(100 * float((logits[allowed] < 0).double().mean()), abs=0.51)
     at = open_step(ac.get("relu2"), 3, causal=causal)
-    drawn = curves(at)
+    drawn = lines_of(at)
     sums = (logits.relu().square() * allowed).sum(-1)
     assert [z or 0 for z in drawn["row sum"][1]] == pytest.approx(sums.tolist(), rel=1e-4)
     assert drawn["number of keys n"][1] == (list(range(1, 25)) if causal else [24] * 24)
@@ -37,7 +37,7 @@ def test_a_factor_changes_normalised_rows_of_softmax_only():
     squares = (q @ k.mT / 8**0.5).relu().square()
     largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
-    x, y = (tops := curves(at))["divided by the number of keys n"]
+    x, y = (tops := lines_of(at))["divided by the number of keys n"]
     assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
     steady = float((squares / squares.sum(-1, keepdim=True)).max())
     assert tops["divided by the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)

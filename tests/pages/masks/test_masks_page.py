@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driver import board, board_settings, chosen, curves, open_page, spoken, traces, visit
+from driver import board, board_settings, chosen, lines_of, open_page, spoken, traces, visit
 
 import attention_core as ac
 from app.words.i18n import escape_markdown
@@ -235,10 +235,10 @@ def test_chart_and_sentence_show_the_same_reach():
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
     assert f"after 12 layers, with {scores:.0%} of the pairs of one softmax layer." in spoken(at)
-    for line in curves(at, 0).values():
+    for line in lines_of(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
-    assert set(curves(at, 0)) == {label(variants[1]), "Stack: Local"}
+    assert set(lines_of(at, 0)) == {label(variants[1]), "Stack: Local"}
     assert "24 of 24" not in spoken(at)
     assert "(middle)" in at.selectbox(key="front").placeholder
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)

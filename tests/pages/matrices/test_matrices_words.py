@@ -7,7 +7,7 @@ import math
 import pytest
 
 import attention_core as ac
-from app.jobs.cached import View, matrix
+from app.jobs.cached import MatrixView, matrix
 from app.words.finding import text_above, text_below
 from app.words.i18n import paragraph
 from attention_core.analysis.matrix.head_scores import HeadScores
@@ -31,7 +31,7 @@ from pages.matrices.words import (
     variant_sentence,
 )
 
-SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
+SMALL = MatrixView(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
 
 
 def ranking(*args, **options):

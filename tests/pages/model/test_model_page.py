@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import board_settings, charts, curves, message, numbers, open_page, points, send, spoken, traces, visit
+from driver import board_settings, charts, lines_of, message, numbers, open_page, points, send, spoken, traces, visit
 from no_model import made_up, written
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
@@ -125,10 +125,10 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
         "Attention sinks · window 64 · sinks 1",
         "First occurrence: nothing to copy",
     }
-    xs, ys = curves(at)["Local · window 64"]
+    xs, ys = lines_of(at)["Local · window 64"]
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
-    assert curves(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
+    assert lines_of(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
     assert (
         "**Copying a token from 95 tokens back fails with Local · window 64: the loss is higher than that of a uniform "
         "guess.**" in spoken(at)
@@ -145,7 +145,7 @@ def test_the_first_reading_uses_the_original_model(monkeypatch):
         return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
 
     monkeypatch.setattr(swap, "compute", compute)
-    assert curves(open_model(m_view="copying"))["First occurrence: nothing to copy"][1] == [11.0, 11.0]
+    assert lines_of(open_model(m_view="copying"))["First occurrence: nothing to copy"][1] == [11.0, 11.0]
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -307,7 +307,7 @@ def test_the_encoder_has_a_line_per_model_and_the_ranks_of_ten_sentences():
     assert found.columns[0] == "Sentence"  # The first column is not clipped on a narrow screen.
     assert set(found["Sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
-    as_it_is = curves(at)["Original model"][1]
+    as_it_is = lines_of(at)["Original model"][1]
     assert as_it_is == sorted(as_it_is, reverse=True)
     assert "Kendall's τ" in spoken(at, "caption")
     assert any("Choose a replacement" in i.value for i in open_model(m_view="encoder", m_encoders=()).info)
