@@ -11,12 +11,12 @@ from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
-from attention_core.variant import Attention
+from attention_core.variant import Attention, Variant
 
-LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
+LINEAR, NYSTROM = "linear", "nystrom"
 """Variants with sentences of their own."""
-MASKED_SOFTMAX = ("atrous", "bigbird", "blocks", "longformer", "sink", "sparse", "topk", "vertical_slash")
-"""Other variants that are softmax over some of the keys, so that their misplaced weight is that of the masked keys."""
+MASKED_ROWS = ("power_bert",)
+"""Variants that mask all keys of some queries, so that their misplaced weight is not that of the masked keys."""
 MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 MAX_SIMILAR_SHARE = 0.1
@@ -101,9 +101,15 @@ def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixCompari
     return lost_weight(attention, matrices[attention], subject, hidden)
 
 
+def is_masked_softmax(variant: Variant) -> bool:
+    """Return whether a variant is softmax over some keys of each query: its misplaced weight is that of the others."""
+    has_mask = variant.mask is not None or variant.pattern is not None
+    return has_mask and variant.approximates == REFERENCE and variant.key not in MASKED_ROWS
+
+
 def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
     """Return why a variant with a mask or with landmarks has an error; empty for other variants or without a loss."""
-    if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
+    if is_masked_softmax(attention.variant) and in_percent(compared.misplaced) > 0:
         fields = {"subject": subject, "share": compared.misplaced}
         # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,
         # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
