@@ -19,7 +19,7 @@ from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED, DistanceRow, near_and_far
 from attention_core.formatting import formatted, number, percent
 from attention_core.inputs.source import Source
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View, quartiles
 
 DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
@@ -57,37 +57,37 @@ def near_and_far_values(
     return near, far
 
 
-def entropies(rows: Sequence[DistanceRow], question: Question) -> dict[str, list[float]]:
+def entropies(rows: Sequence[DistanceRow], measurement: Measurement) -> dict[str, list[float]]:
     """Return each head's entropy by form, in the chosen unit; forms that were not measured are left out."""
     values = {
-        form: [question.units_per_nat * row.entropy for row in rows if row.form == form and row.entropy is not None]
+        form: [measurement.units_per_nat * row.entropy for row in rows if row.form == form and row.entropy is not None]
         for form in form_names()
     }
     return {form: nats for form, nats in values.items() if nats}
 
 
-def describe(rows: Sequence[DistanceRow], question: Question) -> Finding | str:
+def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
     """Return the finding about the chosen measure."""
-    n, mean = question.record.n, question.uses_mean
-    if question.options.distance == "alone":
+    n, mean = measurement.record.n, measurement.uses_mean
+    if measurement.options.distance == "alone":
         distances = _distances(rows)
-        shape = _rotation_only(distances, question)
+        shape = _rotation_only(distances, measurement)
         return rope_effect(distances[-1], shape["sums"][-1], shape["cosines"][-1])
     average = np.mean if mean else np.median
-    nats = {form: float(average(values)) for form, values in entropies(rows, question).items()}
+    nats = {form: float(average(values)) for form, values in entropies(rows, measurement).items()}
     by_form = {
         name: {form: found for form in nats if (found := near_and_far_values(rows, form, name, n, mean=mean))}
         for name in ("weight", "logit", "size", "bound")
     }
     if not by_form["weight"]:
         return _("This input is too short to compare distances. Use a longer input.")
-    if question.options.distance == "logit":
+    if measurement.options.distance == "logit":
         return logits_by_form(by_form["logit"], n)
-    if question.options.distance == "bound":
+    if measurement.options.distance == "bound":
         sizes, bounds = (by_form[name].get(ROTATED) for name in ("size", "bound"))
         if sizes and bounds and min(sizes) > 0:
             return size_and_bound(sizes, bounds, n)
-        return entropy_by_form(nats, question.unit)
+        return entropy_by_form(nats, measurement.unit)
     return weights_by_form({form: far / near for form, (near, far) in by_form["weight"].items()}, n)
 
 
@@ -221,30 +221,30 @@ def _distances(rows: Sequence[DistanceRow]) -> range:
     return range(max(row.distance or 0 for row in rows) + 1)
 
 
-def _rotation_only(distances: Sequence[int], question: Question) -> dict[str, list[float]]:
-    size = distance.rotated_size(question.record, question.source)
-    return distance.rope_decay(distances, size, distance.rope_base(question.source))
+def _rotation_only(distances: Sequence[int], measurement: Measurement) -> dict[str, list[float]]:
+    size = distance.rotated_size(measurement.record, measurement.source)
+    return distance.rope_decay(distances, size, distance.rope_base(measurement.source))
 
 
-def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
+def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
     """Return the lines of the chosen measure."""
-    measure = question.options.distance
+    measure = measurement.options.distance
     field = {"bound": "size", "alone": ""}.get(measure, measure)
     lines = [
-        found.curve(title, colour, band=question.options.band, dash=DASHES[form])
+        found.curve(title, colour, band=measurement.options.band, dash=DASHES[form])
         for colour, (form, title) in enumerate(form_names().items())
-        if field and (found := spread(points(rows, field, form), mean=question.uses_mean)).x
+        if field and (found := spread(points(rows, field, form), mean=measurement.uses_mean)).x
     ]
     if measure == "weight":
-        n, x = question.record.n, lines[0].x
-        uniform = [float(np.mean(1 / np.arange(i + 1, n + 1))) if question.causal else 1 / n for i in x]
-        lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=question.causal)), x, uniform))
+        n, x = measurement.record.n, lines[0].x
+        uniform = [float(np.mean(1 / np.arange(i + 1, n + 1))) if measurement.causal else 1 / n for i in x]
+        lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=measurement.causal)), x, uniform))
     if measure == "bound":
-        bound = spread(points(rows, "bound", ROTATED), mean=question.uses_mean)
+        bound = spread(points(rows, "bound", ROTATED), mean=measurement.uses_mean)
         lines += [bound.curve(_("upper bound, with RoPE"), GREY, dash="dot", band=False)] if bound.x else []
     if measure == "alone":
         x = _distances(rows)
-        shape = _rotation_only(x, question)
+        shape = _rotation_only(x, measurement)
         lines += [
             Curve(_("upper bound of |logit|"), x, shape["sums"], colour=0),
             Curve(_("dot product (q = k)"), x, shape["cosines"], colour=1),
@@ -263,19 +263,19 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
     }
 
 
-def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, object]]:
+def table(rows: Sequence[DistanceRow], measurement: Measurement) -> list[dict[str, object]]:
     """Return entropies, weights and logits by form."""
     table_rows: list[dict[str, object]] = []
-    for form, nats in entropies(rows, question).items():
+    for form, nats in entropies(rows, measurement).items():
         weight, logit = (
-            near_and_far_values(rows, form, name, question.record.n, mean=question.uses_mean)
+            near_and_far_values(rows, form, name, measurement.record.n, mean=measurement.uses_mean)
             for name in ("weight", "logit")
         )
         table_rows.append(
             {
                 _("position encoding"): form_names()[form],
-                _("entropy H ({unit})", unit=question.unit): formatted(
-                    float((np.mean if question.uses_mean else np.median)(nats)), ".2f"
+                _("entropy H ({unit})", unit=measurement.unit): formatted(
+                    float((np.mean if measurement.uses_mean else np.median)(nats)), ".2f"
                 ),
                 _("H, quartiles over heads"): quartiles(nats),
                 _("mean weight of neighbouring tokens"): weight and percent(weight[0]),
@@ -287,7 +287,7 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
     return table_rows
 
 
-def notes(question: Question) -> str:
+def notes(measurement: Measurement) -> str:
     """Return the effect of RoPE on a dot product, and the meaning of the bound."""
     text = _(
         "- RoPE groups the d coordinates of every query and key into pairs. It rotates pair p by the token's position "
@@ -304,15 +304,15 @@ def notes(question: Question) -> str:
         "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
         "- A value “beyond distance n / 2” is the mean over all measured distances greater than n / 2."
     )
-    return f"{text}\n- {position_origin(question.source)}"
+    return f"{text}\n- {position_origin(measurement.source)}"
 
 
 VIEW = View(
     experiment=distance,
     heading=N_("Does RoPE make attention more local?"),
-    variants=lambda question: ("softmax",),
-    settings=lambda question: {"n": question.record.m, "seeds": question.seeds},
-    controls=lambda question: EntropyOptions.distance.draw(label_visibility="collapsed"),
+    variants=lambda measurement: ("softmax",),
+    settings=lambda measurement: {"n": measurement.record.m, "seeds": measurement.seeds},
+    controls_above_chart=lambda measurement: EntropyOptions.distance.draw(label_visibility="collapsed"),
     sweeps=False,
     describe=describe,
     chart=chart,

@@ -18,23 +18,25 @@ from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftR
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_growth
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View, progress_note
 
 DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
 """Dash patterns of squared ReLU's normalisers, which share one colour."""
 
 
-def reference_length(question: Question) -> int:
+def reference_length(measurement: Measurement) -> int:
     """Return the measured length closest to the chosen reference length."""
-    return min(measured_lengths(question.longest), key=lambda n: abs(math.log(n / question.options.trained)))
+    return min(
+        measured_lengths(measurement.longest), key=lambda n: abs(math.log(n / measurement.options.reference_length))
+    )
 
 
-def show_controls(question: Question) -> None:
+def show_controls(measurement: Measurement) -> None:
     """Draw the choice of the measure and of the reference length."""
-    EntropyOptions.trained.set(reference_length(question))
-    EntropyOptions.drift.draw()
-    EntropyOptions.trained.draw(options=measured_lengths(question.longest))
+    EntropyOptions.reference_length.set(reference_length(measurement))
+    EntropyOptions.drift_axis.draw()
+    EntropyOptions.reference_length.draw(options=measured_lengths(measurement.longest))
 
 
 def measures() -> dict[str, str]:
@@ -53,21 +55,23 @@ def normalizer_names() -> dict[str, str]:
     return {**named, SOFTMAX: _("softmax")}
 
 
-def drifts(rows: Sequence[DriftRow], question: Question, measure: str) -> dict[str, Spread]:
+def drifts(rows: Sequence[DriftRow], measurement: Measurement, measure: str) -> dict[str, Spread]:
     """Return a measure relative to its value at the reference length, by normaliser."""
-    spreads = ratios(rows, reference_length(question), "size" if measure == "size" else "total")
-    return {name: spread(points, mean=question.uses_mean) for name, points in spreads.items()}
+    spreads = ratios(rows, reference_length(measurement), "size" if measure == "size" else "total")
+    return {name: spread(points, mean=measurement.uses_mean) for name, points in spreads.items()}
 
 
-def describe(rows: Sequence[DriftRow], question: Question) -> Finding | str:
+def describe(rows: Sequence[DriftRow], measurement: Measurement) -> Finding | str:
     """Return the change of the chosen measure, or a note if it cannot be computed from the lengths measured so far."""
-    base, measure, lengths = reference_length(question), question.options.drift, {row.n for row in rows}
+    base, measure, lengths = reference_length(measurement), measurement.options.drift_axis, {row.n for row in rows}
     if base not in lengths:
         return _("The reference length has not been measured yet.")
-    return progress_note(sorted(lengths), question) or headline(drifts(rows, question, measure), base, measure)
+    return progress_note(sorted(lengths), measurement) or main_finding(
+        drifts(rows, measurement, measure), base, measure
+    )
 
 
-def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> Finding:
+def main_finding(spreads: Mapping[str, Spread], base: int, measure: str) -> Finding:
     """Return the change with each fixed divisor at the measured length farthest from the reference length."""
     lengths = spreads[SOFTMAX].x
     if len(lengths) < 2:
@@ -128,27 +132,27 @@ def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: in
     )
 
 
-def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
+def chart(rows: Sequence[DriftRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per normaliser, relative to the reference length."""
-    softmax, relu2, base = palette.index("softmax"), palette.index("relu2"), reference_length(question)
+    softmax, relu2, base = palette.index("softmax"), palette.index("relu2"), reference_length(measurement)
     curves_ = []
-    for name, each in drifts(rows, question, question.options.drift).items():
-        band = question.options.band and name in (SOFTMAX, "length")
+    for name, each in drifts(rows, measurement, measurement.options.drift_axis).items():
+        band = measurement.options.band and name in (SOFTMAX, "length")
         colour = softmax if name == SOFTMAX else relu2
         curves_.append(each.curve(normalizer_names()[name], colour, dash=DASHES.get(name, "solid"), band=band))
     lengths = curves_[-1].x
     if lengths:
         curves_.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
-    title = _("{measure}, relative to n = {base}", measure=measures()[question.options.drift], base=base)
-    axes = {"x_title": question.length_title, "y_title": title, "log_x": True, "log_y": True}
+    title = _("{measure}, relative to n = {base}", measure=measures()[measurement.options.drift_axis], base=base)
+    axes = {"x_title": measurement.length_title, "y_title": title, "log_x": True, "log_y": True}
     mark = (base, _("reference length")) if lengths else None  # Until that length is measured, there are no curves.
     return curves_, {**axes, "mark": mark, "x_ticks": doublings(curves_)}
 
 
-def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:
+def table(rows: Sequence[DriftRow], measurement: Measurement) -> list[dict[str, object]]:
     """Return both measures at the shortest and longest length, with their exponents."""
-    columns, base = measures(), reference_length(question)
-    spreads = {measure: drifts(rows, question, measure) for measure in columns}
+    columns, base = measures(), reference_length(measurement)
+    spreads = {measure: drifts(rows, measurement, measure) for measure in columns}
     table_rows = []
     for name, title in normalizer_names().items():
         line: dict[str, object] = {_("variant"): title}
@@ -165,7 +169,7 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
     return table_rows
 
 
-def notes(question: Question) -> str:
+def notes(measurement: Measurement) -> str:
     """Return how the change is defined, and why a constant factor does not count."""
     return _(
         "- Every curve shows a head's row sum or output size divided by the same head's result at the reference "
@@ -188,8 +192,8 @@ VIEW = View(
         "If squared ReLU replaces softmax, which divisor of the weights makes attention depend least on the "
         "text length?"
     ),
-    variants=lambda question: (SOFTMAX, "relu2"),
-    controls=show_controls,
+    variants=lambda measurement: (SOFTMAX, "relu2"),
+    controls_above_chart=show_controls,
     describe=describe,
     chart=chart,
     table=table,

@@ -12,7 +12,7 @@ from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.formatting import at_most, number
 from pages.entropy.growth import row_sum_range
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View
 
 MAX_TOKENS = 256
@@ -20,9 +20,9 @@ MAX_TOKENS = 256
 SOFTMAX, RELU2 = VARIANTS[:2]
 
 
-def measured_tokens(question: Question) -> int:
+def measured_tokens(measurement: Measurement) -> int:
     """Return the number of the input's tokens that are measured."""
-    return min(question.record.m, MAX_TOKENS)
+    return min(measurement.record.m, MAX_TOKENS)
 
 
 def variant_names() -> dict[str, str]:
@@ -30,10 +30,10 @@ def variant_names() -> dict[str, str]:
     return dict(zip(VARIANTS, (_("Softmax"), _("Squared ReLU ÷ row sum"), _("Squared ReLU ÷ n")), strict=True))
 
 
-def entropies(rows: Sequence[HomogeneityRow], word: str, question: Question) -> Spread:
+def entropies(rows: Sequence[HomogeneityRow], word: str, measurement: Measurement) -> Spread:
     """Return a variant's entropy by factor, in the chosen unit."""
-    points = ((row.factor, question.units_per_nat * row.entropy) for row in rows if row.variant == word)
-    return spread(points, mean=question.uses_mean)
+    points = ((row.factor, measurement.units_per_nat * row.entropy) for row in rows if row.variant == word)
+    return spread(points, mean=measurement.uses_mean)
 
 
 def largest_change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
@@ -41,29 +41,29 @@ def largest_change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> 
     return max((row.change for row in rows if row.variant == word and row.factor == factor), default=0.0)
 
 
-def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
+def chart(rows: Sequence[HomogeneityRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
     """Return the entropy of each variant against the factor."""
     drawn = []
     for word, name in variant_names().items():
         colour, dash = palette.index(word.partition("~")[0]), "dash" if word == VARIANTS[2] else "solid"
-        spread_ = entropies(rows, word, question)
-        drawn.append(spread_.curve(name, colour, dash=dash, band=question.options.band and dash == "solid"))
-    axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=question.unit)}
+        spread_ = entropies(rows, word, measurement)
+        drawn.append(spread_.curve(name, colour, dash=dash, band=measurement.options.band and dash == "solid"))
+    axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=measurement.unit)}
     return drawn, {
         **axes,
         "log_x": True,
-        "mark": (question.options.factor, f"λ = {question.options.factor:g}"),
+        "mark": (measurement.options.factor, f"λ = {measurement.options.factor:g}"),
         "x_ticks": FACTORS,
     }
 
 
-def describe(rows: Sequence[HomogeneityRow], question: Question) -> Finding:
+def describe(rows: Sequence[HomogeneityRow], measurement: Measurement) -> Finding:
     """Return the finding about the chosen factor."""
-    factor, (softmax, relu2) = question.options.factor, (entropies(rows, word, question) for word in VARIANTS[:2])
-    return headline(factor, softmax, relu2, largest_change(rows, RELU2, factor), question.unit)
+    factor, (softmax, relu2) = measurement.options.factor, (entropies(rows, word, measurement) for word in VARIANTS[:2])
+    return main_finding(factor, softmax, relu2, largest_change(rows, RELU2, factor), measurement.unit)
 
 
-def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> Finding:
+def main_finding(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> Finding:
     """Return the effect of a factor on softmax's entropy, and that squared ReLU over its row sum does not change.
 
     Args:
@@ -104,15 +104,17 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
     return Finding(finding, paragraph(text, other))
 
 
-def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, object]]:
+def table(rows: Sequence[HomogeneityRow], measurement: Measurement) -> list[dict[str, object]]:
     """Return the entropies with and without the factor, the largest change of a weight, and the row sums."""
-    factor, unit = question.options.factor, question.unit
+    factor, unit = measurement.options.factor, measurement.unit
     return [
         {
             _("variant"): title,
-            _("entropy H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, question).value_at(1.0),
+            _("entropy H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, measurement).value_at(
+                1.0
+            ),
             _("entropy H, λ = {factor} ({unit})", factor=f"{factor:g}", unit=unit) + " ": entropies(
-                rows, word, question
+                rows, word, measurement
             ).value_at(factor),
             _("largest change of a weight, λ = {factor:g}", factor=factor): number(largest_change(rows, word, factor)),
             _("row sums, λ = {factor:g}", factor=factor): row_sum_range(
@@ -123,23 +125,23 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
     ]
 
 
-def notes(question: Question) -> str:
+def notes(measurement: Measurement) -> str:
     """Return why a factor cancels in squared ReLU, but not in softmax."""
     return _(
         "Squared ReLU is homogeneous: a factor λ on the logits multiplies each term of a row, and their sum, by λ². "
         "After division by the row sum, the factor cancels. Neither a temperature nor log n scaling can therefore "
         "sharpen the rows. If the terms are divided by n instead, all weights are multiplied by λ², but their ratios "
         "stay the same. All values are measured on the first {n} tokens.",
-        n=measured_tokens(question),
+        n=measured_tokens(measurement),
     )
 
 
 VIEW = View(
     experiment=homogeneity,
     heading=N_("Do larger logits sharpen attention?"),
-    variants=lambda question: VARIANTS,
-    settings=lambda question: {"n": measured_tokens(question)},
-    controls=lambda question: EntropyOptions.factor.draw(width=420),
+    variants=lambda measurement: VARIANTS,
+    settings=lambda measurement: {"n": measured_tokens(measurement)},
+    controls_above_chart=lambda measurement: EntropyOptions.factor.draw(width=420),
     sweeps=False,
     describe=describe,
     chart=chart,

@@ -23,7 +23,7 @@ from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number, percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
-from pages.entropy.options import EntropyOptions, Question, make_question
+from pages.entropy.options import EntropyOptions, Measurement, make_measurement
 from pages.entropy.view import View, progress_note, quartiles
 
 SAME_RATIO = 1.05
@@ -44,22 +44,22 @@ class Line:
     dash: str = "solid"
 
 
-def show_controls(question: Question) -> None:
+def show_controls(measurement: Measurement) -> None:
     """Draw the choice of the measure, and the settings of the selected scalings of softmax."""
     EntropyOptions.measure.draw()
-    if "log_n" in question.options.scales:
+    if "log_n" in measurement.options.scales:
         EntropyOptions.base.draw()
-    if "temperature" in question.options.scales:
+    if "temperature" in measurement.options.scales:
         EntropyOptions.temperature.draw()
 
 
-def lines_by_word(question: Question) -> dict[str, Line]:
+def lines_by_word(measurement: Measurement) -> dict[str, Line]:
     """Return the curves by word: the chosen variants, then other scalings of softmax."""
     lines = {
         attention.word: Line(attention=attention, name=label(attention), label=_(attention.title))
         for attention in variant_picker.allowed_variants()
     }
-    base, temperature = question.options.base, question.options.temperature
+    base, temperature = measurement.options.base, measurement.options.temperature
     scaled = {
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
@@ -80,24 +80,24 @@ def lines_by_word(question: Question) -> dict[str, Line]:
             dash="dash",
         ),
     }
-    for line in (scaled[scale] for scale in question.options.scales):
+    for line in (scaled[scale] for scale in measurement.options.scales):
         lines.setdefault(line.attention.word, line)
     return lines
 
 
-def by_length(rows: Sequence[EntropyRow], word: str, question: Question, measure: str = "entropy") -> Spread:
-    """Return one curve's values by length, with entropies in the chosen unit; keys are exponentials of entropies.
+def by_length(rows: Sequence[EntropyRow], word: str, measurement: Measurement, measure: str = "entropy") -> Spread:
+    """Return one curve's values by length, with entropies in the chosen unit.
 
-    The share is the number of effective keys divided by that of uniform attention.
+    The measure ``keys`` is exp of the entropy in nats, and ``share`` divides it by that of uniform attention.
     """
-    unit = question.units_per_nat if measure == "entropy" else 1.0
+    unit = measurement.units_per_nat if measure == "entropy" else 1.0
     field = "entropy" if measure in ("keys", "share") else measure
     points = [(row.n, value) for row in rows if row.variant == word and (value := getattr(row, field)) is not None]
     # Effective keys are exponentials of entropies, so a ratio of them is the exponential of a difference of entropies.
     if measure == "share":
-        uniform = {n: uniform_entropy(n, causal=question.causal) for n, _entropy in points}
+        uniform = {n: uniform_entropy(n, causal=measurement.causal) for n, _entropy in points}
         points = [(n, entropy - uniform[n]) for n, entropy in points]
-    spread_ = spread(((n, unit * value) for n, value in points), mean=question.uses_mean)
+    spread_ = spread(((n, unit * value) for n, value in points), mean=measurement.uses_mean)
     return effective_keys(spread_) if measure in ("keys", "share") else spread_
 
 
@@ -107,32 +107,32 @@ def effective_keys(entropies: Spread) -> Spread:
     return replace(entropies, low=low, middle=middle, high=high)
 
 
-def describe(rows: Sequence[EntropyRow], question: Question) -> Lines | str:
+def describe(rows: Sequence[EntropyRow], measurement: Measurement) -> Lines | str:
     """Return the finding about softmax, and explanations of its log n scaling and of nearly equal weights."""
-    words = {line.attention.key: word for word, line in reversed(lines_by_word(question).items())}
-    scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
-    softmax = by_length(rows, words["softmax"], question, "keys")
-    if note := progress_note(softmax.x, question):
+    words = {line.attention.key: word for word, line in reversed(lines_by_word(measurement).items())}
+    scaled = by_length(rows, words["softmax_log_n"], measurement, "keys") if "softmax_log_n" in words else None
+    softmax = by_length(rows, words["softmax"], measurement, "keys")
+    if note := progress_note(softmax.x, measurement):
         return note
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
-    finding = headline(softmax, scaled, base, causal=question.causal)
-    return [[finding, Finding("", uniform_note(rows, question))], [Finding(log_n_finding(softmax, scaled))]]
+    finding = main_finding(softmax, scaled, base, causal=measurement.causal)
+    return [[finding, Finding("", uniform_note(rows, measurement))], [Finding(log_n_finding(softmax, scaled))]]
 
 
-def uniform_note(rows: Sequence[EntropyRow], question: Question) -> str:
+def uniform_note(rows: Sequence[EntropyRow], measurement: Measurement) -> str:
     """Return which linear attentions stay close to uniform attention and why, at the longest length measured."""
     close_names = []
-    for word, line in lines_by_word(question).items():
-        keys = by_length(rows, word, question, "keys")
+    for word, line in lines_by_word(measurement).items():
+        keys = by_length(rows, word, measurement, "keys")
         if line.attention.variant.family == "kernel" and keys.x:
-            share = keys_share(keys.middle[-1], int(keys.x[-1]), causal=question.causal)
+            share = keys_share(keys.middle[-1], int(keys.x[-1]), causal=measurement.causal)
             close_names += (
                 [
                     _(
                         "**{name}** (effective keys: {share} of {keys})",
                         name=line.name,
                         share=percent(share),
-                        keys=every_key(causal=question.causal),
+                        keys=every_key(causal=measurement.causal),
                     )
                 ]
                 if share >= MIN_EVEN_SHARE
@@ -177,31 +177,31 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     return next(agree), f"{number(rounded, 1)}%"
 
 
-def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
+def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per variant and scaling, and the line of uniform attention."""
-    measure, curves_ = question.options.measure, list[Curve]()
-    for word, line in lines_by_word(question).items():
-        values, colour = by_length(rows, word, question, measure), palette.index(line.attention.key)
-        curve = values.curve(line.name, colour, dash=line.dash, band=question.options.band)
+    measure, curves_ = measurement.options.measure, list[Curve]()
+    for word, line in lines_by_word(measurement).items():
+        values, colour = by_length(rows, word, measurement, measure), palette.index(line.attention.key)
+        curve = values.curve(line.name, colour, dash=line.dash, band=measurement.options.band)
         curves_.append(replace(curve, label=label_with_end(line.label, values.middle, share=measure == "share")))
     lengths = max((curve.x for curve in curves_), key=len)
-    nats = [uniform_entropy(n, causal=question.causal) for n in lengths]
-    top = {"keys": [math.exp(h) for h in nats], "entropy": [question.units_per_nat * h for h in nats]}.get(
+    nats = [uniform_entropy(n, causal=measurement.causal) for n in lengths]
+    top = {"keys": [math.exp(h) for h in nats], "entropy": [measurement.units_per_nat * h for h in nats]}.get(
         measure, [1.0] * len(lengths)
     )
     titles = {
         "keys": _("effective keys"),
-        "share": _("effective keys as a share of {keys}", keys=every_key(causal=question.causal)),
-        "entropy": _("entropy H ({unit})", unit=question.unit),
+        "share": _("effective keys as a share of {keys}", keys=every_key(causal=measurement.causal)),
+        "entropy": _("entropy H ({unit})", unit=measurement.unit),
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S (1: equal weights)"),
     }
-    name = _("equal weights on {keys}", keys=every_key(causal=question.causal))
+    name = _("equal weights on {keys}", keys=every_key(causal=measurement.causal))
     curves_.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
-    axes: dict[str, Any] = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True}
+    axes: dict[str, Any] = {"x_title": measurement.length_title, "y_title": titles[measure], "log_x": True}
     axes |= {"log_y": measure in ("keys", "share")} | ({"percent": True, "form": ".2%"} if measure == "share" else {})
-    base = next((base for line in lines_by_word(question).values() if (base := base_length(line.attention))), 0)
-    mark = log_n_mark(base, lengths, causal=question.causal)
+    base = next((base for line in lines_by_word(measurement).values() if (base := base_length(line.attention))), 0)
+    mark = log_n_mark(base, lengths, causal=measurement.causal)
     return curves_, {**axes, "x_ticks": doublings(curves_), "mark": mark}
 
 
@@ -237,7 +237,7 @@ def slope(values: Spread, per_nat: float) -> PowerFit | None:
     return fit_entropy(values.x, [h / per_nat for h in values.middle])
 
 
-def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> Finding:
+def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> Finding:
     """Return how softmax's effective keys and their share change with length, explained with log n scaling.
 
     Args:
@@ -348,33 +348,35 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
     return paragraph(_("Log n scaling multiplies every logit by log n / log {base}.", base=base), effect)
 
 
-def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, object]]:
+def table(rows: Sequence[EntropyRow], measurement: Measurement) -> list[dict[str, object]]:
     """Return the slopes of all curves and their spread over heads."""
     lengths = {row.n for row in rows}
     first, last = min(lengths), max(lengths)
 
     table_rows: list[dict[str, object]] = []
-    for word, line in lines_by_word(question).items():
+    for word, line in lines_by_word(measurement).items():
         word_rows = [row for row in rows if row.variant == word]
-        entropies, keys = by_length(word_rows, word, question), by_length(word_rows, word, question, "keys")
-        law = slope(entropies, question.units_per_nat)
-        slopes = (slope(by_length(head, word, question), question.units_per_nat) for head in group_by_head(word_rows))
+        entropies, keys = by_length(word_rows, word, measurement), by_length(word_rows, word, measurement, "keys")
+        law = slope(entropies, measurement.units_per_nat)
+        slopes = (
+            slope(by_length(head, word, measurement), measurement.units_per_nat) for head in group_by_head(word_rows)
+        )
         first_keys, last_keys = keys.value_at(first), keys.value_at(last)
-        count, share = keys_and_share(last_keys, int(last), causal=question.causal) if last_keys else (None, None)
+        count, share = keys_and_share(last_keys, int(last), causal=measurement.causal) if last_keys else (None, None)
         table_rows.append(
             {
                 _("variant"): line.name,
                 _("effective keys, n = {n:g}", n=first): first_keys and number(first_keys),
                 _("effective keys, n = {n:g}", n=last): count,
                 _(
-                    "effective keys as a share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last
+                    "effective keys as a share of {keys}, n = {n:g}", keys=every_key(causal=measurement.causal), n=last
                 ): share,
-                _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.value_at(first),
-                _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): entropies.value_at(last),
+                _("entropy H, n = {n:g} ({unit})", n=first, unit=measurement.unit): entropies.value_at(first),
+                _("entropy H, n = {n:g} ({unit})", n=last, unit=measurement.unit): entropies.value_at(last),
                 _("slope of entropy against log n"): law and law.exponent,
                 _("R² of the slope"): law and law.r2,
                 _("slope, quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
-                _("evenness S, n = {n:g}", n=last): by_length(word_rows, word, question, "sparsity").value_at(last),
+                _("evenness S, n = {n:g}", n=last): by_length(word_rows, word, measurement, "sparsity").value_at(last),
                 _("row sums"): row_sum_range(word_rows),
             }
         )
@@ -386,7 +388,7 @@ def row_sum_range(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
     return span(min(row.row_low for row in rows), max(row.row_high for row in rows), ".3g") if rows else ""
 
 
-def notes(question: Question) -> str:
+def notes(measurement: Measurement) -> str:
     """Return how entropy is measured, including rows that are not probabilities."""
     return _(
         "- **H** is the entropy of a row of weights. It is 0 if the query attends to one key, and log n if all n "
@@ -408,9 +410,9 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=entropy_length,
     heading=N_("Does attention spread over more keys as the text grows?"),
-    variants=lambda question: list(lines_by_word(question)),
-    arguments=lambda question: (list(lines_by_word(question)),),
-    further_controls=show_controls,
+    variants=lambda measurement: list(lines_by_word(measurement)),
+    arguments=lambda measurement: (list(lines_by_word(measurement)),),
+    controls_in_settings=show_controls,
     describe=describe,
     chart=chart,
     table=table,
@@ -420,19 +422,21 @@ VIEW = View(
 )
 
 
-def _question(screen: Screen) -> Question:
-    return make_question(screen.chosen, screen.options(EntropyOptions), causal=screen.shared.causal)
+def _measurement(screen: Screen) -> Measurement:
+    return make_measurement(screen.chosen, screen.options(EntropyOptions), causal=screen.shared.causal)
 
 
 def _curve(screen: Screen, attention: ac.Attention) -> Spread:
     """Return a variant's entropy by length in nats, combined over heads as on the page."""
-    question = _question(screen)
+    measurement = _measurement(screen)
     if attention.key == "softmax_log_n":
-        attention = attention.with_settings(base_length=question.options.base)
-    word, longest = attention.word, question.longest
-    tasks = entropy_length.tasks(question.source, [word], longest=longest, causal=question.causal, seeds=question.seeds)
-    heads = question.select_heads(sweep_results.read_rows("entropy_length", tasks))
-    return spread(((row.n, row.entropy) for row in heads), mean=question.uses_mean)
+        attention = attention.with_settings(base_length=measurement.options.base)
+    word, longest = attention.word, measurement.longest
+    tasks = entropy_length.tasks(
+        measurement.source, [word], longest=longest, causal=measurement.causal, seeds=measurement.seeds
+    )
+    heads = measurement.select_heads(sweep_results.read_rows("entropy_length", tasks))
+    return spread(((row.n, row.entropy) for row in heads), mean=measurement.uses_mean)
 
 
 def _slope(screen: Screen, attention: ac.Attention) -> float | None:
@@ -443,8 +447,8 @@ def _slope(screen: Screen, attention: ac.Attention) -> float | None:
 
 def _uniform_entropy(screen: Screen) -> float:
     """Return the entropy of uniform weights at the longest length measured; the mean over the queries if causal."""
-    question = _question(screen)
-    return uniform_entropy(question.longest, causal=question.causal)
+    measurement = _measurement(screen)
+    return uniform_entropy(measurement.longest, causal=measurement.causal)
 
 
 MEASURES = {
@@ -472,7 +476,7 @@ CURVES = {
     "entropy": CurveMeasure(
         N_("entropy of the attention rows of {name} against the number of tokens"),
         lambda screen, attention: _curve(screen, attention).middle,
-        positions=lambda screen, attention: measured_lengths(_question(screen).longest),
+        positions=lambda screen, attention: measured_lengths(_measurement(screen).longest),
         x_title=N_("tokens n"),
         y_title=N_("entropy H (nats)"),
         unit=N_("nats"),

@@ -16,7 +16,7 @@ from attention_core.experiments.normalizer_length import LOG_NORMALIZERS, MAX_LO
 from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number
 from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
-from pages.entropy.options import Question
+from pages.entropy.options import Measurement
 from pages.entropy.view import View, progress_note, quartiles
 
 MAX_EXPONENT_DISTANCE = 0.05
@@ -53,18 +53,18 @@ def short_labels() -> dict[str, str]:
     return {"softmax": _("softmax"), "relu2": _("squared ReLU")}
 
 
-def totals(rows: Sequence[NormalizerRow], question: Question) -> dict[str, Spread]:
+def totals(rows: Sequence[NormalizerRow], measurement: Measurement) -> dict[str, Spread]:
     """Return each total by length, relative to its value at each head's shortest length."""
-    return {name: spread(growth(rows, name), mean=question.uses_mean) for name in LOG_NORMALIZERS}
+    return {name: spread(growth(rows, name), mean=measurement.uses_mean) for name in LOG_NORMALIZERS}
 
 
-def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
+def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
     """Return both totals, their fitted power laws, and n itself."""
     curves_: list[Curve] = []
-    spreads = totals(rows, question)
+    spreads = totals(rows, measurement)
     for name, each in spreads.items():
         colour = palette.index(name)
-        curve = each.curve(total_names()[name], colour, band=question.options.band)
+        curve = each.curve(total_names()[name], colour, band=measurement.options.band)
         curves_.append(replace(curve, label=short_labels()[name]))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
@@ -76,7 +76,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
         curves_.append(guide(_("proportional to n"), lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "…"
     axes = {
-        "x_title": question.length_title,
+        "x_title": measurement.length_title,
         "y_title": _("sum Z, relative to n = {first}", first=first),
         "log_x": True,
         "log_y": True,
@@ -84,13 +84,13 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
     return curves_, {**axes, "x_ticks": doublings(curves_)}
 
 
-def describe(rows: Sequence[NormalizerRow], question: Question) -> Finding | str:
+def describe(rows: Sequence[NormalizerRow], measurement: Measurement) -> Finding | str:
     """Return how fast the totals grow, or a note if too few lengths are measured so far."""
-    spreads = totals(rows, question)
-    return progress_note(spreads["softmax"].x, question) or headline(spreads)
+    spreads = totals(rows, measurement)
+    return progress_note(spreads["softmax"].x, measurement) or main_finding(spreads)
 
 
-def headline(spreads: Mapping[str, Spread]) -> Finding:
+def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     """Return how fast the totals grow, and whether dividing by n fits squared ReLU."""
     softmax, relu2 = spreads["softmax"], spreads["relu2"]
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
@@ -116,13 +116,13 @@ def headline(spreads: Mapping[str, Spread]) -> Finding:
     return Finding(_(verdict.text), paragraph(terms, _(verdict.explanation, **numbers), text))
 
 
-def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, object]]:
+def table(rows: Sequence[NormalizerRow], measurement: Measurement) -> list[dict[str, object]]:
     """Return the totals at the shortest and longest length, and the exponents' spread over heads."""
     table_rows: list[dict[str, object]] = []
     for name, title in total_names().items():
         total_rows = [row for row in rows if row.normalizer == name]
-        spread_ = spread(growth(total_rows, name), mean=question.uses_mean)
-        logs = spread(((row.n, row.log_z) for row in total_rows if row.log_z is not None), mean=question.uses_mean)
+        spread_ = spread(growth(total_rows, name), mean=measurement.uses_mean)
+        logs = spread(((row.n, row.log_z) for row in total_rows if row.log_z is not None), mean=measurement.uses_mean)
         laws = (
             fit_growth(*zip(*points, strict=True))
             for head in group_by_head(total_rows)
@@ -147,7 +147,7 @@ def readable(log: float) -> str:
     return number(math.exp(log), 3) if log < MAX_LOG_GROWTH else f"e^{log:.0f}"
 
 
-def notes(question: Question) -> str:
+def notes(measurement: Measurement) -> str:
     """Return how Z and its exponent are computed."""
     return _(
         "- Z is the sum by which a row's terms can be divided so that its weights sum to 1. The terms are computed "
@@ -166,7 +166,7 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=normalizer_length,
     heading=N_("Does dividing squared ReLU by the text length keep its row sums constant as the text grows?"),
-    variants=lambda question: tuple(LOG_NORMALIZERS),
+    variants=lambda measurement: tuple(LOG_NORMALIZERS),
     describe=describe,
     chart=chart,
     table=table,

@@ -1,4 +1,4 @@
-"""The options of the Entropy page, and the ``Question`` class: a measurement on one input that the options describe."""
+"""The options of the Entropy page, and the class of the measurement on one input that they describe."""
 
 import math
 from collections.abc import Sequence
@@ -83,12 +83,13 @@ class EntropyOptions(Options, prefix="h_"):
         layout={"width": 150},
         help=N_("The temperature T, by which all logits are divided."),
     )
-    drift = choice({"total": N_("Row sum"), "size": N_("Output size")}, N_("Vertical axis"))
-    trained = int_choice(
+    drift_axis = choice({"total": N_("Row sum"), "size": N_("Output size")}, N_("Vertical axis"), link="h_drift")
+    reference_length = int_choice(
         SHORTEST,
         1,
         lambda: current().sweep_tokens,
         N_("Reference length"),
+        link="h_trained",
         layout={"width": 170},
         help=N_(
             "Each curve is divided by its own value at the reference length. A model trained at this length can "
@@ -123,7 +124,7 @@ class EntropyOptions(Options, prefix="h_"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Measurement:
     """The measurement that the options describe on one input.
 
     Attributes:
@@ -176,10 +177,10 @@ def opening() -> dict[str, Any]:
     return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 
-def make_question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Question:
+def make_measurement(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Measurement:
     """Return the measurement that the options describe for an input."""
     max_tokens = chosen.source.max_tokens(chosen.qkv)
-    return Question(
+    return Measurement(
         source=chosen.source,
         record=chosen.qkv,
         head=chosen.head if options.heads == "one" else None,

@@ -10,7 +10,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from pages.entropy import distance, drift, factor, growth, normalizer, options
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View
 
 VIEWS: dict[str, View] = {
@@ -22,11 +22,11 @@ VIEWS: dict[str, View] = {
 }
 
 
-def top() -> tuple[DeltaGenerator, Question]:
+def top() -> tuple[DeltaGenerator, Measurement]:
     """Draw the choice of the view, its variant picker if it has one, and its settings.
 
     Returns:
-        The place of the view's sentence, which is above the controls, and the question.
+        The place of the view's sentence, which is above the controls, and the measurement.
     """
     headline, view = st.container(), VIEWS[EntropyOptions.view.value]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
@@ -44,19 +44,19 @@ def top() -> tuple[DeltaGenerator, Question]:
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")
     by_distance = EntropyOptions.view.value == "distance"
-    question = _question(input_panel.require_input(cross_reason=one_sequence if by_distance else ""))
+    measurement = _measurement(input_panel.require_input(cross_reason=one_sequence if by_distance else ""))
     with settings:
-        view.show_settings(question)
-    return headline, question
+        view.show_settings(measurement)
+    return headline, measurement
 
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view on screen."""
-    return VIEWS[EntropyOptions.view.value].scope(_question(chosen))
+    return VIEWS[EntropyOptions.view.value].scope(_measurement(chosen))
 
 
-def _question(chosen: ChosenInput) -> Question:
-    return options.make_question(chosen, EntropyOptions.current(), causal=SharedOptions.causal.value)
+def _measurement(chosen: ChosenInput) -> Measurement:
+    return options.make_measurement(chosen, EntropyOptions.current(), causal=SharedOptions.causal.value)
 
 
 PAGE = Page(

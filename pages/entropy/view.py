@@ -25,7 +25,7 @@ from app.words.labels import axis_title
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import HeadRow
 from attention_core.formatting import between
-from pages.entropy.options import EntropyOptions, Question, lengths, show_heads
+from pages.entropy.options import EntropyOptions, Measurement, lengths, show_heads
 
 HEIGHT = 362
 """Height of a chart in pixels; with the finding above and the explanation below, it fits a projector's screen."""
@@ -47,11 +47,11 @@ class View(Generic[RowT]):
         experiment: module with ``tasks`` and ``run``.
         heading: question that the view answers, to be translated.
         variants: returns the words of the variants measured.
-        arguments: returns the arguments of ``tasks`` after the source.
-        settings: returns its keyword arguments, except ``causal``: ``n``, or ``longest`` for several lengths, and
-            ``seeds`` if there are several.
-        controls: draws the view's own controls above the chart.
-        further_controls: draws the view's own controls in the form with the settings.
+        arguments: returns the arguments of ``experiment.tasks`` after the source.
+        settings: returns the keyword arguments of ``experiment.tasks``, except ``causal``: ``n``, or ``longest`` for
+            several lengths, and ``seeds`` if there are several.
+        controls_above_chart: draws the view's own controls above the chart.
+        controls_in_settings: draws the view's own controls in the form with the settings.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.
         describe: returns the findings about the rows of the chosen heads; a text is a single finding.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
@@ -63,51 +63,51 @@ class View(Generic[RowT]):
 
     experiment: ModuleType
     heading: str
-    variants: Callable[[Question], Sequence[str]]
-    arguments: Callable[[Question], tuple[object, ...]] = lambda question: ()
-    settings: Callable[[Question], dict[str, Any]] = lambda question: {
-        "longest": question.longest,
-        "seeds": question.seeds,
+    variants: Callable[[Measurement], Sequence[str]]
+    arguments: Callable[[Measurement], tuple[object, ...]] = lambda measurement: ()
+    settings: Callable[[Measurement], dict[str, Any]] = lambda measurement: {
+        "longest": measurement.longest,
+        "seeds": measurement.seeds,
     }
-    controls: Callable[[Question], object] | None = None
-    further_controls: Callable[[Question], object] | None = None
+    controls_above_chart: Callable[[Measurement], object] | None = None
+    controls_in_settings: Callable[[Measurement], object] | None = None
     sweeps: bool = True
-    describe: Callable[[Sequence[RowT], Question], Lines | Finding | str]
-    chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
-    table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
+    describe: Callable[[Sequence[RowT], Measurement], Lines | Finding | str]
+    chart: Callable[[Sequence[RowT], Measurement], tuple[Sequence[Curve], Mapping[str, Any]]]
+    table: Callable[[Sequence[RowT], Measurement], list[dict[str, object]]]
     columns: int | None = None
     formula: str
-    notes: Callable[[Question], str]
+    notes: Callable[[Measurement], str]
 
     @property
     def name(self) -> str:
         """The experiment's name."""
         return self.experiment.__name__.rpartition(".")[2]
 
-    def scope(self, question: Question) -> Scope:
+    def scope(self, measurement: Measurement) -> Scope:
         """Return the scope of the numbers of this view."""
-        settings = self.settings(question)
+        settings = self.settings(measurement)
         lengths = (settings["n"],) if "n" in settings else measured_lengths(settings["longest"])
         return Scope(
-            head=question.head,
-            heads=question.record.heads,
-            aggregation="mean" if question.uses_mean else "median",
+            head=measurement.head,
+            heads=measurement.record.heads,
+            aggregation="mean" if measurement.uses_mean else "median",
             seeds=settings.get("seeds", 1),
-            n=question.record.m,
-            queries=question.record.n if question.record.crosses else 0,
+            n=measurement.record.m,
+            queries=measurement.record.n if measurement.record.crosses else 0,
             tokens=lengths[-1],
             shortest=lengths[0] if len(lengths) > 1 else None,
-            variants=tuple(self.variants(question)),
+            variants=tuple(self.variants(measurement)),
         )
 
-    def show_settings(self, question: Question) -> None:
+    def show_settings(self, measurement: Measurement) -> None:
         """Draw the form with the view's settings."""
 
         def draw() -> None:
-            if self.further_controls:
-                self.further_controls(question)
+            if self.controls_in_settings:
+                self.controls_in_settings(measurement)
             if self.sweeps:
-                _show_extent(question)
+                _show_extent(measurement)
             show_heads()
             for option in (EntropyOptions.unit, EntropyOptions.line, EntropyOptions.band):
                 option.draw()
@@ -115,26 +115,26 @@ class View(Generic[RowT]):
 
         lazy_popover(_("Settings"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 
-    def show(self, top_result: tuple[DeltaGenerator, Question]) -> None:
-        """Draw the controls, the sweep and its results; receives the place of the sentence, and the question."""
-        placeholder, question = top_result
+    def show(self, top_result: tuple[DeltaGenerator, Measurement]) -> None:
+        """Draw the controls, the sweep and its results; receives the place of the sentence, and the measurement."""
+        placeholder, measurement = top_result
 
         def findings(rows: Sequence[RowT]) -> Lines:
-            return to_lines(self.describe(question.select_heads(rows), question))
+            return to_lines(self.describe(measurement.select_heads(rows), measurement))
 
-        if self.controls:
+        if self.controls_above_chart:
             with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
-                self.controls(question)
+                self.controls_above_chart(measurement)
         if self.sweeps:
-            show_short_text_message(question)
+            show_short_text_message(measurement)
 
         tasks = self.experiment.tasks(
-            question.source, *self.arguments(question), causal=question.causal, **self.settings(question)
+            measurement.source, *self.arguments(measurement), causal=measurement.causal, **self.settings(measurement)
         )
         rows: list[RowT] = sweep.show(
             self.name,
             tasks,
-            lambda rows: with_scale_names(*self.chart(question.select_heads(rows), question)),
+            lambda rows: with_scale_names(*self.chart(measurement.select_heads(rows), measurement)),
             lambda rows: text_above(findings(rows)),
             container=placeholder,
             key=f"entropy.{self.name}",
@@ -147,7 +147,7 @@ class View(Generic[RowT]):
         if rows:
             if text := text_below(findings(rows)):
                 st.markdown(text)
-            lines = self.table(question.select_heads(rows), question)
+            lines = self.table(measurement.select_heads(rows), measurement)
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
             two_digits = st.column_config.NumberColumn(format="%.2f")
             table_options: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two_digits)}
@@ -159,24 +159,24 @@ class View(Generic[RowT]):
                     st.dataframe(lines, **table_options)
 
             lazy_expander(_("Numbers"), show_table, key="entropy.all", icon=":material/table:")
-            notes = [self.notes(question), *([f"- {length_note(question)}"] if self.sweeps else [])]
+            notes = [self.notes(measurement), *([f"- {length_note(measurement)}"] if self.sweeps else [])]
             export.draw_formula(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
             lazy_expander(
-                _("Export"), lambda: self._export(question, rows), key="entropy.files", icon=":material/download:"
+                _("Export"), lambda: self._export(measurement, rows), key="entropy.files", icon=":material/download:"
             )
 
-    def _export(self, question: Question, rows: Sequence[RowT]) -> None:
+    def _export(self, measurement: Measurement, rows: Sequence[RowT]) -> None:
         """Draw the download of the rows as CSV, and the Python code that measures them again."""
-        head_rows = question.select_heads(rows)
+        head_rows = measurement.select_heads(rows)
         export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(head_rows, entropy="nats"), f"{self.name}.csv")
-        arguments = "".join(f", {pprint.pformat(value, width=100)}" for value in self.arguments(question))
-        arguments += "".join(f", {name}={value!r}" for name, value in self.settings(question).items())
-        head_filter = "" if question.head is None else f" if row.head == {question.head}"
+        arguments = "".join(f", {pprint.pformat(value, width=100)}" for value in self.arguments(measurement))
+        arguments += "".join(f", {name}={value!r}" for name, value in self.settings(measurement).items())
+        head_filter = "" if measurement.head is None else f" if row.head == {measurement.head}"
         export.draw_snippet(
             "import attention_core as ac\n"
             f"from attention_core.experiments import {self.name}\n\n"
-            f"source = {question.source.code}\n"
-            f"tasks = {self.name}.tasks(source{arguments}, causal={question.causal})\n"
+            f"source = {measurement.source.code}\n"
+            f"tasks = {self.name}.tasks(source{arguments}, causal={measurement.causal})\n"
             f"rows = [row for task in tasks for row in {self.name}.run(task){head_filter}]\n"
         )
 
@@ -196,29 +196,29 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
     return lines, {**axes, **{name: title for name, title in titles.items() if len(title) <= MAX_TITLE}}
 
 
-def length_note(question: Question) -> str:
+def length_note(measurement: Measurement) -> str:
     """Return how the sequences of other lengths are made."""
     return paragraph(
-        sentence(question.source.lengths_notice(question.record)),
+        sentence(measurement.source.lengths_notice(measurement.record)),
         _(
             "With a causal mask, token i (counted from 0) attends to only i + 1 keys, so averages include rows with "
             "few keys."
         )
-        if question.causal
+        if measurement.causal
         else "",
     )
 
 
-def _show_extent(question: Question) -> None:
+def _show_extent(measurement: Measurement) -> None:
     """Draw the choice of the longest length and, for a synthetic source, of the seeds."""
-    max_tokens, choices = question.max_tokens, lengths()
+    max_tokens, choices = measurement.max_tokens, lengths()
     if max_tokens > choices[0]:
-        last = max(question.options.longest, next(n for n in choices if n >= max_tokens))
+        last = max(measurement.options.longest, next(n for n in choices if n >= max_tokens))
         EntropyOptions.longest.draw(
             options=[*(n for n in choices if n < max_tokens), last],
             format_func=lambda n: _("{n} (all)", n=max_tokens) if n >= max_tokens else str(n),
         )
-    if question.source.is_generated:
+    if measurement.source.is_generated:
         EntropyOptions.seeds.draw()
 
 
@@ -233,9 +233,9 @@ def short_text_message(max_tokens: int, *, written: bool) -> str:
     )
 
 
-def show_short_text_message(question: Question) -> None:
+def show_short_text_message(measurement: Measurement) -> None:
     """Draw the message that a text ends early, with buttons that choose a longer input."""
-    if not (text := short_text_message(question.max_tokens, written=question.source.is_text)):
+    if not (text := short_text_message(measurement.max_tokens, written=measurement.source.is_text)):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(text, width="content")
@@ -246,9 +246,9 @@ def show_short_text_message(question: Question) -> None:
             st.button(label, type="tertiary", icon=icon, on_click=option.set, args=(value,))
 
 
-def progress_note(lengths: Sequence[float], question: Question) -> str:
+def progress_note(lengths: Sequence[float], measurement: Measurement) -> str:
     """Return a note that too few lengths are measured so far; empty if they suffice or no more are planned."""
-    if len(lengths) < min(MIN_LENGTHS, len(measured_lengths(question.longest))):
+    if len(lengths) < min(MIN_LENGTHS, len(measured_lengths(measurement.longest))):
         return _("So far, fewer than {n} text lengths have been measured.", n=MIN_LENGTHS)
     return ""
 

@@ -254,37 +254,37 @@ def drifting(**ends):
 
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
-    assert full_text(drift.headline(drifting(**ends), 16, "total")) == (
+    assert full_text(drift.main_finding(drifting(**ends), 16, "total")) == (
         "**From 16 to 64 tokens, the row sum of squared ReLU changes least if the weights are divided by n.** A row of "
         "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the row sum of "
         "squared ReLU changes by a factor of 0.80 if the weights are divided by n. The factor is 0.20 with division by "
         "n² and 3.2 with division by a constant."
     )
-    assert full_text(drift.headline(drifting(**ends), 16, "size")) == (
+    assert full_text(drift.main_finding(drifting(**ends), 16, "size")) == (
         "**From 16 to 64 tokens, the output size of squared ReLU changes least if the weights are divided by n.** A "
         "row of squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the "
         "output size of squared ReLU changes by a factor of 0.80 if the weights are divided by n. The factor is 0.20 "
         "with division by n² and 3.2 with division by a constant. Between the same two lengths, the output size of "
         "softmax changes by a factor of 1."
     )
-    assert "From 64 to 16 tokens," in full_text(drift.headline(drifting(**ends), 64, "total"))
+    assert "From 64 to 16 tokens," in full_text(drift.main_finding(drifting(**ends), 64, "total"))
     assert "the weights are divided by a constant.**" in full_text(
-        drift.headline(drifting(**ends | {"fixed": 1.1}), 16, "total")
+        drift.main_finding(drifting(**ends | {"fixed": 1.1}), 16, "total")
     )
     assert "the weights are divided by n².**" in full_text(
-        drift.headline(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
+        drift.main_finding(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
     )
     assert "no divisor is clearly best at keeping the row sum of squared ReLU constant.**" in full_text(
-        drift.headline(drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total")
+        drift.main_finding(drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total")
     )
     assert "the weights are divided by n.**" in full_text(
-        drift.headline(drifting(**ends | {"squared": 0.0}), 16, "total")
+        drift.main_finding(drifting(**ends | {"squared": 0.0}), 16, "total")
     )
-    assert full_text(drift.headline({name: spread([(16, 1.0)]) for name in ends}, 16, "total")) == (
+    assert full_text(drift.main_finding({name: spread([(16, 1.0)]) for name in ends}, 16, "total")) == (
         "At least two text lengths are needed to measure how a value changes with length. Use a longer input."
     )
     nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
-    assert full_text(drift.headline(nothing, 16, "total")) == (
+    assert full_text(drift.main_finding(nothing, 16, "total")) == (
         "At 16 tokens, no row has a positive logit, so all weights of squared ReLU are 0."
     )
 

@@ -15,7 +15,7 @@ from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, drift, factor, growth, normalizer
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import MAX_TITLE, length_note, quartiles, short_text_message, with_scale_names
 
 
@@ -51,7 +51,7 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
-    assert full_text(growth.headline(line(n16=4.0, n256=last), None)) == (
+    assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
         f"**In longer texts, attention spreads over more keys{finding}.** With {last:.0f} effective keys, weight is "
         f"spread out like equal weights on {last:.0f} keys. Softmax gives every key some weight, so every additional "
         f"key takes a share.{share}"
@@ -59,7 +59,7 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
 
 
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
-    text = full_text(growth.headline(line(n16=4.0, n256=31.0), None, causal=True))
+    text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     shares = f"from {100 * first:.0f}% to {100 * last:.0f}%"
     assert f"The effective share of all keys up to the query falls {shares}." in text
@@ -68,7 +68,7 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
 @pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "from 8% to 7%")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
-    text = full_text(growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None))
+    text = full_text(growth.main_finding(spread([(300, few), (332, few), (364, 25.0)]), None))
     assert ("stays about the same" in text) == (share == "(7%, then 7%)")
     assert share in text
 
@@ -132,7 +132,7 @@ def test_a_label_has_the_last_value_if_measured():
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
     for last in (31.0, 4.0):
-        text = full_text(growth.headline(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base))
+        text = full_text(growth.main_finding(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base))
         assert text.endswith(f" {LOG_N.replace('64', str(base))} {effect}")
 
 
@@ -145,7 +145,7 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
     ],
 )
 def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
-    text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
+    text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
     assert text.endswith(f" This flattens the weights {effect}")
 
 
@@ -188,7 +188,7 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
-    text = full_text(growth.headline(line(n16=4.0, n256=last), None))
+    text = full_text(growth.main_finding(line(n16=4.0, n256=last), None))
     assert text.startswith("**In longer texts, attention spreads over more keys (4 effective keys at 16") == spreads
     still = "**On this input, attention does not spread over more keys in longer texts (4 effective keys at 16 tokens, "
     assert text.startswith(still) != spreads
@@ -205,12 +205,12 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_largest_entropy_of_a_lesson_is_that_of_the_line_of_equal_weights(causal, monkeypatch):
     """Check the upper bound of guesses. Under a causal mask, query i can attend to only i + 1 keys."""
-    request = question_up_to(64, causal=causal)
-    monkeypatch.setattr(growth, "_question", lambda screen: request)
+    request = measurement_up_to(64, causal=causal)
+    monkeypatch.setattr(growth, "_measurement", lambda screen: request)
     expected = sum(math.log(i + 1 if causal else 64) for i in range(64)) / 64
     assert growth.MEASURES["last_entropy"].high(None) == pytest.approx(expected)
     assert growth.CURVES["entropy"].high(None) == pytest.approx(expected)
-    monkeypatch.setattr(growth, "lines_by_word", lambda question: {"softmax": SOFTMAX_LINE})
+    monkeypatch.setattr(growth, "lines_by_word", lambda measurement: {"softmax": SOFTMAX_LINE})
     monkeypatch.setattr(growth, "by_length", lambda *_arguments: line(n16=1.0, n64=2.0))
     [_softmax, equal], _axes = growth.chart([], replace(request, options=EntropyOptions(measure="entropy")))
     assert equal.name == "equal weights on all keys" + " up to the query" * causal
@@ -218,16 +218,16 @@ def test_the_largest_entropy_of_a_lesson_is_that_of_the_line_of_equal_weights(ca
 
 
 def test_a_single_length_does_not_grow():
-    assert full_text(growth.headline(spread([]), None)) == "Measuring **softmax** …"
-    assert full_text(growth.headline(line(n16=3.4), line(n16=1.0))) == (
+    assert full_text(growth.main_finding(spread([]), None)) == "Measuring **softmax** …"
+    assert full_text(growth.main_finding(line(n16=3.4), line(n16=1.0))) == (
         "At 16 tokens, a query's weight is as spread out as equal weights on 3.4 keys. Measuring growth needs at "
         "least three lengths. Use a longer input."
     )
-    assert "og n scaling" not in full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=1.0)))
+    assert "og n scaling" not in full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=1.0)))
 
 
 def test_log_n_scaling_is_described_up_to_the_longest_measured_text_during_a_run():
-    text = full_text(growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
+    text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
     assert text.endswith(f" {LOG_N} This flattens the weights in texts of fewer than 64 tokens.")
 
 
@@ -245,7 +245,7 @@ def power(exponent):
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
-    assert full_text(normalizer.headline({"softmax": power(1.5), "relu2": power(exponent)})) == (
+    assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
         f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** The squares "
         f"relu(logit)² of a row add up to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by "
         "its Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
@@ -254,22 +254,22 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
 
 def test_a_total_with_changing_growth_gets_no_verdict():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
-    message = full_text(normalizer.headline({"softmax": power(1.5), "relu2": bent}))
+    message = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": bent}))
     assert message.startswith(
         "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares"
     )
     assert "over all lengths, but as n^1.20 over the 4 longest lengths." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
     assert "gives row sums that grow with the text.**" in full_text(
-        normalizer.headline({"softmax": power(1.5), "relu2": straight})
+        normalizer.main_finding({"softmax": power(1.5), "relu2": straight})
     )
 
 
 def test_a_total_without_growth_gets_no_verdict():
-    alone = full_text(normalizer.headline({"softmax": power(1.5), "relu2": spread([(16, 1.0)])}))
+    alone = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": spread([(16, 1.0)])}))
     assert alone.endswith("approximately as n^1.50.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
-    assert full_text(normalizer.headline(short)) == (
+    assert full_text(normalizer.main_finding(short)) == (
         "These lengths are too few or too close together to measure growth. Use a longer input."
     )
 
@@ -313,14 +313,14 @@ def test_a_total_of_zero_has_the_largest_drift():
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
-    assert full_text(factor.headline(4.0, softmax, relu2, moved, "bits")) == (
+    assert full_text(factor.main_finding(4.0, softmax, relu2, moved, "bits")) == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** Multiplying the logits "
         "changes the entropy of softmax from 2.50 to 1.25 bits. Squared ReLU is divided by its row sum, and its "
         "entropy stays at 3.25 bits. A factor λ on all logits multiplies each term of a row, and the row sum, by λ². "
         f"This λ² cancels, {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
-        assert full_text(factor.headline(4.0, *lacks, 0.0, "bits")) == "Measuring λ = 4 …"
+        assert full_text(factor.main_finding(4.0, *lacks, 0.0, "bits")) == "Measuring λ = 4 …"
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
 )
 def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
-    text = full_text(factor.headline(4.0, softmax, relu2, 0.0, "nats"))
+    text = full_text(factor.main_finding(4.0, softmax, relu2, 0.0, "nats"))
     assert text.startswith(
         f"**Multiplying all logits by λ = 4 {finding} Squared ReLU is divided by its row sum, and its entropy stays at "
         "3.50 nats. A factor λ on all logits multiplies"
@@ -370,10 +370,10 @@ def test_a_short_text_is_reported(room, written, words):
     assert short_text_message(room, written=written) == words
 
 
-def question_up_to(longest, *, causal):
-    """Return the page's question about a sequence of 16 tokens."""
+def measurement_up_to(longest, *, causal):
+    """Return the page's measurement on a sequence of 16 tokens."""
     source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
-    return Question(
+    return Measurement(
         source=source,
         record=source.load(),
         head=None,
@@ -391,7 +391,7 @@ def test_quartiles_are_a_range_and_missing_without_values():
 
 
 def test_causal_rows_of_every_length_are_explained():
-    request = question_up_to(128, causal=True)
+    request = measurement_up_to(128, causal=True)
     assert length_note(request).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
     assert "few keys" not in length_note(replace(request, causal=False))
 
@@ -476,20 +476,22 @@ SO_FAR = "So far, fewer than 3 text lengths have been measured."
 
 
 def running(**options):
-    """Return the question about lengths up to 128 tokens with some of the page's options."""
-    return replace(question_up_to(128, causal=False), options=SimpleNamespace(line="median", drift="total", **options))
+    """Return the measurement of lengths up to 128 tokens with some of the page's options."""
+    return replace(
+        measurement_up_to(128, causal=False), options=SimpleNamespace(line="median", drift_axis="total", **options)
+    )
 
 
 @pytest.mark.parametrize(("longest", "expected"), [(128, True), (3, False)])
 def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, expected):
-    monkeypatch.setattr(growth, "lines_by_word", lambda question: {"softmax": SOFTMAX_LINE})
-    monkeypatch.setattr(growth, "by_length", lambda rows, word, question, measure: line(n16=1.0))
-    assert (full_text(growth.describe([], question_up_to(longest, causal=False))) == SO_FAR) == expected
+    monkeypatch.setattr(growth, "lines_by_word", lambda measurement: {"softmax": SOFTMAX_LINE})
+    monkeypatch.setattr(growth, "by_length", lambda rows, word, measurement, measure: line(n16=1.0))
+    assert (full_text(growth.describe([], measurement_up_to(longest, causal=False))) == SO_FAR) == expected
 
 
 @pytest.mark.parametrize(("view", "experiment"), [(drift, length_drift), (normalizer, normalizer_length)])
 def test_the_first_lengths_of_a_run_do_not_ask_for_a_longer_input(view, experiment):
-    request = running(trained=16)
+    request = running(reference_length=16)
     rows = [row for task in experiment.tasks(request.source, longest=128)[:3] for row in experiment.run(task)]
     measured = sorted({row.n for row in rows})
     assert full_text(view.describe([row for row in rows if row.n in measured[:2]], request)) == SO_FAR
@@ -497,7 +499,7 @@ def test_the_first_lengths_of_a_run_do_not_ask_for_a_longer_input(view, experime
 
 
 def test_the_change_waits_for_the_reference_length():
-    request = running(trained=128)
+    request = running(reference_length=128)
     rows = [row for task in length_drift.tasks(request.source, longest=128)[:3] for row in length_drift.run(task)]
     assert full_text(drift.describe(rows, request)) == "The reference length has not been measured yet."
 
@@ -523,7 +525,7 @@ def test_the_change_waits_for_the_reference_length():
 def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, monkeypatch):
     attentions = [ac.get(key) for key in ("softmax", "linear", "cosine", "local")]
     lines = {each.word: growth.Line(attention=each, name=each.title, label=each.title) for each in attentions}
-    monkeypatch.setattr(growth, "lines_by_word", lambda question: lines)
+    monkeypatch.setattr(growth, "lines_by_word", lambda measurement: lines)
     rows = [
         EntropyRow(
             variant=key,
@@ -538,5 +540,5 @@ def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, 
         )
         for key, value in keys.items()
     ]
-    request = question_up_to(256, causal=False)
+    request = measurement_up_to(256, causal=False)
     assert growth.uniform_note(rows, request) == expected
