@@ -122,8 +122,9 @@ class Claim(Generic[R]):
         bounds: the rule's thresholds by name.
         place: link to the page that shows the subject in full; None if no page does.
         needs: the smallest number of tokens on which it can be judged, for example enough for 64 landmarks.
-        noncausal_method: name of a method without a causal form that it compares with softmax, or empty. With a name,
-            the claim is untestable on a causal model whose unmasked attention puts much weight on the future.
+        noncausal_method: name of the method that this claim compares with softmax and that has no causal form; may be
+            empty. With a name, the claim is untestable on a causal model whose unmasked attention puts much weight on
+            the future.
         measures_lengths: whether it is measured at growing lengths, up to the longest available for the source.
             ``needs`` then applies to that longest length, because a synthetic input's own length does not matter.
         theorem: why mathematics allows only one verdict; empty for a claim whose verdict depends on the input.

@@ -177,7 +177,7 @@ class Rule:
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
 
     def margin(self, numbers: Numbers, bounds: Numbers, tops: Numbers = MappingProxyType({})) -> Margin:
-        """Return the margin with the smallest ``relative`` of the conditions that decide the verdict.
+        """Return the margin closest to its threshold, among the conditions that decide the verdict.
 
         A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
         Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no

@@ -216,7 +216,7 @@ def anchored_pieces(
     anchors: int,
     causal: bool,
     other_pieces: Callable[[Tensor], Iterable[Piece]],
-    key_count: int | None = None,
+    first_keys: int | None = None,
     allowed: Callable[[Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
     """Yield the pieces of a pattern in which every query attends to the anchors and to the pairs of ``other_pieces``.
@@ -228,8 +228,7 @@ def anchored_pieces(
         anchors: how many first tokens are anchors; at most n of them are used.
         causal: whether query i attends to keys 0..i only; the anchors then attend to one another alone.
         other_pieces: returns the pieces among the other tokens, given their queries.
-        key_count: the number of keys, from the first, to which the anchors' own queries attend at most, if not
-            causal; None means all.
+        first_keys: how many first keys the anchors' queries can attend to; ignored if causal. None means all.
         allowed: returns which of these keys are allowed, given query positions ``[r, 1]``; None means all.
     """
     n = like.shape[-2]
@@ -237,7 +236,7 @@ def anchored_pieces(
     if anchors and causal:
         yield from column_pieces(like, slice(anchors), rows=range(anchors), causal=True)
     elif anchors:
-        keys = slice(n if key_count is None else key_count)
+        keys = slice(n if first_keys is None else first_keys)
         yield from column_pieces(like, keys, rows=range(anchors), allowed=allowed)
     if anchors < n:
         yield from pieces_of_slice(other_pieces(like[:, anchors:]), anchors)
@@ -251,7 +250,7 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
     Args:
         n: number of tokens.
         anchors: how many first tokens are anchors, at most n.
-        first_keys: the number of keys to which each anchor attends.
+        first_keys: how many first keys the anchors' queries can attend to; ignored if causal.
         causal: whether query i attends to keys 0..i only.
     """
     return (n_pairs(anchors, causal=True) if causal else anchors * first_keys) + (n - anchors) * anchors

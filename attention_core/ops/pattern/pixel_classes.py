@@ -38,7 +38,7 @@ def pixel_classes(like: Tensor, stride: int, columns: int, *, causal: bool, back
         stride: the distance of neighbouring rows and of neighbouring columns of a class.
         columns: the number of columns of the image.
         causal: whether a query attends to the keys up to its own only.
-        backward: whether memory is also needed for the keys' gradients.
+        backward: whether gradients will be computed, which need memory too.
     """
     heads, n = like.shape[:2]
     order, start = _positions_by_class(n, stride, columns, like.device), 0

@@ -9,7 +9,10 @@ from torch import Tensor
 from attention_core.settings import Params
 
 RuleMasks = Callable[..., dict[str, Tensor]]
-"""``(n, p, device, *, causal) -> {name: bool [n, n]}``, the pairs of each rule; later keys are hidden afterwards."""
+"""``(n, p, device, *, causal) -> {name: bool [n, n]}``, the pairs of each rule.
+
+They need not be causal: ``mask_and_primitives`` removes later keys.
+"""
 
 
 def mask_and_primitives(rule_masks: RuleMasks) -> tuple[Callable[..., Tensor], RuleMasks]:

@@ -29,7 +29,7 @@ def window_pieces(like: Tensor, reach: int, *, causal: bool, backward: bool) -> 
     return band_pieces(like, before=reach, after=after, allowed=allowed, backward=backward)
 
 
-def window_size(n: int, reach: int, *, causal: bool) -> tuple[int, int, int]:
+def window_piece_counts(n: int, reach: int, *, causal: bool) -> tuple[int, int, int]:
     """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
     after = 0 if causal else reach
     rows, mask = band_elements(n, reach + after)
@@ -47,7 +47,7 @@ def window_cost(n: int, d: int, reach: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds and peak elements of ``window_attention`` for one head."""
     if reach >= n - 1:
         return 2 * d * n_pairs(n, causal=causal), n * (d + 1)
-    within, rows, mask = window_size(n, reach, causal=causal)
+    within, rows, mask = window_piece_counts(n, reach, causal=causal)
     return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
 
 
@@ -83,7 +83,7 @@ def square_cost(n: int, d: int, reach: int, columns: int, *, causal: bool) -> tu
     """Return multiply-adds and peak elements of ``square_attention`` for one head."""
     if _spans_image(n, reach, columns):
         return 2 * d * n_pairs(n, causal=causal), n * (d + 1)
-    within, rows, mask = square_size(n, reach, columns, causal=causal)
+    within, rows, mask = square_piece_counts(n, reach, columns, causal=causal)
     return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
 
 
@@ -109,7 +109,7 @@ def square_pieces(
         reach: the number of rows and columns on each side.
         columns: the number of columns of the image.
         causal: whether later pixels are excluded.
-        backward: whether memory is also needed for the keys' gradients.
+        backward: whether gradients will be computed, which need memory too.
         first: the position of the first query in the image.
         allowed_pairs: returns which pairs of positions are allowed within the squares; None means all.
     """
@@ -125,7 +125,7 @@ def square_pieces(
     )
 
 
-def square_size(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:
+def square_piece_counts(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:
     """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
     before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)

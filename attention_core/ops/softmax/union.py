@@ -28,7 +28,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
 
-View = Callable[[Tensor], Tensor]
+TensorView = Callable[[Tensor], Tensor]
 Add = Callable[[Tensor, Tensor], Any]
 Gradients = tuple[Tensor, Tensor, Tensor]
 
@@ -45,13 +45,13 @@ class Piece(CompactRepr):
         add: adds ``[x, Y, c, e]`` to the tokens of ``[X, n, e]`` that ``keys`` returns.
         bias: ``[r, c]``, from ``mask_bias``, which is added to the scores; None if every pair is allowed.
         causal: whether query i of the piece attends to its keys 0..i only.
-        merges: whether an earlier piece had the same queries. The first piece of a query must precede its other pieces.
+        merges: False for the first piece of its queries, True for every later one.
         write: writes ``[x, Y, r, e]`` to the tokens of ``[X, n, e]`` that ``queries`` returns; needed if ``queries``
             returns a copy, which requires ``merges`` to be false.
     """
 
-    queries: View
-    keys: View
+    queries: TensorView
+    keys: TensorView
     add: Add
     bias: Tensor | None = None
     causal: bool = False
@@ -231,7 +231,7 @@ def _merge(piece: Piece | ScatteredPiece, out: Tensor, lse: Tensor, piece_out: T
 def pieces_of_slice(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]:
     """Yield the pieces applied to every ``step``-th token from ``start`` on."""
 
-    def slice_view(view: View) -> View:
+    def slice_view(view: TensorView) -> TensorView:
         return lambda x: view(x[:, start::step])
 
     def slice_add(add: Add) -> Add:

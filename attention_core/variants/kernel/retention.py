@@ -57,7 +57,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: b
 
 
 def log_decays(n: int, p: RetentionParams, like: Tensor) -> Tensor:
-    """Return ``-i log γ`` for ``i = 1..n``, ``[n, 1]``: the decrease of a log similarity over i tokens."""
+    """Return by how much i tokens of decay lower the logarithm of a similarity: ``-i log γ``, i = 1..n, ``[n, 1]``."""
     return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
 
 
@@ -65,7 +65,8 @@ def log_decays(n: int, p: RetentionParams, like: Tensor) -> Tensor:
 def largest_keys(k: Tensor, p: RetentionParams, *, causal: bool, earlier_peak: Tensor | None = None) -> Tensor:
     """Return the logarithm of the largest decayed key of each feature, ``[..., n, d]``, for every query position.
 
-    These peaks cancel in a row. Only ``exp`` needs them to stay in range: for other maps they are 0, ``[n, 1]``.
+    The peaks multiply numerator and denominator of a row by the same factor, so they cancel. Only ``exp`` needs them to
+    stay in range: for other maps they are 0, ``[n, 1]``.
 
     Args:
         k: keys, ``[..., n, d]``.
@@ -86,9 +87,9 @@ def largest_keys(k: Tensor, p: RetentionParams, *, causal: bool, earlier_peak: T
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
     """Return ``φ(q)`` and ``φ(k)`` with a reference that increases by ``-log γ`` per token, starting from ``peak``.
 
-    The reference restarts in each chunk, because over a long text it would be rounded too coarsely and ``γ^n`` would
-    underflow. With ``exp``, each row is known up to a factor. If ``peak`` covers both directions, the features are
-    also valid for the reverse pass over the text.
+    The reference is the logarithm that is subtracted from each feature. It restarts in each chunk, because over a long
+    text it would be rounded too coarsely and ``γ^n`` would underflow. With ``exp``, each row is known up to a factor.
+    If ``peak`` covers both directions, the features are also valid for the reverse pass over the text.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     reference = peak + log_decays(q.shape[-2], p, q)

@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces, tokens_per_piece
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import window_pieces, window_size
+from attention_core.ops.pattern.window import window_piece_counts, window_pieces
 from attention_core.ops.random import generator
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, ScatteredPiece, union_attention
@@ -129,7 +129,7 @@ def queries_per_piece(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> in
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
     """Return the cost: products with k and v over the pairs of all steps; memory for output, draws and one step."""
     anchors = min(p.global_tokens, n)
-    window_pairs, rows, mask = window_size(n - anchors, p.window, causal=causal)
+    window_pairs, rows, mask = window_piece_counts(n - anchors, p.window, causal=causal)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + window_pairs
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     if p.random_keys:

@@ -9,7 +9,13 @@ from torch import Tensor
 from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces
 from attention_core.ops.pattern.pixel_classes import same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import is_in_square, square_pieces, square_size, window_pieces, window_size
+from attention_core.ops.pattern.window import (
+    is_in_square,
+    square_piece_counts,
+    square_pieces,
+    window_piece_counts,
+    window_pieces,
+)
 from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
 from attention_core.ops.softmax.union import Piece, pieces_of_slice, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -90,7 +96,7 @@ def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: b
     """Yield the pieces (steps of the computation) of the window in a text, for queries ``like``, ``[X, n, d]``.
 
     Tokens whose positions are equal modulo the dilation form a text in which the window has no gaps. ``backward`` is
-    whether memory is also needed for gradients.
+    whether gradients will be computed.
     """
     for offset in range(min(p.dilation, like.shape[-2])):
         pieces = window_pieces(like[:, offset :: p.dilation], p.window, causal=causal, backward=backward)
@@ -117,12 +123,14 @@ def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
     if p.columns:
         reach = p.window * p.dilation
-        pairs_in_window, rows, mask = square_size(n - anchors, reach, p.columns, causal=causal, first=p.global_tokens)
+        pairs_in_window, rows, mask = square_piece_counts(
+            n - anchors, reach, p.columns, causal=causal, first=p.global_tokens
+        )
         pairs += pairs_in_window
     else:
         for classes, size in ((longer_classes, length + 1), (p.dilation - longer_classes, length)):
-            pairs += classes * window_size(size, p.window, causal=causal)[0]
-        _, rows, mask = window_size(-(-(n - anchors) // p.dilation), p.window, causal=causal)
+            pairs += classes * window_piece_counts(size, p.window, causal=causal)[0]
+        _, rows, mask = window_piece_counts(-(-(n - anchors) // p.dilation), p.window, causal=causal)
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 

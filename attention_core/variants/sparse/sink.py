@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import window_pieces, window_size
+from attention_core.ops.pattern.window import window_piece_counts, window_pieces
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -54,19 +54,19 @@ def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
     """Merge attention to the sinks and to the window: O(n (w + s) d) time for window w and s sinks, O(n d) memory."""
 
-    def allowed_sink_keys(i: Tensor) -> Tensor:
-        j = torch.arange(sink_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
+    def allowed_first_keys(i: Tensor) -> Tensor:
+        j = torch.arange(first_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
         return (j < p.sinks) | (j - i < p.window)
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
         window = partial(window_pieces, reach=p.window - 1, causal=causal, backward=backward)
-        anchors = partial(anchored_pieces, anchors=p.sinks, key_count=sink_keys(q.shape[-2], p))
-        return anchors(like, causal=causal, other_pieces=window, allowed=allowed_sink_keys)
+        anchors = partial(anchored_pieces, anchors=p.sinks, first_keys=first_keys(q.shape[-2], p))
+        return anchors(like, causal=causal, other_pieces=window, allowed=allowed_first_keys)
 
     return union_attention(pieces, q, k, v)
 
 
-def sink_keys(n: int, p: SinkParams) -> int:
+def first_keys(n: int, p: SinkParams) -> int:
     """Return how many of the first keys the queries of the sinks can attend to if not causal."""
     return min(p.sinks + p.window - 1, n)
 
@@ -74,9 +74,9 @@ def sink_keys(n: int, p: SinkParams) -> int:
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
     """Return the cost: products with k and v over the pairs of all steps; memory for the output and one step."""
     sinks = min(p.sinks, n)
-    window_pairs, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
-    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + window_pairs
-    peak = anchored_elements(n, d, sinks, rows=rows, mask=mask if causal else max(mask, sinks * sink_keys(n, p)))
+    window_pairs, rows, mask = window_piece_counts(n - sinks, p.window - 1, causal=causal)
+    pairs = anchor_pairs(n, sinks, first_keys=first_keys(n, p), causal=causal) + window_pairs
+    peak = anchored_elements(n, d, sinks, rows=rows, mask=mask if causal else max(mask, sinks * first_keys(n, p)))
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 

@@ -24,7 +24,13 @@ from attention_core.ops.pattern.pieces import (
 )
 from attention_core.ops.pattern.pixel_classes import class_cost, pixel_classes, same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import is_in_square, is_in_window, square_pieces, square_size, window_size
+from attention_core.ops.pattern.window import (
+    is_in_square,
+    is_in_window,
+    square_piece_counts,
+    square_pieces,
+    window_piece_counts,
+)
 from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
 from attention_core.ops.softmax.union import Piece, mark_merged, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -133,7 +139,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) ->
 def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the pieces (steps of the computation) of distances divisible by the stride, then of the rest of the window.
 
-    ``like`` has the shape of the queries, ``[X, n, d]``. ``backward`` is whether memory is also needed for gradients.
+    ``like`` has the shape of the queries, ``[X, n, d]``. ``backward`` is whether gradients will be computed.
     """
     yield from class_pieces(like, p.stride, causal=causal, backward=backward)
     allowed, after = partial(in_window_not_stride, p=p, causal=causal), 0 if causal else p.window
@@ -174,11 +180,11 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     """Return the cost: products with k and v for both rules; memory for the output, one step and its mask."""
     if p.pattern == "strided" and p.columns:
         products, peak = class_cost(n, d, p.stride, p.columns, causal=causal)
-        window_pairs, rows, mask = square_size(n, p.window, p.columns, causal=causal)
+        window_pairs, rows, mask = square_piece_counts(n, p.window, p.columns, causal=causal)
         peak = max(peak, union_elements(n, d, rows=0, merged_rows=rows), union_elements(n, d, rows=rows, mask=mask))
         return Cost(multiply_adds=products + 2 * d * window_pairs, peak_elements=peak)
     if p.pattern == "strided":
-        window_pairs, rows, mask = window_size(n, p.window, causal=causal)
+        window_pairs, rows, mask = window_piece_counts(n, p.window, causal=causal)
         pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs
         peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, merged_rows=rows)
         peak = max(peak, union_elements(n, d, rows=rows, mask=mask))

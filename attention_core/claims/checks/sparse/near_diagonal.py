@@ -26,10 +26,10 @@ class WindowRow:
     Attributes:
         window: the distance w, in tokens.
         judged: whether the claim is judged at this distance.
-        even: per cent of uniform attention within ± w.
         attention: ``ALL_TOKENS``, ``REST`` (without the first token) or ``UNIFORM`` attention.
         head: the head; None for uniform attention.
         mass: per cent of the attention within ± w.
+        even: the same share for equal weights, per cent.
         first: per cent of the attention on the first key.
         error: relative error of local attention's output in per cent, at the judged window only.
     """
