@@ -1,4 +1,4 @@
-"""Checks of the translations in app/locale for missing messages, changed placeholders or markup, and wrong terms.
+"""Checks of the translations in app/locale: missing, obsolete and fuzzy messages, placeholders, markup, and terms.
 
 ``PYTHONPATH=. python tests/catalogue_faults.py`` prints the faults of every included language. The terms of a language
 are in ``docs/terms.<tag>.md``, such as ``docs/terms.zh-CN.md``. This document also describes how to exempt a message.
@@ -76,6 +76,8 @@ def faults(catalogue: Catalog, messages: Catalog) -> Iterator[str]:
             yield f"fuzzy: {one}"
         else:
             yield from _differences(message, found)
+    for obsolete in catalogue.obsolete.values():
+        yield f"obsolete (run pybabel update with --ignore-obsolete): {forms(obsolete.id)[0]}"
 
 
 def _differences(message: Message, found: Message) -> Iterator[str]:

@@ -84,6 +84,8 @@ def faults(path: Path) -> Iterator[str]:
         prose = re.sub(r"``.*?``|`[^`]*`", "CODE", prose, flags=re.DOTALL)
         for pattern, instead in REPLACE.items():
             for found in re.finditer(rf"(?<![\w-])(?:{pattern})(?![\w-])", prose, flags=re.IGNORECASE):
+                if found[0].endswith("None"):  # the value, as in "``head`` is None"
+                    continue
                 yield f"{path}:{line}: {found[0]!r}: write {instead}"
         if re.match(OPENINGS, prose.strip()):
             yield f"{path}:{line}: opens with {prose.split()[0]!r}: start with a verb or a noun phrase"

@@ -3,7 +3,7 @@
 from io import BytesIO
 
 import pytest
-from babel.messages import Catalog
+from babel.messages import Catalog, Message
 from babel.messages.mofile import write_mo
 from catalogue_faults import LOCALES, ROOT, faults, shipped, shipped_faults, template, term_faults, terms
 from pseudo_language import pseudo_catalogue
@@ -96,6 +96,13 @@ def test_missing_and_fuzzy_messages_are_faults():
         "fuzzy: {n} of {m:,} keys",
         "missing: 100% of it",
     ]
+
+
+def test_obsolete_messages_are_faults():
+    found = catalogue(MESSAGES)
+    found.obsolete["An old text"] = Message("An old text", "旧文本")
+    [fault] = faults(found, catalogue(dict.fromkeys(MESSAGES, "")))
+    assert fault == "obsolete (run pybabel update with --ignore-obsolete): An old text"
 
 
 def test_a_message_with_a_context_needs_its_own_translation():

@@ -18,6 +18,8 @@ def test_docstrings_and_comments_are_plain():
         ("x = 1  # computed anew\n", "'anew': write again"),
         ("x = 1  # reads ``beside``, a name\n", None),
         ('x = "beside"\n', None),
+        ("x = 1  # all heads if ``head`` is None\n", None),
+        ("x = 1  # there are none\n", "'are none': write do not exist"),
         (f'"""{"the word " * LONGEST}."""\n', "a sentence of more than"),
         ("# one line\n# and the same at once\nx = 1\n", ":1: 'at once'"),
     ],
