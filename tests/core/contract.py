@@ -135,11 +135,16 @@ def check_definition(a: Attention) -> None:
     for n, causal in itertools.product((1, 2, 7, 33), causal_forms(a)):
         q, k, v = inputs(n)
         defined = a.variant.definition(q, k, v, a.params, causal=causal)
-        case = f"n={n} causal={causal}: the definition differs from "
-        assert defined.shape == v.shape, case + "the values in its shape"
-        assert error(a.attend(q, k, v, causal=causal), defined) <= TOLERANCE[torch.float64], case + "attend"
-        matrix = a.weights(q, k, causal=causal)
-        assert error(matrix @ a.values(v), defined) <= TOLERANCE[torch.float64], case + "weights @ values"
+        assert defined.shape == v.shape, f"n={n} causal={causal}: the definition differs from the values in its shape"
+        out, product = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal) @ a.values(v)
+        errors = {
+            "definition and attend": error(out, defined),
+            "definition and weights @ values": error(product, defined),
+            "attend and weights @ values": error(out, product),
+        }
+        case = f"n={n} causal={causal}: relative errors: " + ", ".join(f"{x}: {y:.1e}" for x, y in errors.items())
+        assert errors["definition and attend"] <= TOLERANCE[torch.float64], case
+        assert errors["definition and weights @ values"] <= TOLERANCE[torch.float64], case
 
 
 def check_half_precision(variant: Variant) -> None:
@@ -541,7 +546,8 @@ def check_decoder(a: Attention) -> None:
     if a.variant.decoder is None:
         return
     x = inputs(DECODED)
-    assert error(decoded(a, *x), a.attend(*x, causal=True)) <= TOLERANCE[torch.float64]
+    off = error(decoded(a, *x), a.attend(*x, causal=True))
+    assert off <= TOLERANCE[torch.float64], f"the decoder's outputs differ from those of attend, with error {off:.1e}"
 
 
 def decoded(a: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

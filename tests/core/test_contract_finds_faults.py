@@ -1,6 +1,7 @@
 """Tests of the contract tests: each of these wrong variants fails the check that should detect it."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -326,3 +327,15 @@ def test_power_of_d():
 )
 def test_power_of_n(complexity: str, power: float):
     assert power_of(complexity, "n") == power
+
+
+def test_a_wrong_definition_is_reported_with_the_error_of_each_pair():
+    variant = wrong(definition=lambda q, k, v, p, causal: explicit(1.01 * q, k, v, p, causal=causal))
+    with pytest.raises(AssertionError) as failure:
+        contract.check_definition(Attention(variant, variant.params()))
+    text = str(failure.value).partition("relative errors: ")[2]
+    errors = {name: float(value) for name, value in re.findall(r"([a-z @]+): ([\d.e+-]+)", text.splitlines()[0])}
+    alone = [value for name, value in errors.items() if "definition" in name]
+    assert len(errors) == 3
+    assert len(alone) == 2
+    assert min(alone) > 1e-6 > next(value for name, value in errors.items() if "definition" not in name)
