@@ -5,6 +5,7 @@ Features are given as logarithms, so that they do not overflow.
 
 import math
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,9 +14,10 @@ from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, scan_step, with_ones
 from attention_core.ops.linear.features import Features, LogFeatures, Phi, exceeds_spread, feature_pair
 from attention_core.ops.linear.scans import scan_chunks
+from attention_core.ops.softmax.masked import safe_divisor
 
-BLOCK = 2**16
-"""Numbers in the features of one block without a causal mask: 256 KiB of float32."""
+BLOCK = 2**15
+"""Numbers in the features of one block of one head without a causal mask: 128 KiB of float32."""
 
 
 def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
@@ -66,23 +68,48 @@ def query_features(f: LogFeatures, reference: Tensor) -> Tensor:
     return exponential if f.base is None else exponential * f.base
 
 
-def update_state(state: State, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[None, State]:
-    """Add a block of keys and values to the state; its reference is each key feature's largest logarithm so far."""
-    f = phi(k, *extras)
-    values = with_ones(v.to(state.sums.dtype))
-    if f.log is None or state.reference is None:
-        return None, State((values.mT @ f.relative_to(None)).mT.add_(state.sums), None)
-    with torch.no_grad():
-        reference = torch.maximum(state.reference, f.log.amax(-2, keepdim=True))
-    decay = (state.reference - reference).exp().mT
-    return None, State((values.mT @ f.relative_to(reference)).mT.add_(state.sums * decay), reference)
+class KeySums(NamedTuple):
+    """Sums over the keys of the form without a causal mask.
+
+    Attributes:
+        products: ``Σ_j e^{log k_j - R} v_jᵀ``, ``[..., C, d_v]``.
+        total: ``Σ_j e^{log k_j - R}``, ``[..., 1, C]``, for the normaliser: products with a row are faster than with a
+            column.
+        reference: ``R``, each key feature's largest logarithm, ``[..., 1, C]``; None without logarithms.
+    """
+
+    products: Tensor
+    total: Tensor
+    reference: Tensor | None
 
 
-def read_state(state: State, q: Tensor, *extras: Tensor, phi: Phi, dtype: torch.dtype) -> tuple[Tensor, State]:
-    """Return the outputs of a block of queries from a state that holds all keys."""
+def sum_over_keys(phi: Phi, k: Tensor, v: Tensor, *extras: Tensor, size: int) -> KeySums:
+    """Return the sums over all keys, ``size`` tokens at a time; arguments are those of ``streamed_attention``."""
+    sums, reference = empty_state(phi, k, v, *extras)
+    state = KeySums(sums[..., :-1], sums[..., -1:].mT, reference)
+    return scan_chunks(partial(_add_keys, phi=phi), state, k, v, *extras, size=size)[1]
+
+
+def _add_keys(state: KeySums, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[None, KeySums]:
+    f, (products, total, reference) = phi(k, *extras), state
+    if f.log is not None and state.reference is not None:
+        with torch.no_grad():
+            reference = torch.maximum(state.reference, f.log.amax(-2, keepdim=True))
+            decay = (state.reference - reference).exp()
+        products, total = products * decay.mT, total * decay
+    features = f.relative_to(reference)
+    products = (features.mT @ v.to(features.dtype)).add_(products)
+    ones = features.new_ones(1, features.shape[-2])
+    return None, KeySums(products, (ones @ features).add_(total), reference)
+
+
+def _read_sums(state: KeySums, q: Tensor, *extras: Tensor, phi: Phi, dtype: torch.dtype) -> tuple[Tensor, KeySums]:
+    """Return the outputs of a block of queries."""
     f = phi(q, *extras)
     features = f.relative_to(None) if state.reference is None else query_features(f, state.reference)
-    return apply_normaliser((state.sums.mT @ features.mT).mT).to(dtype), state
+    out = features @ state.products
+    out /= safe_divisor((state.total @ features.mT).mT)
+    return out.to(dtype), state
 
 
 def streamed_attention(
@@ -110,14 +137,14 @@ def streamed_attention(
     if causal:
         out, _ = scan_chunks(partial(attend_chunk, phi=phi), state, q, k, v, *extras, size=size)
     else:
-        _, state = scan_chunks(partial(update_state, phi=phi), state, k, v, *extras, size=size)
-        out, _ = scan_chunks(partial(read_state, phi=phi, dtype=v.dtype), state, q, *extras, size=size)
+        sums = sum_over_keys(phi, k, v, *extras, size=size)
+        out, _ = scan_chunks(partial(_read_sums, phi=phi, dtype=v.dtype), sums, q, *extras, size=size)
     return out
 
 
 def default_block_size(features: int, *, causal: bool) -> int:
     """Return the tokens per block if all heads are computed together."""
-    return CHUNK if causal else max(16, min(256, BLOCK // features))
+    return CHUNK if causal else max(16, min(512, BLOCK // features))
 
 
 def streamed_cost(
@@ -141,13 +168,13 @@ def streamed_cost(
     # output, and no second tensor is needed.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
-        block_elements = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state
-        peak = max(block_elements + outputs, key_block * (C + d_v + 1) + state)
+        block_elements = c * (2 * C + c + 4 * d_v + 4) + state if causal else c * (C + max(C, d_v + 3))
+        peak = max(block_elements + outputs, key_block * (C + max(C, d_v + 1))) + state
     elif causal:
         temporary = max(c * C + state, c * c + 2 * columns + 2 * state, columns + 3 * state)
         peak = outputs + 2 * c * C + columns + temporary
     else:
-        read_elements = max(outputs + state, 3 * state) + c * (2 * C + 2 * d_v + 1)
-        peak = max(read_elements, 3 * state + key_block * (2 * C + d_v + 1))
+        read_elements = max(outputs + state, 3 * state) + c * (2 * C + d_v + 3)
+        peak = max(read_elements, 3 * state + key_block * (2 * C + d_v + 1), 2 * c * d_v)
     chunk_pairs = n // c * c**2 + (n % c) ** 2 if causal else 0
     return (n + m) * state + chunk_pairs * (C + d_v + 1), peak

@@ -9,16 +9,15 @@ one, but queries no longer share one normalised matrix of keys.
 """
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from attention_core.ops.gpu_steps import step_size
-from attention_core.ops.linear.causal_scan import State, apply_normaliser, chunk_size, empty_state, scan_step, with_ones
+from attention_core.ops.linear.causal_scan import State, chunk_size, empty_state, scan_step, with_ones
 from attention_core.ops.linear.features import Features, LogFeatures, exceeds_spread, similarities
 from attention_core.ops.linear.scans import needs_gradient, running_max, running_sum, scan_chunks
-from attention_core.ops.linear.streamed_kernel import default_block_size, streamed_cost, update_state
+from attention_core.ops.linear.streamed_kernel import default_block_size, streamed_cost, sum_over_keys
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.variant import Cost, Paper, Params, Variant
 
@@ -65,17 +64,15 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
     if not causal and needs_gradient(q, k, v):
         f = features(q, k, causal=False)
         return (f.q @ (f.k.mT @ v.to(f.q.dtype))).to(v.dtype)
-    state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, referenced=True)
     if causal:
+        state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, referenced=True)
         out, _ = scan_chunks(attend_chunk, state, q, k, v, size=chunk_size(k))
         return out
     heads, d = math.prod(k.shape[:-2]), k.shape[-1]
     size = step_size(default_block_size(d, causal=False), k.device, numbers=heads * d)
-    update = partial(update_state, phi=lambda k: LogFeatures(None, at_least_float32(k)))
-    _, state = scan_chunks(update, state, k, v, size=size)
-    out, _ = scan_chunks(
-        lambda sums, q: (at_least_float32(q).softmax(-1) @ sums, sums), apply_normaliser(state.sums), q, size=size
-    )
+    sums = sum_over_keys(lambda k: LogFeatures(None, at_least_float32(k)), k, v, size=size)
+    means = sums.products / sums.total.mT
+    out, _ = scan_chunks(lambda means, q: (at_least_float32(q).softmax(-1) @ means, means), means, q, size=size)
     return out.to(v.dtype)
 
 
@@ -105,7 +102,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
     m = keys or n
     c = min(max(n, m), default_block_size(d, causal=False))
-    return Cost(multiply_adds=m * d * (d + 1) + n * d * d, peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
+    outputs = n * d if n > c else 0  # the result of a single block is the output
+    return Cost(multiply_adds=m * d * (d + 1) + n * d * d, peak_elements=outputs + c * (2 * d + 1) + d * (d + 1))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:

@@ -163,7 +163,7 @@ def block_size(p: PerformerParams, *, causal: bool) -> int:
     """Return the number of tokens whose features exist at the same time."""
     if causal:
         return 1 if p.mode == "recurrent" else CHUNK
-    return max(16, min(512, 2 * BLOCK // feature_count(p.features, p.kind)))
+    return max(16, min(512, 4 * BLOCK // feature_count(p.features, p.kind)))
 
 
 def heads_per_call(p: PerformerParams, *, causal: bool) -> int:
