@@ -19,6 +19,7 @@ from app.state import presets
 from app.ui import palette
 from app.ui.matrix_picture import SAMPLE, SAMPLE_VIEW, matrix_picture
 from app.words.i18n import N_
+from attention_core.analysis.matrix.inside import logits
 from attention_core.experiments import learning, swap
 from attention_core.inputs.models import layer_count
 from attention_core.inputs.source import ImageSource
@@ -79,10 +80,8 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     """
     softmax, scaled, linear = (SERIES[palette.index(each)] for each in ("softmax", "softmax_log_n", "linear"))
     if key == "softmax":
-        record = SAMPLE.load()
-        scores = (record.q[0] @ record.k[0].T).numpy()  # The picture's colours do not depend on the scale.
         weights = Picture(matrix_picture("softmax", dark=dark), {N_("weights"): ""})
-        return Picture(data_url(scores, dark=dark), {N_("scores"): ""}), weights
+        return Picture(data_url(logits(SAMPLE.load(), head=0), dark=dark), {N_("scores"): ""}), weights
     if key == "grey":
         noisy = ImageSource().noisy().numpy()
         mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)

@@ -120,20 +120,12 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(VIEWS[CausalOptions.view.value].scope(chosen), causal=True)
 
 
-def heading() -> str:
-    """Return the question that the chapter on screen answers; the overview compares memory only."""
-    overview_question = _("Which variants can generate text, and with how much memory?")
-    return overview_question if current_chapter() == "overview" else _(QUESTION)
-
-
-QUESTION = N_("Which variants can generate text, and at what cost?")
 PAGE = Page(
     title=N_("Causal"),
     icon=":material/timeline:",
     section="Understand",
     rank=1,
-    question=QUESTION,
-    heading=heading,
+    question=N_("Which variants can generate text, and with how much memory?"),
     options=CausalOptions,
     measures=MEASURES,
     has_causal_switch=False,
