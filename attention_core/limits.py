@@ -1,6 +1,6 @@
 """Bounds on the requests of visitors, with units and reasons, in two profiles: for the visitor's machine and a server.
 
-The profile for the visitor's own machine is the default. A server shared by a class sets
+The profile for the visitor's own machine is the default. A server shared by many visitors, such as a school class, sets
 ``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if the profiles differ, or if a large value in a text, file, link
 or form would cost other visitors time, memory or disk space.
 

@@ -1,4 +1,4 @@
-"""Imports the modules of the web app that notebooks use: the matrix board's messages and script, and the figures.
+"""Imports the modules of the web app that notebooks use: the figures, and the interactive display of matrices.
 
 They need no Streamlit. The app's code imports its package as ``app``. A package of the notebook's user may have the
 same name, so ``app`` refers to the app's package only during these imports, and afterwards to the user's again.

@@ -187,7 +187,7 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
 
 @cached_singleton
 def records() -> execution.Records:
-    """Return this process's cache of records (the queries, keys and values of sources)."""
+    """Return this process's cache of records: queries, keys and values of inputs, such as a text read by a model."""
     return execution.Records(_part_bytes(3))
 
 

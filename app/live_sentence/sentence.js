@@ -53,8 +53,8 @@ export class Sentence {
     host.append(this.root);
     this.resizeObserver = new ResizeObserver(() => this.measureWords());
     this.resizeObserver.observe(this.table);
-    document.fonts.ready.then(() => this.measureWords());
     this.listeners = new AbortController();
+    document.fonts.addEventListener("loadingdone", () => this.measureWords(), { signal: this.listeners.signal });
     const on = listenTo(this.table, this.listeners.signal);
     on("pointerover", (event) => event.pointerType === "mouse" && this.point(readIndex(event.target, "word")));
     on("pointerleave", () => this.point(null));

@@ -45,7 +45,7 @@ def matrix_board(
     """Draw matrices side by side.
 
     Panels of one shape share crosshair, zoom and pan. A click on a cell (a second tap, or Enter) pins its row in every
-    panel that has the board's rows. The pin stays as long as the page passes it back.
+    panel with as many rows as the first. The pin stays as long as the page passes it back.
 
     Args:
         panels: the matrices, at least one; shapes may differ.
@@ -73,7 +73,7 @@ def matrix_board(
         on_frame: called before the next run with the frame in which the animation ended or was stopped.
         panel_size: the largest side of a panel, in pixels.
         file_name: the name of downloaded pictures, without extension.
-        names: texts of this board that replace the default ones.
+        names: texts of this board that replace the default ones, by their names in ``board_texts``.
 
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.

@@ -120,7 +120,7 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
 
 
 def _gradients(word: str, algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
-    """Return a function that computes the gradients at q, k and v from one random gradient at the output."""
+    """Return a function that computes the gradients of the variant ``word`` from a random output gradient."""
     forward = causal_forward(registry.from_word(word), algorithm)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     output_gradient = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)

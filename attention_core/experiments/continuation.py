@@ -178,7 +178,7 @@ def first_difference(one: ContinuationRow, other: ContinuationRow) -> int | None
 
 
 def cache_bytes(loaded: LoadedModel, word: str, layers: Sequence[int], n: int) -> int:
-    """Return the bytes that a float32 model needs after n tokens to continue, summed over its layers."""
+    """Return the bytes of the float32 cache after n tokens, summed over layers that use the variant ``word``."""
     config, info = loaded.model.config.get_text_config(), loaded.info
     kv_heads = getattr(config, "num_key_value_heads", None) or info.heads
     token_bytes = 2 * kv_heads * info.head_size * 4  # bytes of a key and a value in every group of heads, in float32

@@ -70,7 +70,7 @@ class NextTokenRow:
 def tasks(
     text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL
 ) -> tuple[NextTokenTask, ...]:
-    """Return a single task; arguments as in ``NextTokenTask``."""
+    """Return a list of one task; arguments as in ``NextTokenTask``."""
     return (NextTokenTask(text=text, word=word, layers=layers, token=token, model=model),)
 
 

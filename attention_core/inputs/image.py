@@ -128,7 +128,7 @@ def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> 
 
 
 def add_noise(pixels: Tensor, noise: float, seed: int) -> Tensor:
-    """Return the pixels with Gaussian noise of a standard deviation; values may leave the range from 0 to 1."""
+    """Return the pixels plus Gaussian noise of standard deviation ``noise``; values may leave the range from 0 to 1."""
     return pixels + noise * torch.from_numpy(np.random.default_rng(seed).standard_normal(tuple(pixels.shape)))
 
 

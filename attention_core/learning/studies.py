@@ -1,4 +1,4 @@
-"""The recorded training runs on which the claims about trained models are judged, by the claim's key."""
+"""The recorded training runs on which each claim about trained models is judged, with the claim's key as dict key."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -62,7 +62,7 @@ class FadingOptions(Options, prefix="c_"):
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
-    """Draw the sentence, the controls, the two charts and the numbers."""
+    """Draw the chapter on forgetting: its finding, the controls, two charts and the table of numbers."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
     options, gate = FadingOptions.current(), gates.selected_gate()

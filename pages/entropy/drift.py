@@ -50,7 +50,7 @@ def divisors() -> dict[str, str]:
 
 
 def normalizer_names() -> dict[str, str]:
-    """Return the names of the normalisers on screen."""
+    """Return the normalisers' translated names, by key."""
     named = {key: _("squared ReLU {divisor}", divisor=divisor) for key, divisor in divisors().items()}
     return {**named, SOFTMAX: _("softmax")}
 

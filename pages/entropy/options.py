@@ -173,7 +173,7 @@ class Measurement:
 
 
 def opening() -> dict[str, Any]:
-    """Return the first text (long preset) and variant (softmax; log n scaling and uniform attention are drawn too)."""
+    """Return the options of a first visit: the long preset text, and softmax as the only chosen variant."""
     return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 

@@ -51,7 +51,7 @@ def top() -> tuple[DeltaGenerator, Measurement]:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the view on screen."""
+    """Return which heads, seeds and lengths the view on screen measures."""
     return VIEWS[EntropyOptions.view.value].scope(_measurement(chosen))
 
 

@@ -28,7 +28,7 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
     An answer is the symbol that a query must predict. The explanation has the weight on the answers by variant.
 
     Args:
-        results: variants whose rows have matrices, of a task whose answers are symbols of the sequence.
+        results: one per variant, each with attention matrices; the answers of their task are symbols of the sequence.
         shown_layer: the layer whose matrices are shown.
     """
     first = {outcome.name: _answer_weights(outcome.rows[0]) for outcome in results}

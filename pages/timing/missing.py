@@ -10,7 +10,7 @@ from pages.timing.words import name
 
 
 def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
-    """Return sentences that list the chosen variants that were not measured from some length on, one per reason.
+    """Return one sentence per reason, with the chosen variants that for this reason were not measured at long lengths.
 
     Args:
         run: the run.

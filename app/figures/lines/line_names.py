@@ -282,7 +282,8 @@ def with_legend_below(figure: Figure) -> Figure:
         "margin": margin,
         "height": layout["height"] + legend_height,
     }
-    # On a narrow screen, text next to a point may not fit or may cross other lines, so it is removed.
+    # On a narrow screen, text next to a point may not fit or may cross other lines, so it is removed. The legend then
+    # names the guide lines, which only this text named.
     data = [
         trace | {"mode": trace["mode"].removesuffix("+text")} | ({"showlegend": True} if i in guides else {})
         for i, trace in enumerate(figure["data"])

@@ -93,7 +93,7 @@ export class Board {
     this.watchDensity();
     const onPointed = (/** @type {Event} */ event) => this.highlightToken(/** @type {CustomEvent} */ (event).detail.token);
     addEventListener(POINTED, onPointed, { signal: this.listeners.signal });
-    document.fonts.ready.then(() => this.schedule("paint"));
+    document.fonts.addEventListener("loadingdone", () => this.schedule("paint"), { signal: this.listeners.signal });
   }
 
   // -- messages from Python ----------------------------------------------------------------------------------------

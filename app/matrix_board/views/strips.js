@@ -66,7 +66,7 @@ export class Strips {
     addEventListener(PAINTED, onPainted, { signal });
     this.resizeObserver = new ResizeObserver(() => this.schedule());
     this.resizeObserver.observe(this.root);
-    document.fonts.ready.then(() => this.measure());
+    document.fonts.addEventListener("loadingdone", () => this.measure(), { signal });
   }
 
   get board() {

@@ -58,7 +58,7 @@ export class Thumbnails {
     on("keydown", (event) => this.handleKey(event));
     this.resizeObserver = new ResizeObserver(() => this.schedule());
     this.resizeObserver.observe(this.root);
-    document.fonts.ready.then(() => this.schedule());
+    document.fonts.addEventListener("loadingdone", () => this.schedule(), { signal: this.listeners.signal });
   }
 
   /**

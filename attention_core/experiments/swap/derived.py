@@ -176,7 +176,7 @@ def curve_points(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) 
 
 
 def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
-    """Return the points of the variants, with settings, for which all three numbers are known and finite."""
+    """Return one point for each variant and its settings, if all three numbers of the point are known and finite."""
     numbers: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.layers:

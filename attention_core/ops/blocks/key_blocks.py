@@ -147,7 +147,7 @@ def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor,
     slot = (tiles.slot + heads * (tiles.n_chunks * tiles.size)).flatten()
     query_of_slot = slot.new_zeros(len(heads) * tiles.n_chunks * tiles.size)  # index of the query in a slot
     query_of_slot[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
-    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # index of the block of keys of a tile
+    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # for each tile, the index of its key block
     block_of_tile[slot // tiles.size] = (heads * blocks + choices).flatten()
     size = tiles.size
     del tiles, choices

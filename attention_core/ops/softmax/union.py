@@ -135,7 +135,7 @@ class ScatteredPiece(CompactRepr):
         return logits.masked_fill_(~self.allowed, torch.finfo(logits.dtype).min)
 
     def _products(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
+        """Return the dot products of each query's row of ``x`` with the rows of ``y`` at its ρ keys, ``[r, ρ]``."""
         rows, keys_per_query = self.positions.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
         # The sparse product below runs on the CPU only, and fails if a query has more positions than there are keys.

@@ -1,9 +1,9 @@
 """PaTH: every token after a key, up to the query, removes the key's component along the token's own direction w.
 
-An entry of the matrix is ``q_iᵀ H_i H_{i-1} ... H_{j+1} k_j`` with ``H_t = I - β w_t w_tᵀ``. At β = 1, ``H_t`` is a
-projection; at β = 2, it is a reflection. The change of a key thus depends on the tokens in between, whereas the angle
-of RoPE depends only on the distance. The same matrix results from fast weights: each token erases the state along w and
-then writes its key and value, and queries read the state.
+The entry of query i and key j is ``q_iᵀ H_i H_{i-1} ... H_{j+1} k_j`` with ``H_t = I - β w_t w_tᵀ``. At β = 1, ``H_t``
+is a projection; at β = 2, it is a reflection. The change of a key thus depends on the tokens in between, whereas the
+angle of RoPE depends only on the distance. Fast weights compute the same: each token erases the state along w and then
+writes its key and value, and queries read the state.
 """
 
 import torch

@@ -101,7 +101,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causa
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Merge attention to c columns and to the rest of s diagonals: O(n (c + s) d) time, O(n (s + d)) memory."""
+    """Join attention to c columns and to s diagonals outside them: O(n (c + s) d) time, O(n (s + d)) memory."""
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)

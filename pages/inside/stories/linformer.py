@@ -24,7 +24,7 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
 
 
 def _window(data: HeadData) -> Step:
-    """Build the projection step for projections E of which each row is a flat or triangular window over neighbours."""
+    """Build the step on the projection E for rows of E that average neighbours, with flat or triangular weights."""
     plain, P = pooling.pools_step(data), data.parts["provenance"]
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = data.setting("projection") == "conv"
