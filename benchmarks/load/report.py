@@ -24,6 +24,8 @@ WARMING = 0.25
 
 LIMIT = 0.5
 """Seconds within which 95% of the moves should be answered."""
+MOVE_LIMITS = {"": 0.02, "matrices": 0.015, "masks": 0.02, "inside": 0.02}
+"""CPU seconds that a move should cost at most, by page; empty for the home page."""
 
 INTRODUCTION = """# Load
 
@@ -74,6 +76,8 @@ def text(record: Record) -> str:
         _table(("load, one process", "knob p50 / p95", "opening a page p50 / p95"), BEFORE),
         BEFORE_WHERE,
     ]
+    if targets(record):
+        parts.insert(len(parts) - 3, f"## Targets\n\n{_targets(record)}\n")
     if results:
         parts += ["\nNow:\n", _waiting(results), *_errors(results)]
         parts += ["\n## Memory and CPU time\n", _resources(results), "\n" + _processes(results)]
@@ -85,6 +89,36 @@ def text(record: Record) -> str:
     if results:
         parts += ["\n## Machine and versions\n", _stamps(results)]
     return "\n".join([*parts, HOW])
+
+
+def targets(record: Record) -> list[tuple[str, float, float]]:
+    """Return each measured target as its text, its limit and the measured value, in seconds."""
+    waits = [
+        (f"{label(r)}: {name}, p95", limit, kind.p95)
+        for r in sorted(record.results.values(), key=_place)
+        if (r.visitors, r.sweepers) == (200, 10) and not r.name.isalpha()
+        for name, limit, kind in (("knob", LIMIT, r.knob), ("opening a page", 2 * LIMIT, r.opening))
+        if kind.count
+    ]
+    costs = [
+        (f"CPU time of a move: {c.page or 'home'}, mean", MOVE_LIMITS[c.page], c.knob)
+        for c in record.costs
+        if c.page in MOVE_LIMITS
+    ]
+    return [*waits, *costs]
+
+
+def _targets(record: Record) -> str:
+    lines = [
+        (name, f"{limit:g} s", f"{seconds(value)} s", "met" if value <= limit else "missed")
+        for name, limit, value in targets(record)
+    ]
+    table = _table(("", "at most", "measured", "result"), lines)
+    if record.profile is None or all(result != "missed" for *_rest, result in lines):
+        return table
+    part, share = max(record.profile.parts.items(), key=lambda item: item[1])
+    reason = f"The profile below shows no single cause of the CPU time: the largest part, {part}, is {share:.0%}."
+    return f"{table}\n\n{reason}" if share < 0.5 else table
 
 
 def _place(result: Result) -> tuple[float, int, int, int]:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import msgspec
 import pytest
 from driver import complete
 from streamlit.proto.Checkbox_pb2 import Checkbox
@@ -23,7 +24,7 @@ from benchmarks import drag
 from benchmarks.load import profiler, server
 from benchmarks.load.__main__ import main
 from benchmarks.load.report import BEFORE, saturation, seconds, summary, text
-from benchmarks.load.results import Cost, Process, Record, Result, Waits, waits
+from benchmarks.load.results import Cost, Process, Profile, Record, Result, Waits, waits
 from benchmarks.load.scenarios import MOST_SECONDS, MOST_VISITORS, SCENARIOS, Scenario, run, scenario
 from benchmarks.load.screen import Screen, Widget
 from benchmarks.load.tab import LostError, RefusedError, Tab, loopback
@@ -645,6 +646,28 @@ def test_costs_and_the_profile_are_reported():
     assert "| home | 0.051 | 0.040 | 0.010 | 0.020 | 0.120 | 251 | 45 | 40 |" in written
     assert "| collecting garbage after a run | 60.0% |" in written
     assert "`gelu (nn/functional.py)`" in written
+
+
+@pytest.mark.parametrize(("cost", "verdict"), [(0.015, "met"), (0.016, "missed")])
+def test_costs_of_moves_meet_or_miss_their_target(cost, verdict):
+    profile = Profile("40", 10.0, 0.1, parts={"widgets": 0.49, "other": 0.4}, functions={})
+    record = Record(costs=[Cost("matrices", 40, cost, 0, 0, 0, 0, 0, 0, 0)], profile=profile)
+    assert f"| CPU time of a move: matrices, mean | 0.015 s | {cost} s | {verdict} |" in text(record)
+    assert ("no single cause of the CPU time: the largest part, widgets, is 49%" in text(record)) == (
+        verdict == "missed"
+    )
+    dominated = msgspec.structs.replace(record, profile=msgspec.structs.replace(profile, parts={"widgets": 0.51}))
+    assert "no single cause" not in text(dominated)
+
+
+@pytest.mark.parametrize(
+    ("wait", "knob", "opening"), [(0.5, "met", "met"), (0.51, "missed", "met"), (1.1, "missed", "missed")]
+)
+def test_waits_of_200_visitors_meet_or_miss_their_targets(wait, knob, opening):
+    written = text(Record(results={"200+10": result("200+10", 200, 10, knob=waits([wait]), opening=waits([wait]))}))
+    assert f"| 200 visitors + 10 sweepers: knob, p95 | 0.5 s | {seconds(wait)} s | {knob} |" in written
+    assert f"| 200 visitors + 10 sweepers: opening a page, p95 | 1 s | {seconds(wait)} s | {opening} |" in written
+    assert "## Targets" not in text(Record(results={"100": result("100", 100, 0, knob=waits([wait]))}))
 
 
 def test_a_saved_record_loads_unchanged(tmp_path):
