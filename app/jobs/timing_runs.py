@@ -189,15 +189,16 @@ def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str
     )
 
 
-def device_comparison(series: Sequence[Series], other: Sequence[Series]) -> Finding | None:
+def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> Finding | None:
     """Compare the lengths from which every variant is faster than softmax on two devices.
 
     Args:
         series: the timed variants of the run.
         other: variants on another device; empty if there is no such run.
+        link: address at which the page shows the run on the other device; empty for no link.
 
     Returns:
-        The finding, with the measured lengths as its explanation. None if the variants of the two runs differ, if a
+        The finding, with its explanation. None if the variants of the two runs differ, if a
         variant is not faster on both devices, or if the lengths are the same.
     """
     own, elsewhere = all_faster_from(series), all_faster_from(other)
@@ -218,16 +219,18 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series]) -> Find
         )
     )
     line, by_kind = series[0], crossings(series)
-    values = {"machine": _machine(line), "limits": measured_limits(line.run)}
+    machine = _machine(line)
     fastest_below = _fastest_below(series, by_kind)
     explanation = paragraph(
-        _("On {machine}, {limits} were measured.", **values),
-        _("Below {n} tokens, softmax is the fastest there.", n=fastest_below) if fastest_below else "",
+        _("On {machine}, softmax is the fastest below {n} tokens.", machine=machine, n=fastest_below)
+        if fastest_below
+        else "",
         _rounds_note(series, by_kind),
         missing_text(line.run),
     )
     other_device = escape_markdown(other[0].run.stamp.device)
-    return Finding(_(text, n=n, other_n=other_n, other_device=other_device, **values), explanation)
+    other_device = f"[{other_device}]({link})" if link else other_device
+    return Finding(_(text, n=n, other_n=other_n, other_device=other_device, machine=machine), explanation)
 
 
 def _machine(series: Series) -> str:

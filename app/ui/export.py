@@ -97,7 +97,7 @@ def draw_formula(title: str, formula: str, explanation: str, *, key: str) -> Non
         st.latex(formula)
         st.markdown(explanation)
 
-    lazy_expander(title, draw, key=key, icon=":material/function:")
+    lazy_expander(title, draw, key=key)
 
 
 def draw_snippet(code: str) -> None:

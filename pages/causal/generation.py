@@ -294,7 +294,7 @@ def _method(chosen: ChosenInput) -> None:
             )
         )
 
-    lazy_expander(_("Method"), draw, key="causal.method", icon=":material/function:")
+    lazy_expander(_("Method"), draw, key="causal.method")
 
 
 def _csv(rows: Sequence[MemoryRow], lines: Sequence[Series]) -> bytes:

@@ -60,4 +60,4 @@ def export_panel(files: Sequence[tuple[str, Callable[[], bytes], str]], code: st
                 export.download(label, data, file_name)
         export.draw_snippet(code)
 
-    lazy_expander(_("Export"), draw, key="causal.files", icon=":material/download:")
+    lazy_expander(_("Export"), draw, key="causal.files")

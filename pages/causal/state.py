@@ -279,7 +279,7 @@ def _explain(attention: ac.Attention, history: StateHistory) -> None:
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
 
-    lazy_expander(_("Definitions"), draw, key="causal.method", icon=":material/function:")
+    lazy_expander(_("Definitions"), draw, key="causal.method")
 
 
 def _curve_rows(history: StateHistory) -> list[list[object]]:

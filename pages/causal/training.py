@@ -250,4 +250,4 @@ def _explain() -> None:
             )
         )
 
-    lazy_expander(_("Formulas"), draw, key="causal.method", icon=":material/function:")
+    lazy_expander(_("Formulas"), draw, key="causal.method")

@@ -158,12 +158,10 @@ class View(Generic[RowT]):
                     st.caption(_("All columns"))
                     st.dataframe(lines, **table_options)
 
-            lazy_expander(_("Numbers"), show_table, key="entropy.all", icon=":material/table:")
+            lazy_expander(_("Numbers"), show_table, key="entropy.all")
             notes = [self.notes(measurement), *([f"- {length_note(measurement)}"] if self.sweeps else [])]
             export.draw_formula(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
-            lazy_expander(
-                _("Export"), lambda: self._export(measurement, rows), key="entropy.files", icon=":material/download:"
-            )
+            lazy_expander(_("Export"), lambda: self._export(measurement, rows), key="entropy.files")
 
     def _export(self, measurement: Measurement, rows: Sequence[RowT]) -> None:
         """Draw the download of the rows as CSV, and the Python code that measures them again."""

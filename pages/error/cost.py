@@ -109,7 +109,7 @@ def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int 
 
 def _mark_best(label: str) -> str:
     """Return the label of the point that the finding above the chart names."""
-    return _("{setting}: best up to half", setting=label)  # The chart marks half of softmax's cost.
+    return _("{setting}: lowest error up to half", setting=label)  # The chart marks half of softmax's cost.
 
 
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
@@ -169,7 +169,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
             i = steepest_error_rise(question, group) if labels_all_points(question) else None
             if i is not None and texts[i] and group[i] is not best:
-                texts[i] = _("{setting}: better than {dearer}", setting=texts[i], dearer=texts[i + 1])
+                texts[i] = _("{setting}: less error than {dearer}", setting=texts[i], dearer=texts[i + 1])
         if best in group and texts[group.index(best)]:
             texts[group.index(best)] = _mark_best(texts[group.index(best)])
         elif best in group and (budget is None or group.index(best) == line.name_index):

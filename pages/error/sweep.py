@@ -137,8 +137,8 @@ class View:
         if is_drawn and (why := [f"- {reason}" for reason in reasons(question, points, explanation)]):
             st.markdown("\n".join(why[:MAX_REASONS]))
             if more := "\n".join(why[MAX_REASONS:]):
-                title = _("Why some settings are worse")
-                lazy_expander(title, lambda: st.markdown(more), key="error.reasons", icon=":material/help:")
+                title = _("Why a larger setting can have a larger error")
+                lazy_expander(title, lambda: st.markdown(more), key="error.reasons")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.best_cheap_point(question, points)):
                 attention = ac.from_word(best.word)

@@ -173,7 +173,7 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
             training_words.learning_rates(shown),
         )
     )
-    lazy_expander(_("Export"), lambda: _export(rows, plan), key="learn.files", icon=":material/download:")
+    lazy_expander(_("Export"), lambda: _export(rows, plan), key="learn.files")
 
 
 def _export(rows: Sequence[LearnRow], plan: Plan) -> None:

@@ -24,7 +24,7 @@ def show(_top_result: None) -> None:
     """Draw the lesson editor, and the upload of a lesson."""
     st.markdown(f"## {_('Make your own lesson')}", anchors=False)
     editor.show()
-    lazy_expander(_("Open a lesson file"), _open_file, key="lessons.file", icon=":material/upload_file:", width=400)
+    lazy_expander(_("Open a lesson file"), _open_file, key="lessons.file", width=400)
 
 
 def _open_file() -> None:

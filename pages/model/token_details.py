@@ -41,12 +41,7 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow, *detail_
     if detail_column and token is not None and 0 < token < original.tokens:
         with detail_column[0]:
             _predictions(question, changed.word, token)
-    lazy_expander(
-        _("Largest increases in loss (nats)"),
-        lambda: _increases(original, changed),
-        key="model.worst",
-        icon=":material/table:",
-    )
+    lazy_expander(_("Largest increases in loss (nats)"), lambda: _increases(original, changed), key="model.worst")
 
 
 def _increases(original: ReadingRow, changed: ReadingRow) -> None:

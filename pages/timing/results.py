@@ -7,6 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.theme import separate_colours
 from app.jobs.timing_runs import Series, device_comparison, summary_text
+from app.lessons.options import LessonOptions
+from app.state import url
 from app.ui import chart, palette
 from app.words.i18n import _, paragraph
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
@@ -44,8 +46,8 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         return
     shown = [line for line in found if line.live] or found
     speedup = speedup_sentence(shown)
-    elsewhere = _on_another_device(runs)
-    if comparison := device_comparison(shown, elsewhere):
+    elsewhere, link = _on_another_device(runs)
+    if comparison := device_comparison(shown, elsewhere, link):
         summary.markdown(comparison.text)
         explanation = paragraph(comparison.explanation, speedup)
     else:
@@ -83,16 +85,18 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     table.show(found, f"{key}.table", is_last=key.endswith("end"))
 
 
-def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> list[Series]:
+def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> tuple[list[Series], str]:
     """Return the timed variants in the first recorded run on a device that no shown run used; empty without one.
 
-    The run must have the same mode and causality.
+    The run must have the same mode and causality. Also return a link that shows this run; in a lesson, which a link
+    would leave, an empty text.
     """
     devices, spec = {run.stamp.device for run, _live in runs}, runs[0][0].spec
-    for run in recorded_runs().values():
+    for key, run in recorded_runs().items():
         if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal) and run.stamp.device not in devices:
-            return series(run, live=False)
-    return []
+            link = "#" + url.query_string({TimingOptions.recorded.name: [key]})
+            return series(run, live=False), link if LessonOptions.lesson.value is None else ""
+    return [], ""
 
 
 def series(run: Run, *, live: bool) -> list[Series]:

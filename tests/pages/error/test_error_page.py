@@ -245,7 +245,7 @@ def test_a_fractional_budget_is_drawn_as_a_number_of_tokens():
 def test_two_reasons_are_below_the_chart_and_the_others_in_an_expander():
     at = visit("error", {})
     [shown] = [each.value for each in at.main.markdown if "**Local needs at least" in each.value]
-    [folded] = [each for each in at.main.expander if each.label == "Why some settings are worse"]
+    [folded] = [each for each in at.main.expander if each.label == "Why a larger setting can have a larger error"]
     assert shown.count("- ") == 2
     assert "Nyström is worse with" not in shown
     assert "**Nyström is worse with" in "".join(each.value for each in folded.markdown)

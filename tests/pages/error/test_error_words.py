@@ -548,15 +548,15 @@ def test_lines_over_counted_or_measured_cost():
     assert (zero.label, zero.name_index) == ("▲ worse than equal weights (90%)", 1)
     assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
-    assert (line.texts, line.name_index, line.large_index) == (["", "8: best up to half"], 0, None)
+    assert (line.texts, line.name_index, line.large_index) == (["", "8: lowest error up to half"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: better than 9", "9", ""]
+    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: less error than 9", "9", ""]
     expensive = replace(exact, multiply_adds=10**9)
-    eight = "8: best up to half"
+    eight = "8: lowest error up to half"
     assert cost.lines(question, [*points, worse, expensive], None)[-1].texts == ["", eight, "9", ""]
     first = cost.lines(question, [*points[:2], worse], None)[-1]
-    assert (first.label, first.texts) == ("Local · window 4: best up to half", ["", "9"])
+    assert (first.label, first.texts) == ("Local · window 4: lowest error up to half", ["", "9"])
     as_good = [replace(points[0], middle=0.4), *points[1:]]
     assert cost.lines(question, as_good, None)[-1].texts == ["", "8"], "equal weights are as close"
     many = make_question("softmax", "local", "atrous", "nystrom", "topk")
@@ -597,7 +597,7 @@ def test_the_step_at_which_a_larger_cost_raises_the_error_most(errors, costs, ex
 def test_the_pareto_front_includes_only_points_compared_with_softmax():
     points = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
     reformer, local = cost.lines(make_question("reformer", "local", "atrous", "nystrom"), points, None)
-    assert (list(reformer.texts), local.texts) == ([""], ["window 4: best up to half"])
+    assert (list(reformer.texts), local.texts) == ([""], ["window 4: lowest error up to half"])
 
 
 @pytest.mark.parametrize(
