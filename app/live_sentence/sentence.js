@@ -7,7 +7,7 @@
 import { HALF } from "../matrix_board/drawing/color.js";
 import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
-import { spokenText, story } from "./story.js";
+import { baseline, joinParts, spokenText, story } from "./story.js";
 import { Tour } from "./tour.js";
 
 const PAUSE = 400; // milliseconds without input before changes are reported to the server and to screen readers
@@ -125,14 +125,16 @@ export class Sentence {
 
   /** Draw the weights of all rows or of one, and the text about them. */
   paint(rows = this.rows) {
-    const { texts, link, row_parameter: rowParameter } = this.settings;
+    const { texts, link, row_parameter: rowParameter, uniform_error: uniformError } = this.settings;
     for (const row of rows) {
       row.paint(this.queryWord);
       row.showNumbers(texts);
     }
     const summaries = this.rows.map((row) => row.summarise(this.queryWord, texts));
     if (!this.tour.isMoving) {
-      [this.finding.textContent, this.story.textContent] = story(texts, this.labels, this.queryWord, summaries);
+      const [finding, reasons] = story(texts, this.labels, this.queryWord, summaries);
+      this.finding.textContent = finding;
+      this.story.textContent = joinParts(texts.sentences, [reasons, baseline(texts, summaries, uniformError)].filter(Boolean));
     }
     const url = new URL(link, document.baseURI);
     for (const row of this.rows) url.searchParams.append("variants", row.message.variant_words[row.step]);

@@ -74,6 +74,7 @@ def live_sentence(
     on_turn: Callable[[SentenceState], None],
     link: str,
     row_parameter: str,
+    uniform_error: float,
     columns: Sequence[str],
     caption: str,
     notes: Sequence[str] = (),
@@ -88,7 +89,9 @@ def live_sentence(
         on_turn: called before the script's next run, when the visitor pauses after changing the word or a slider.
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
-        columns: the names of the three columns of numbers: the error, the cost, and the cost for a long text.
+        uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
+        columns: the names of the three columns of numbers: the error, the cost, and the cost for a long text. Each has
+            a second line that says what its numbers mean.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """
@@ -98,6 +101,7 @@ def live_sentence(
         "steps": dict(choices.steps),
         "link": link,
         "row_parameter": row_parameter,
+        "uniform_error": uniform_error,
         "texts": texts,
     }
 
@@ -136,8 +140,11 @@ def _texts() -> dict[str, object]:
         "most": _("With softmax, “{word}” attends most to “{target}” ({weight})."),
         "itself": _("With softmax, “{word}” attends most to itself ({weight})."),
         "weaker": _("All others weaken this link, {row} least ({weight})."),
+        "removed": _("{removed} removes this link. {row} weakens it least ({weight})."),
         "others": _("This weight is at most {weight} with the other variants."),
         "same": _("All variants give “{target}” about the same weight."),
+        "equal": _("Equal weights on all keys would have an output error of {zero}."),
+        "worse": _("{row}'s output error ({error}) is even larger than with equal weights on all keys ({zero})."),
         "attends": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: “{word}” gives every token less than 0.5% of its attention."),
         "target": _("“{target}” {weight}"),

@@ -30,8 +30,11 @@ export interface StoryTexts {
   most: string;
   itself: string;
   weaker: string; // the weight is smaller in all other rows, and in which of them it is largest
+  removed: string; // as above, and one other row masks the word
   others: string; // the largest weight in the other rows
   same: string;
+  equal: string; // the error of equal weights
+  worse: string; // the largest error, which exceeds that of equal weights
   attends: string;
   nowhere: string;
   target: string;
@@ -43,7 +46,7 @@ export interface StoryTexts {
 export interface SentenceTexts extends StoryTexts {
   title: string;
   help: string;
-  columns: string[];
+  columns: string[]; // the name of each column; the meaning of its numbers on a second line
   caption: string;
   open: string;
   notes_label: string;
@@ -55,6 +58,7 @@ export interface SentenceSettings {
   steps: Record<string, number>;
   link: string;
   row_parameter: string;
+  uniform_error: number;
   texts: SentenceTexts;
 }
 
@@ -65,6 +69,7 @@ export interface RowSummary {
   setting: string;
   why: Reasons;
   weights: number[];
+  error: number;
 }
 
 /** A word's position including the number below it, in pixels from the corner of its text. */

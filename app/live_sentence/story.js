@@ -36,8 +36,10 @@ export function story(texts, labels, word, [first, ...others]) {
   const [next, second] = [...others].sort((a, b) => weightOnTarget(b) - weightOnTarget(a));
   const largest = next && percent(weightOnTarget(next));
   const isLargest = second && percent(weightOnTarget(second)) !== largest; // as shown
-  const form = isLargest && weight - weightOnTarget(next) > SIMILAR ? texts.weaker : texts.others;
-  const comparison = next && fill(form, { row: next.title, weight: form === texts.others ? largest.replace("<", "") : largest }); // "at most <1%" would read oddly
+  const masking = others.filter((row) => Number.isNaN(row.weights[target]));
+  const weaker = masking.length === 1 && masking[0] !== next ? texts.removed : texts.weaker;
+  const form = isLargest && weight - weightOnTarget(next) > SIMILAR ? weaker : texts.others;
+  const comparison = next && fill(form, { removed: masking[0]?.title ?? "", row: next.title, weight: form === texts.others ? largest.replace("<", "") : largest }); // "at most <1%" would read oddly
   const areSimilar = others.every((row) => Math.abs(weightOnTarget(row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
   const sentence = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight) });
@@ -71,6 +73,18 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
     fill((difference < -SIMILAR && lessReason) || (difference > SIMILAR && why.more) || "", values),
     fill((weights[lowestIndex] <= NEGATIVE_LIMIT && why.negative) || "", negative),
   ].filter(Boolean);
+}
+
+/**
+ * Return the sentence about the largest error if it exceeds the error of equal weights as shown; else about the latter.
+ * @param {StoryTexts} texts
+ * @param {{ title: string, error: number }[]} rows
+ * @param {number} uniformError
+ */
+export function baseline(texts, rows, uniformError) {
+  const worst = rows.reduce((most, row) => (row.error > most.error ? row : most));
+  const [error, zero] = [worst.error, uniformError].map((each) => percent(each, 2));
+  return fill(worst.error > uniformError && error !== zero ? texts.worse : texts.equal, { row: worst.title, error, zero });
 }
 
 /**
@@ -109,6 +123,6 @@ function joinList(texts, items) {
  * @param {string} pair the form for two parts, such as "{first}, {next}"
  * @param {string[]} parts
  */
-function joinParts(pair, parts) {
+export function joinParts(pair, parts) {
   return parts.length ? parts.reduce((first, next) => fill(pair, { first, next })) : "";
 }

@@ -3,7 +3,6 @@
 A slider changes each variant's budget, the setting that trades cost for accuracy.
 """
 
-import math
 from functools import partial
 
 import streamlit as st
@@ -17,7 +16,6 @@ from app.state.session import PINNED, REFERENCE, SharedOptions
 from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
-from attention_core.formatting import percent
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
 from attention_core.ops.pattern.layouts import BLOCK
@@ -44,9 +42,8 @@ def show() -> None:
     for each in [cut_note(text), *sentences] if text != entered else sentences:
         st.caption(each)
     columns = [
-        _("output error at {n} tokens", n=budgets.n),
-        _("cost at {n} tokens", n=budgets.n),
-        _("cost at {n} tokens", n=f"{LONG_TEXT_TOKENS:,}"),
+        _("output error\n0% = same as softmax"),
+        *(_("cost at {n} tokens\nsoftmax = 100%", n=n) for n in (budgets.n, f"{LONG_TEXT_TOKENS:,}")),
     ]
     live_sentence(
         budgets.tokens,
@@ -56,8 +53,9 @@ def show() -> None:
         on_turn=partial(_set_state, budgets),
         link=_matrices_address(text),
         row_parameter=PINNED,
+        uniform_error=budgets.uniform_error,
         columns=columns,
-        caption=caption(budgets),
+        caption=caption(),
         notes=notes(budgets),
     )
 
@@ -71,21 +69,10 @@ def cut_note(text: str) -> str:
     )
 
 
-def caption(budgets: BudgetComparison) -> str:
-    """Return the caption: how to read the numbers, how much is saved, and which model the weights are from."""
-    largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
+def caption() -> str:
+    """Return the caption: what the cost is, and which model the weights are from."""
     return paragraph(
-        _(
-            "Output error: 0% means the same output as softmax. Equal weights on all keys would give {mean}.",
-            mean=percent(budgets.uniform_error),
-        ),
-        _("Cost: multiply-adds, softmax = 100%."),
-        _(
-            "In a short sentence, a variant can cost more than softmax. At {long:,} tokens, Local, Linear and Nyström "
-            "each save at least {share}%.",
-            long=LONG_TEXT_TOKENS,
-            share=math.floor(100 * (1 - largest)),
-        ),
+        _("Cost: multiply-adds. In a short sentence, a variant can cost more than softmax."),
         _(
             "Model MiniLM-L6, layer {layer}, head {head}. The tokens [CLS] and [SEP] count as tokens but are not "
             "drawn.",

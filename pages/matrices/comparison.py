@@ -193,7 +193,7 @@ def show_board(comparison: Comparison) -> None:
         if difference
         else _(
             "Each row is a query. The stronger the blue, the more it attends to the key in that column. Click a row to "
-            "pin it."
+            "pin it. Effective keys: equally weighted keys with the same entropy."
         ),
         unit=comparison.unit,
     )

@@ -56,7 +56,8 @@ def findings(
     groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
     for attention, compared in matrices.items():
         if attention.word != REFERENCE:
-            error = VariantError(name=label(attention), error=compared.output_error, baseline=compared.uniform_error)
+            errors = {"error": compared.output_error, "baseline": compared.uniform_error}
+            error = VariantError(name=sentence_name(attention), **errors)
             groups.setdefault(reference_name(attention), []).append(error)
     if not any(groups.values()):
         return [[Finding(_("Add a variant to compare it with softmax on the same queries, keys and values."))]]
@@ -64,12 +65,15 @@ def findings(
     causes = {
         name: error_cause(attention, matrices, hidden)
         for attention in matrices
-        if (name := label(attention)) in (*closest, *farthest)
+        if (name := sentence_name(attention)) in (*closest, *farthest)
     }
     described = {
         name: near_equal_weights(compared, causal=causal)
         for attention, compared in matrices.items()
-        if attention.key == LINEAR and causes.get(name := label(attention)) and len(closest) == 1 and [name] != closest
+        if attention.key == LINEAR
+        and causes.get(name := sentence_name(attention))
+        and len(closest) == 1
+        and [name] != closest
     }
     results = (
         ranking(reference, errors, causal=causal, described=described) for reference, errors in groups.items() if errors
@@ -85,6 +89,12 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
     ends = (choose(rounded.values(), default=math.nan) for choose in (min, max))
     smallest, largest = ([name for name, error in rounded.items() if error == end] for end in ends)
     return smallest, largest
+
+
+def sentence_name(attention: Attention) -> str:
+    """Return a variant's label as words of a sentence, such as "Local with window 16"."""
+    title, *settings = label(attention).split(" · ")
+    return _("{title} with {setting}", title=title, setting=enumeration(settings)) if settings else title
 
 
 def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixComparison], hidden: str = "") -> str:
@@ -134,13 +144,13 @@ def negative_weights(attention: Attention, compared: MatrixComparison, *, differ
     fields = {"name": _(attention.title), "share": compared.passport.negative_mass}
     if difference:
         return _(
-            "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of its "
-            "absolute weight is negative.",
+            "**{name}** multiplies by an inverse matrix, which can have negative entries, so some of its weights are "
+            "negative. Ignoring signs, they make up {share:.0%} of its weight.",
             **fields,
         )
     return _(
-        "**{name}** multiplies by an inverse matrix, which can have negative entries, so {share:.0%} of the "
-        "absolute weight shown is negative (orange).",
+        "**{name}** multiplies by an inverse matrix, which can have negative entries, so some weights are negative "
+        "(orange). Ignoring signs, they make up {share:.0%} of the weight shown.",
         **fields,
     )
 

@@ -5,14 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, end_sentence, enumeration, paragraph, quote
-from app.words.labels import every_key, label, reference_name
+from app.words.labels import every_key, reference_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, KeyWeight
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
 from attention_core.variant import Attention
-from pages.matrices.headline import NYSTROM, in_percent
+from pages.matrices.headline import NYSTROM, in_percent, sentence_name
 
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 """No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""
@@ -20,7 +20,7 @@ SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 
 def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:
     """Return the effect of this variant on this input, with its numbers."""
-    metrics, name = compared.passport, label(attention)
+    metrics, name = compared.passport, sentence_name(attention)
     if attention.word == REFERENCE:
         return _(
             "The rows of **{name}** have a mean entropy of {entropy:.2f} nats, the same as a row with {count:.1f} "

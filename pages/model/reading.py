@@ -93,7 +93,12 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         original_row.labels,
         _reading(original, original, original_row, str(n)),
         [_reading(each, original, row, visible_tokens(word, each, n)) for word, each, row in variants],
-        [_("Visible tokens (at most)"), _("Perplexity (lower is better)"), _("× original"), _("Copying loss (nats)")],
+        [
+            _("Visible tokens (at most)"),
+            _("Perplexity (lower is better)"),
+            _("× original"),
+            _("Copying loss (nats)\ntoken from {n} tokens back", n=swap.COPY_DISTANCE),
+        ],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,

@@ -94,6 +94,17 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
         least=least.name,
         low=number(low, 3),
     )
+    if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
+        worse = _(
+            "**A window of {n} tokens makes the text harder to predict: perplexity rises to {high} times the "
+            "original.**",
+            n=most.hidden.window,
+            high=number(high, 3),
+        )
+        better = _(
+            "**If the first token also stays visible (an attention sink), perplexity rises to only {low} times.**",
+            low=number(low, 3),
+        )
     cause = _(
         "With both variants, a query attends to at most {n} tokens. In many heads, queries without a relevant "
         "key put their weight on the first token (an attention sink). {most} hides this token, so the weight goes "
@@ -206,8 +217,8 @@ def _copying_cause(group: Sequence[Score]) -> str:
         if len(windows) == 1 and None not in windows
         else _("Most queries cannot attend to the token to copy."),
         _(
-            "{n} layers could pass the token on to the query, but the model was trained without this variant and has "
-            "not learned to do so.",
+            "A chain of {n} layers could pass the token on to the query, but the model was trained without this "
+            "variant and has not learned to do so.",
             n=relays.pop(),
         )
         if len(relays) == 1 and None not in relays

@@ -42,7 +42,7 @@ def counters(word):
     )
     error = compared(word).output_error
     costs = {f"{n} tokens": f"{own:.0%}", "8,192 tokens": f"{100 * long:#.2g}%"}
-    return (f"output error at {n} tokens {error:.0%}", *(f"cost at {length} {cost}" for length, cost in costs.items()))
+    return (f"output error {error:.0%}", *(f"cost at {length} {cost}" for length, cost in costs.items()))
 
 
 def numbers(page, variant):
@@ -67,10 +67,11 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
         "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
-        "tokens into landmarks, which blurs the weights."
+        "tokens into landmarks, which blurs the weights. Local's output error (99%) is even larger than with equal "
+        "weights on all keys (95%)."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” attends most to “animal” (77%). All others weaken this link, Nyström least (51%)."
+        "With softmax, “it” attends most to “animal” (77%). Local removes this link. Nyström weakens it least (51%)."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -275,10 +276,28 @@ def test_the_finding_compares_the_largest_weight_of_the_other_variants(text_of):
     at_most = "This weight is at most {} with the other variants."
     assert finding(less, masked, tiny, most) == at_most.format("90%")
     assert finding(less, masked) == "All others weaken this link, B least (0%)."
-    assert finding(masked, tiny) == "All others weaken this link, C least (<1%)."
-    assert finding(("A", [0, 0.74, 0, 0]), masked) == "All others weaken this link, A least (74%)."
+    assert finding(masked, tiny) == "B removes this link. C weakens it least (<1%)."
+    assert finding(masked, masked, tiny) == "All others weaken this link, C least (<1%)."
+    assert finding(("A", [0, 0.74, 0, 0]), masked) == "B removes this link. A weakens it least (74%)."
+    assert finding(("A", [0, 0.74, 0, 0]), tiny) == "All others weaken this link, A least (74%)."
     assert finding(("A", [0, 0.76, 0, 0]), masked) == at_most.format("76%")
     assert finding(tiny, ("E", [0, 0.003, 0, 0])) == at_most.format("1%"), "both show the same number"
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ({"A": 0.99, "B": 0.5}, "A's output error (99%) is even larger than with equal weights on all keys (95%)."),
+        ({"A": 0.96, "B": 0.97}, "B's output error (97%) is even larger than with equal weights on all keys (95%)."),
+        ({"A": 0.952}, "Equal weights on all keys would have an output error of 95%."),
+        ({"A": 0.5}, "Equal weights on all keys would have an output error of 95%."),
+    ],
+)
+def test_the_largest_error_is_compared_with_equal_weights(window, errors, expected):
+    page, rows = window.new_page(), [{"title": title, "error": error} for title, error in errors.items()]
+    script = f"([words, rows]) => {{ {STORY} return baseline(words, rows, 0.95); }}"
+    assert page.evaluate(script, [_texts(), rows]) == expected
+    page.close()
 
 
 @pytest.mark.parametrize(

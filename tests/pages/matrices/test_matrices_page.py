@@ -30,6 +30,7 @@ from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label
 from attention_core.analysis.matrix.informative_query import informative_query, occurs_once
 from pages.matrices import comparison
+from pages.matrices.headline import sentence_name
 from pages.matrices.options import OPENING_ROW, SUBJECT
 
 
@@ -115,7 +116,7 @@ def test_variants_with_another_reference_are_named_and_not_ranked(view):
     variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
     text = spoken(at)
-    assert re.search(r"\*\*Local · window 16 has an output error of \d+% compared with softmax\.", text)
+    assert re.search(r"\*\*Local with window 16 has an output error of \d+% compared with softmax\.", text)
     assert "**Reformer · rounds 2 has an output error of 0% compared with shared-QK softmax." in text
     assert "closest" not in text
     table = metrics(at)
@@ -214,13 +215,13 @@ def test_the_headline_names_the_closest_variant():
     assert errors[first] < zero
     text = spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
     still = errors[first] > zero / 2
-    closest = f"**{label(first)} is closest to softmax" + (
+    closest = f"**{sentence_name(first)} is closest to softmax" + (
         f", but its output error is still {errors[first]:.0%}.**"
         if still
         else f" (output error: {errors[first]:.0%}).**"
     )
     hardly = f"({errors[last]:.0%}) is hardly smaller than that of equal weights on all keys ({zero:.0%})."
-    assert closest in text.partition(f"The output error of **{label(last)}** {hardly}")[0]
+    assert closest in text.partition(f"The output error of **{sentence_name(last)}** {hardly}")[0]
     assert hardly in text
 
 

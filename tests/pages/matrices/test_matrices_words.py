@@ -16,7 +16,15 @@ from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.matrices import headline as headlines
-from pages.matrices.headline import VariantError, findings, flatness, is_masked_softmax, lost_weight, negative_weights
+from pages.matrices.headline import (
+    VariantError,
+    findings,
+    flatness,
+    is_masked_softmax,
+    lost_weight,
+    negative_weights,
+    sentence_name,
+)
 from pages.matrices.words import (
     caption,
     details,
@@ -303,7 +311,7 @@ def test_the_headline_compares_output_errors_with_equal_weights():
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
     assert headline(errors).startswith(
-        "**Local · window 16 is closest to softmax (output error: 30%).** "
+        "**Local with window 16 is closest to softmax (output error: 30%).** "
         "**Linear is farthest from softmax (output error: 70%).** Equal weights on all keys would have an output "
         "error of 90%."
     )
@@ -335,7 +343,7 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
     }
     window = "masks 26% of softmax's weight."
     closest = (
-        "**Local · window 16 is closest to softmax, but its output error is still 49%.** **Linear is farthest from "
+        "**Local with window 16 is closest to softmax, but its output error is still 49%.** **Linear is farthest from "
         "softmax"
     )
     expected = {
@@ -343,11 +351,11 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         f"**Local** {window}",
         0.6: f"{closest} (output error: 60%).** **Linear** {flat} Its error is 60% (with equal weights on all keys: "
         f"84%). **Local** {window}",
-        0.4: "**Linear is closest to softmax (output error: 40%).** **Local · window 16 is farthest from softmax "
+        0.4: "**Linear is closest to softmax (output error: 40%).** **Local with window 16 is farthest from softmax "
         "(output error: 49%).** Equal weights on all keys would have an output error of 84%. "
         f"**Linear** {flat} **Local** {window}",
         0.99: "**No variant is better than equal weights on all keys (84% output error).** "
-        "**Local · window 16 is closest to softmax (output error: 95%).** **Linear is farthest from softmax (output "
+        "**Local with window 16 is closest to softmax (output error: 95%).** **Linear is farthest from softmax (output "
         f"error: 99%).** **Linear** {flat} Its error is 99% (with equal weights on all keys: 84%). **Local** {window}",
     }
     assert headline(compared) == expected[linear]
@@ -371,7 +379,7 @@ WINDOW = "masks 26% of softmax's weight."
 
 def test_the_only_variant_is_explained_by_its_name_after_its_error():
     text = explained((ac.get("local"), 0.3))
-    assert text.startswith("**Local · window 16 has an output error of 30% compared with softmax.**")
+    assert text.startswith("**Local with window 16 has an output error of 30% compared with softmax.**")
     assert text.endswith(f" **Local** {WINDOW}")
 
 
@@ -395,7 +403,7 @@ def test_the_cause_of_the_smallest_error_is_not_repeated_for_another_reference()
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
 def test_a_variant_without_a_finite_error_takes_no_explanation_from_the_others(broken):
     text = explained((ac.get("linear"), broken), (ac.get("local"), 0.3), (ac.get("atrous"), 0.7))
-    assert "**Local · window 16 is closest to softmax (output error: 30%).**" in text
+    assert "**Local with window 16 is closest to softmax (output error: 30%).**" in text
     assert all(f"**{name}** {WINDOW}" in text for name in ("Local", "Atrous"))
 
 
@@ -467,11 +475,24 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = make_compared(key, negative_mass=share)
-    words = "**Nyström** multiplies by an inverse matrix, which can have negative entries, so 28% of"
-    shown = f"{words} the absolute weight shown is negative (orange)."
+    words = "**Nyström** multiplies by an inverse matrix, which can have negative entries, so some"
+    shown = f"{words} weights are negative (orange). Ignoring signs, they make up 28% of the weight shown."
     assert negative_weights(*numbers) == (shown if named else "")
-    assert negative_weights(*numbers, difference=True) == (f"{words} its absolute weight is negative." if named else "")
+    differences = f"{words} of its weights are negative. Ignoring signs, they make up 28% of its weight."
+    assert negative_weights(*numbers, difference=True) == (differences if named else "")
     assert (shown in headline(dict([numbers, make_compared("softmax")]))) == named
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("linear", "Linear"),
+        ("local~window~4", "Local with window 4"),
+        ("softmax~temperature~2", "Softmax with temperature 2.0"),
+    ],
+)
+def test_a_setting_follows_the_name_in_words(word, name):
+    assert sentence_name(ac.from_word(word)) == name
 
 
 def make_compared(key, *, output=0.25, zero=0.75, **numbers):
@@ -489,13 +510,13 @@ def test_the_sentence_on_one_variant_has_its_numbers():
         "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as a row with 7.4 equally weighted keys."
     )
     assert variant_sentence(*make_compared("local", total_variation=0.4, **WHOLE)) == (
-        "Compared with softmax, **Local · window 16** moves 40% of a row's weight to other keys, on average. "
+        "Compared with softmax, **Local with window 16** moves 40% of a row's weight to other keys, on average. "
         "The output error is 25% (with equal weights on all keys: 75%)."
     )
     for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " moves 1% of a row's weight to")):
         assert words in variant_sentence(*make_compared("local", total_variation=share, **WHOLE))
     in_norms = (
-        "The matrix of **Local · window 16** differs from the matrix of softmax by 40% (matrix error). The output "
+        "The matrix of **Local with window 16** differs from the matrix of softmax by 40% (matrix error). The output "
         "error is 25% (with equal weights on all keys: 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}

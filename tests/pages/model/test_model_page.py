@@ -51,7 +51,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "Visible tokens (at most)",
         "Perplexity (lower is better)",
         "× original",
-        "Copying loss (nats)",
+        "Copying loss (nats)\ntoken from 95 tokens back",
     ]
     assert [row["numbers"] for row in header["rows"]] == [
         ["40", "10", "× 1", "1.0"],

@@ -187,8 +187,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
     far_back = ".** The token to copy is beyond the window of 64 tokens."
     reason = (
-        f"{far_back} 2 layers could pass the token on to the query, but the model was trained without this variant and "
-        "has not learned to do so."
+        f"{far_back} A chain of 2 layers could pass the token on to the query, but the model was trained without this "
+        "variant and has not learned to do so."
     )
     assert explained(words.describe_effects, AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity to 2 times the original.** A hides 61% of the query–key pairs, and it hides the first "
@@ -204,14 +204,27 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         explained(words.describe_effects, AS_IT_IS, [blind, seen])
         == explained(words.describe_effects, AS_IT_IS, [seen, blind])
         == (
-            "**With A, the model predicts the text worse: perplexity rises to 2 times the original.**  \n"
-            "**With B, the first token stays visible, and perplexity rises to only 1.10 times the original.** "
+            "**A window of 64 tokens makes the text harder to predict: perplexity rises to 2 times the original.**  \n"
+            "**If the first token also stays visible (an attention sink), perplexity rises to only 1.10 times.** "
             "With both variants, a query attends to at most 65 tokens. In many heads, queries without a relevant key "
             "put their weight on the first token (an attention sink). A hides this token, so the weight goes to other "
             "tokens.  \n"
             f"**Copying a token from 95 tokens back fails with both variants{reason}"
         )
     )
+    for blind_part, seen_part in (
+        ({"window": None}, {"window": None}),
+        ({}, {"window": 63}),
+        *[({"max_keys": 66},) * 2],
+    ):
+        pair = [
+            dataclasses.replace(each, hidden=dataclasses.replace(each.hidden, **part))
+            for each, part in ((blind, blind_part), (seen, seen_part))
+        ]
+        assert explained(words.describe_effects, AS_IT_IS, pair).startswith(
+            "**With A, the model predicts the text worse: perplexity rises to 2 times the original.**  \n"
+            "**With B, the first token stays visible, and perplexity rises to only 1.10 times the original.** "
+        )
     less = dataclasses.replace(hidden, share=0.5, hides_first=False)
     for other in (
         dataclasses.replace(seen, perplexity=21.0),  # not a rise
