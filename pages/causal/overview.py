@@ -51,9 +51,9 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     not_causal.sort(key=lambda attention: attention not in selected)
     finding = summary(rows, [_(each.variant.title) for each in not_causal])
     headline.markdown(finding.text)
+    st.caption(_("Point at a line to see the names of its variants."))
     _chart(rows, heads)
     st.markdown(finding.explanation)
-    st.caption(_("Point at a line to see the names of its variants."))
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in not_causal
     )
@@ -97,23 +97,23 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} variants can generate text: {fixed} with constant memory, the others with memory that grows with "
-            "each token.**",
+            "**{able} variants can generate text. {fixed} of them need only constant memory, but cannot recall all "
+            "tokens.**",
             able=len(rows),
             fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(
             _(
-                "After {n:,} tokens, softmax stores {softmax}, because it keeps every token. Linear attention stores "
-                "{linear}.",
+                "The memory of the others grows with each token. After {n:,} tokens, softmax stores {softmax}, because "
+                "it keeps every token. Linear attention stores {linear}.",
                 n=TOKEN_COUNTS[-1],
                 softmax=memory(softmax),
                 linear=memory(linear.state_bytes),
             ),
-            _("Variants with constant memory merge or discard earlier tokens, so they cannot recall all of them."),
+            _("Variants with constant memory merge or discard earlier tokens."),
             _(
-                "{n} variants, such as {name}, cannot generate text, because their earlier outputs depend on later "
-                "tokens.",
+                "The other {n} variants, such as {name}, cannot generate text, because the output at each position "
+                "depends on later tokens.",
                 n=len(not_causal),
                 name=escape_markdown(not_causal[0]),
             ),
@@ -160,8 +160,7 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
     name = _(ac.from_word(linear.variant).title)
-    first, last = (_(ac.from_word(each.variant).title) for each in (others[0], others[-1]))
-    band = _constant_line(others, _("{first} to {last} ({n} variants)", first=first, last=last, n=len(others)))
+    band = _constant_line(others, _n("{n} other (constant)", "{n} others (constant)", n=len(others)))
     return [
         replace(_constant_line([linear], name), label=_("{name} (constant)", name=name)),
         _constant_line([smallest], _(ac.from_word(smallest.variant).title)),

@@ -1,6 +1,7 @@
 """The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides its verdict."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -51,14 +52,21 @@ SUBJECTS = {
     "vision": N_("Images"),
 }
 """Names of the subjects of claims about an input."""
+NUMBERS = re.compile(r"\{(\w+)\}")
+"""Placeholders of numbers in a finding."""
 FIRST_TITLE = N_("Start with these")
 """Title of the claims that come first."""
+
+
+def verdict_name(verdict: Verdict) -> str:
+    """Return a verdict in words. Files keep the words of ``Verdict``."""
+    return _("partly holds") if verdict is Verdict.PARTLY else _(verdict.value)
 
 
 def badge(verdict: Verdict) -> str:
     """Return a verdict as icon and word, as Markdown."""
     icon, colour = VERDICT_ICONS[verdict]
-    return f":{colour}-badge[{icon} {_(verdict.value)}]"
+    return f":{colour}-badge[{icon} {verdict_name(verdict)}]"
 
 
 def badges(outcome: Outcome) -> str:
@@ -109,7 +117,7 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
 
 
 def conditions(outcome: Outcome) -> str:
-    """Return why a claim does not hold, or which conditions of a claim that holds partly are met, as Markdown."""
+    """Return why a claim does not hold, or which conditions of a claim that partly holds are met, as Markdown."""
     if outcome.verdict is not Verdict.PARTLY:
         text = margin_text(outcome, brief=True) if outcome.verdict is Verdict.FAILS else ""
         return escape_markdown(text[:1].upper() + text[1:])
@@ -121,7 +129,10 @@ def conditions(outcome: Outcome) -> str:
 
 
 def _condition_text(outcome: Outcome, margin: Margin) -> str:
-    """Return a number of a rule, by its label, and what the rule needs; a share of heads as a number of heads."""
+    """Return a number of a rule, by its label, and what the rule needs; a share of heads as a number of heads.
+
+    If a claim does not hold, and the number is the only one in its finding, only what the rule needs is returned.
+    """
     quantity, value, bound = _compared(outcome.claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
     if quantity.of_heads and outcome.heads:
@@ -133,6 +144,8 @@ def _condition_text(outcome: Outcome, margin: Margin) -> str:
         )
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
+    if outcome.verdict is Verdict.FAILS and NUMBERS.findall(outcome.claim.finding) == [quantity.name]:
+        return needs
     return _("{label}: {value} ({needs})", label=_(quantity.label), value=value, needs=needs)
 
 
@@ -168,7 +181,7 @@ def tile(claim: Claim, verdict: Verdict | None) -> str:
         "{number}: {claim} ({verdict})",
         number=claim.number,
         claim=_(claim.short),
-        verdict=_(verdict.value) if verdict else _("not checked"),
+        verdict=verdict_name(verdict) if verdict else _("not checked"),
     )
     return f'[:{colour}-badge[{icon} {claim.number}]](#?claim={claim.key} "{escape_markdown(name)}")'
 
@@ -290,7 +303,7 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
     names = {
         "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),
-        "partly": _n("{n} holds partly", "{n} hold partly", n=count[Verdict.PARTLY]),
+        "partly": _n("{n} partly holds", "{n} partly hold", n=count[Verdict.PARTLY]),
         "fails": _n("{n} does not hold", "{n} do not hold", n=count[Verdict.FAILS]),
         "untestable": _("{n} not testable", n=count[Verdict.UNTESTABLE]),
         "unchecked": _("{n} not checked", n=total - len(outcomes)),
@@ -342,7 +355,7 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
     partly = count[Verdict.PARTLY]
     verdicts = paragraph(
         _held(count[Verdict.HOLDS], len(tested), total),
-        _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
+        _n("{n} partly holds.", "{n} partly hold.", n=partly) if partly else "",
         _n(
             "**{n} does not hold:** number {which}.",
             "**{n} do not hold:** numbers {which}.",

@@ -4,8 +4,6 @@ A stack is a sequence of layers, each with a variant's mask. It connects a pair 
 the query through its layers.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
@@ -20,7 +18,7 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, caption, cost_note, cost_text, percent, rule_text
+from pages.masks.patterns import Masks, caption, cost_note, layers_text, percent, rule_text
 from pages.masks.reach import StackReach, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
@@ -94,14 +92,14 @@ def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairK
     knob = variant_picker.board_knob(attention, len(masks.labels))
     lines = [rule_text(pattern), caption(pattern, all_heads=masks.view.head is None)]
     if masks.key_labels is None:
-        lines.append(cost_text([pattern], pattern.diameter))
+        lines.append(layers_text(pattern.diameter))
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
         "\n".join(lines),
         hide_future(kinds.codes(pattern.primitives), causal=masks.view.causal),
         knob=knob,
-        details=cost_note() if masks.key_labels is None else "",
+        details=cost_note([pattern], pattern.diameter) if masks.key_labels is None else "",
         tooltip=_(attention.variant.summary),
         settings_label=_("Settings of {name}", name=_(attention.title)),
     )
@@ -126,7 +124,7 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
     max_depth, depth = stack_reach.max_depth, stack_reach.depth
     stops = sorted({*range(1, max_depth + 1), depth})
     missing = (reach.first < 0) | (reach.first > max_depth)
-    frames = [connected_after(reach, number, stack_reach.patterns) for number in range(1, stops[-1] + 1)]
+    frames = [connected_after(reach, number) for number in range(1, stops[-1] + 1)]
     codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
     return Panel(
         PANEL_KEY,
@@ -135,19 +133,19 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
         hide_future(codes.astype(np.float32), causal=stack_reach.masks.view.causal),
         frames=frames[:max_depth],
         knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
-        details=cost_note(),
+        details=cost_note(stack_reach.patterns, reach.complete),
         settings_label=_("Edit the stack"),
         group=_(LAYERS_HEADING),
     )
 
 
-def connected_after(reach: Reach, depth: int, layers: Sequence[Pattern]) -> str:
+def connected_after(reach: Reach, depth: int) -> str:
     """Return the caption of the stack's panel: the share of pairs that are connected after ``depth`` layers.
 
-    If all are connected, it has the number of layers needed, and how many pairs these layers allow.
+    If all are connected, it has the number of layers needed.
     """
     if reach.complete is not None and depth >= reach.complete:
-        return cost_text(layers, reach.complete)
+        return layers_text(reach.complete)
     share = percent(reach.shares[depth])
     return _n(
         "{share} of pairs connected after {n} layer",

@@ -28,12 +28,12 @@ class RepeatedVariant:
     Attributes:
         layers: the number of layers needed.
         cost: sum of the pairs allowed in these layers, as a share of all pairs.
-        has_hub: whether some token attends to all tokens, and all tokens attend to it.
+        hubs: number of tokens that attend to all tokens, and that all tokens attend to.
     """
 
     layers: int
     cost: float
-    has_hub: bool = False
+    hubs: int = 0
 
 
 def findings(stack_reach: StackReach) -> Lines:
@@ -45,7 +45,7 @@ def findings(stack_reach: StackReach) -> Lines:
         return [[Finding(_("A single token attends only to itself. Use at least two tokens."))]]
     others = {_(a.title): p for a, p in masks.sparse.items() if [a] != stack_reach.stack}
     repeated = {
-        name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), has_hub=_has_hub(p))
+        name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), hubs=_hubs(p))
         for name, p in others.items()
         if p.diameter is not None
     }
@@ -53,21 +53,21 @@ def findings(stack_reach: StackReach) -> Lines:
     if reach is None:
         return [[Finding(single_variants(repeated), never_connected(steps))]]
     layers = list(zip((_(a.title) for a in stack_reach.stack), stack_reach.patterns, strict=True))
-    names, cost = " → ".join(name for name, _pattern in layers), 0.0
+    cost = 0.0
     if reach.complete is not None:
         cost = relative_cost(stack_reach.patterns, reach.complete)
     equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
-    hub = hub_sentence([name for name in equally_deep if repeated[name].has_hub])
+    hub = hub_sentence({name: hubs for name in equally_deep if (hubs := repeated[name].hubs)})
     costs = {name: repeated[name].cost for name in equally_deep}
-    text = connected_pairs(names, reach, stack_reach.depth, cost, costs)
+    text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, costs)
     # The sentence about variants that never connect all pairs is left out if there are other explanations, because the
     # captions of the panels also show these variants.
     return [[Finding(text, paragraph(reason, hub) or never_connected(steps))]]
 
 
-def _has_hub(pattern: Pattern) -> bool:
-    return bool((pattern.allowed.all(0) & pattern.allowed.all(1)).any())
+def _hubs(pattern: Pattern) -> int:
+    return int((pattern.allowed.all(0) & pattern.allowed.all(1)).sum()) if pattern.diameter == 2 else 0
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
@@ -88,16 +88,19 @@ def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach,
     return sorted(cheap, key=lambda name: repeated[name].cost)[: MAX_NAMED - 1]
 
 
-def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
+def connected_pairs(
+    names: Sequence[str], reach: Reach, depth: int, cost: float, others: Mapping[str, float]
+) -> str:
     """Return which pairs a stack connects at a depth, and how many pairs the layers that connect all pairs allow.
 
     Args:
-        stack: name of the stack.
+        names: names of the stack's layers, which are repeated.
         reach: reach of the stack.
         depth: number of layers shown.
         cost: sum of the pairs allowed in the layers that connect all pairs, as a share of all pairs.
         others: the same share for each variant that connects all pairs with as many layers, by its name.
     """
+    stack = " → ".join(names)
     if reach.complete is None or depth < reach.complete:
         return paragraph(
             _n(
@@ -116,12 +119,15 @@ def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: M
             ),
         )
     if others:
-        named = {**others, _("the stack {layers}", layers=stack): cost}
-        low, high = (f"{share:.0%}" for share in (min(named.values()), max(named.values())))
+        low, high = (f"{choose([cost, *others.values()]):.0%}" for choose in (min, max))
         return _(
-            "**{names} connect all pairs of tokens in {n} layers, with {share} of the pairs of one softmax layer.**",
+            "**{names}, and {stack}, connect all pairs of tokens in {n} layers, with {share} of the pairs of one "
+            "softmax layer.**",
             n=reach.complete,
-            names=enumeration(named),
+            names=enumeration(others),
+            stack=_("{first} followed by {second}", first=names[0], second=names[1])
+            if len(names) == reach.complete == 2
+            else _("the stack {layers}", layers=stack),
             share=high if low == high else _("at most {share}", share=high),
         )
     return _n(
@@ -201,11 +207,22 @@ def multiples(step: int, max_distance: int) -> str:
     return _("{first}, {second}, {third} …", first=distances[0], second=distances[1], third=distances[2])
 
 
-def hub_sentence(names: Sequence[str]) -> str:
-    """Return the sentence about the variants that connect all pairs through global tokens; empty without names."""
-    if not names:
+def hub_sentence(hubs: Mapping[str, int]) -> str:
+    """Return how the global tokens of variants connect all pairs in two layers; empty without variants.
+
+    Args:
+        hubs: number of global tokens of each variant, by its name.
+    """
+    if not hubs:
         return ""
-    return _("The global tokens of **{names}** are enough to connect all pairs.", names=enumeration(names))
+    return _n(
+        "**{names}**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read it "
+        "in layer 2.",
+        "The global tokens of **{names}** alone connect all pairs: they read all tokens in layer 1, and all tokens "
+        "read them in layer 2.",
+        n=sum(hubs.values()),
+        names=enumeration(hubs),
+    )
 
 
 def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:

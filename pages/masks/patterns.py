@@ -11,7 +11,7 @@ from app.matrix_board.pair_kinds import primitive_name
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n
+from app.words.i18n import _, _n, paragraph
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
 from pages.masks.options import MasksOptions
@@ -97,11 +97,23 @@ def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
     return sum(pattern.pairs for pattern in islice(cycle(layers), depth)) / layers[0].possible
 
 
-def cost_note() -> str:
-    """Return the tooltip of a panel's caption."""
-    return _(
-        "The last line shows how many layers are needed to pass information from every token to every other token. "
-        "The percentage is the sum of the pairs allowed in these layers, as a share of all pairs."
+def cost_note(layers: Sequence[Pattern], complete: int | None) -> str:
+    """Return the tooltip of a panel's caption: what connecting all pairs means, and how many pairs its layers allow.
+
+    Args:
+        layers: patterns of the layers, which are repeated in deeper stacks.
+        complete: number of layers after which every pair is connected; None if this never happens.
+    """
+    return paragraph(
+        _("All pairs are connected when information from every token can reach every other token."),
+        ""
+        if complete is None
+        else _n(
+            "In {n} layer, the allowed pairs add up to {cost:.0%} of the pairs of one softmax layer.",
+            "In {n} layers, the allowed pairs add up to {cost:.0%} of the pairs of one softmax layer.",
+            n=complete,
+            cost=relative_cost(layers, complete),
+        ),
     )
 
 
@@ -113,18 +125,12 @@ def percent(share: float) -> str:
     return f"{share:.3%}" if words == "100.0%" else words
 
 
-def cost_text(layers: Sequence[Pattern], complete: int | None) -> str:
-    """Return a text about how many layers connect all pairs, and how many pairs these layers allow.
-
-    Args:
-        layers: patterns of the layers, which are repeated in deeper stacks.
-        complete: number of layers after which every pair is connected; None if this never happens.
-    """
+def layers_text(complete: int | None) -> str:
+    """Return how many layers connect all pairs; None if no number of layers does."""
     if complete is None:
         return _("never connects all pairs")
     return _n(
-        "all pairs in {n} layer ({share:.0%} of softmax's pairs)",
-        "all pairs in {n} layers ({share:.0%} of softmax's pairs)",
+        "connects all pairs after {n} layer",
+        "connects all pairs after {n} layers",
         n=complete,
-        share=relative_cost(layers, complete),
     )

@@ -19,12 +19,12 @@ class PictureOptions(Options, prefix="p_"):
     pixel = index(lambda: current().picture_side ** 2, N_("Pixel"))
     squares = switch(
         False,
-        N_("Add square windows"),
+        N_("Also show 2-D windows"),
         opening=True,
         help=N_(
-            "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels. This "
-            "option adds a second image for each of them, with square windows and with strides along rows and "
-            "columns. Both images use about the same number of pixels per query, but a square window has at least 3 "
+            "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels (1-D). "
+            "This option adds a second image for each of them, with square windows and with strides along rows and "
+            "columns (2-D). Both images use about the same number of pixels per query, but a square window has at least 3 "
             "× 3 pixels."
         ),
     )

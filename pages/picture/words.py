@@ -45,6 +45,13 @@ def findings(
         n=len(grey),
         names=enumeration(grey),
     )
+    if grey and len(weights) == len(grey):
+        almost_mean = _n(
+            "**{names} weights all pixels almost equally, so it returns an almost uniform image.**",
+            "**{names} weight all pixels almost equally, so they return almost uniform images.**",
+            n=len(grey),
+            names=enumeration(grey),
+        )
     reason = even_weights(weights, sharpest, causes) if weights else ""
     return [_best_variants(images, noisy, softmax, costs, removal), [Finding(almost_mean, reason)] if grey else []]
 
@@ -97,7 +104,9 @@ def _best_variants(
     )
     if better:
         # The images show their PSNR, so that the sentence needs no further numbers.
-        removes = _("**Softmax removes noise.**") if softmax > noisy else first
+        is_best = round(softmax, 1) > round(images[better[0]].psnr, 1)
+        most = _("**Softmax removes the most noise.**") if is_best else _("**Softmax removes noise.**")
+        removes = most if softmax > noisy else first
         return [
             Finding(removes, reason),
             _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs),
@@ -139,8 +148,8 @@ def _close_variants(
     cheapest = min(halfway, key=costs.__getitem__, default=None)
     return Finding(
         _n(
-            "**{names} comes within {limit} dB of softmax's PSNR at {cost} of its cost.**",
-            "**{names} come within {limit} dB of softmax's PSNR at {cost} of its cost.**",
+            "**{names} comes within {limit} dB of it at {cost} of its cost.**",
+            "**{names} come within {limit} dB of it at {cost} of its cost.**",
             n=len(near),
             names=enumeration(near),
             cost=percent(high) if percent(low) == percent(high) else _("no more than {share}", share=percent(high)),
@@ -225,12 +234,12 @@ def units() -> str:
 
 def legend() -> str:
     """Return what the board compares."""
-    return _("Each variant denoises the same noisy image. A higher PSNR (dB) is closer to the original.")
+    return _("Each variant filters the same noisy image. A higher PSNR (dB) is closer to the original.")
 
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds relative to softmax.")
+    return _("Cost: multiply-adds relative to softmax, including scores that are computed and then dropped.")
 
 
 def added_squares(squares: Sequence[str]) -> str:
