@@ -104,15 +104,15 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
         ),
         paragraph(
             _(
-                "The memory of the others grows with each token. After {n:,} tokens, softmax stores {softmax}, because "
-                "it keeps every token. Linear attention stores {linear}.",
+                "Softmax keeps every token, so its memory grows: after {n:,} tokens, it stores {softmax} (linear "
+                "attention: {linear}).",
                 n=TOKEN_COUNTS[-1],
                 softmax=memory(softmax),
                 linear=memory(linear.state_bytes),
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
             _(
-                "The other {n} variants, such as {name}, cannot generate text, because the output at each position "
+                "The remaining {n} variants, such as {name}, cannot generate text, because the output at each position "
                 "depends on later tokens.",
                 n=len(not_causal),
                 name=escape_markdown(not_causal[0]),

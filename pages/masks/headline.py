@@ -88,9 +88,7 @@ def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach,
     return sorted(cheap, key=lambda name: repeated[name].cost)[: MAX_NAMED - 1]
 
 
-def connected_pairs(
-    names: Sequence[str], reach: Reach, depth: int, cost: float, others: Mapping[str, float]
-) -> str:
+def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
     """Return which pairs a stack connects at a depth, and how many pairs the layers that connect all pairs allow.
 
     Args:

@@ -24,8 +24,8 @@ class PictureOptions(Options, prefix="p_"):
         help=N_(
             "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels (1-D). "
             "This option adds a second image for each of them, with square windows and with strides along rows and "
-            "columns (2-D). Both images use about the same number of pixels per query, but a square window has at least 3 "
-            "× 3 pixels."
+            "columns (2-D). Both images use about the same number of pixels per query, but a square window has at "
+            "least 3 × 3 pixels."
         ),
     )
     below = choice(

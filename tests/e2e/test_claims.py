@@ -45,7 +45,7 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
     assert f"{len(held)} of the {len(tested)} claims tested hold." in sentence(page).inner_text()
 
     filters = page.locator(".st-key-headline-claims-all")
-    filters.get_by_text(re.compile("holds? partly")).click()
+    filters.get_by_text(re.compile("partly holds?")).click()
     settle(page)
     partly = [row for row in found if row["verdict"] == "holds partly"]
     expect(openers(page)).to_have_count(len(partly))

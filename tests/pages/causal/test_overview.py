@@ -39,8 +39,8 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
     assert text.count("- **") == len(ac.all_variants()) - len(able)
     constant = found["Memory"].str.endswith("constant").sum()
-    assert f"{len(able)} variants can generate text: {constant} with constant memory, the others" in text
-    assert " 10 variants, such as Nyström, cannot generate text, because their" in text
+    assert f"{len(able)} variants can generate text. {constant} of them need only constant memory, but" in text
+    assert " The remaining 10 variants, such as Nyström, cannot generate text, because" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
@@ -72,7 +72,7 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
     linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    names = ["Linear", "Longformer", "Gated linear to Performer (3 variants)"]
+    names = ["Linear", "Longformer", "3 others (constant)"]
     assert [line.name for line in (linear, smallest, band)] == names
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
@@ -123,10 +123,10 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**3 variants can generate text: 2 with constant memory, the others with memory that grows with each token.** "
-        "After 16,384 tokens, softmax stores 32.0 MiB, because it keeps every token. Linear attention stores 16.0 KiB. "
-        "Variants with constant memory merge or discard earlier tokens, so they cannot recall all of them. 2 variants, "
-        "such as Nyström, cannot generate text, because their earlier outputs depend on later tokens."
+        "**3 variants can generate text. 2 of them need only constant memory, but cannot recall all tokens.** Softmax "
+        "keeps every token, so its memory grows: after 16,384 tokens, it stores 32.0 MiB (linear attention: 16.0 KiB). "
+        "Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
+        "such as Nyström, cannot generate text, because the output at each position depends on later tokens."
     )
 
 

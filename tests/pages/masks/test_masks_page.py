@@ -177,7 +177,10 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"all pairs in {layers} layers ({layers * local / 300:.0%} of softmax's pairs)"
+    costs = f"connects all pairs after {layers} layers"
+    assert (
+        f"In {layers} layers, the allowed pairs add up to {layers * local / 300:.0%}" in panels["local"][0]["details"]
+    )
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
         "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),
@@ -306,9 +309,9 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    names = "BigBird and the stack Local → Atrous"
+    names = "BigBird, and Local followed by Atrous,"
     assert f"**{names} connect all pairs of tokens in 2 layers, with at most 41% of the pairs of one " in text
-    reason = "The global tokens of **BigBird** are enough to connect all pairs."
+    reason = "**BigBird**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read "
     assert f"**Local** fills the gaps between them. {reason}" in text
 
 

@@ -19,7 +19,7 @@ from pages.masks.headline import (
     never_connected,
     single_variants,
 )
-from pages.masks.patterns import caption, cost_text, percent, rule_text
+from pages.masks.patterns import caption, cost_note, layers_text, percent, rule_text
 from pages.masks.reach import connected_counts, left_out_note, smallest_window, stack_title
 
 
@@ -68,17 +68,30 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
 
 
 @pytest.mark.parametrize(
+    ("complete", "words"),
+    [
+        (None, "never connects all pairs"),
+        (1, "connects all pairs after 1 layer"),
+        (7, "connects all pairs after 7 layers"),
+    ],
+)
+def test_a_panel_has_the_number_of_layers_that_connect_all_pairs(complete, words):
+    assert layers_text(complete) == words
+
+
+@pytest.mark.parametrize(
     ("pairs", "complete", "words"),
     [
-        ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "all pairs in 1 layer (30% of softmax's pairs)"),
-        ([300.0], 7, "all pairs in 7 layers (210% of softmax's pairs)"),
-        ([300.0, 100.0], 2, "all pairs in 2 layers (40% of softmax's pairs)"),
-        ([300.0, 100.0], 3, "all pairs in 3 layers (70% of softmax's pairs)"),
+        ([300.0], None, ""),
+        ([300.0], 1, " In 1 layer, the allowed pairs add up to 30% of the pairs of one softmax layer."),
+        ([300.0], 7, " In 7 layers, the allowed pairs add up to 210% of the pairs of one softmax layer."),
+        ([300.0, 100.0], 2, " In 2 layers, the allowed pairs add up to 40% of the pairs of one softmax layer."),
+        ([300.0, 100.0], 3, " In 3 layers, the allowed pairs add up to 70% of the pairs of one softmax layer."),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
-    assert cost_text([pattern(each) for each in pairs], complete) == words
+    means = "All pairs are connected when information from every token can reach every other token."
+    assert cost_note([pattern(each) for each in pairs], complete) == means + words
 
 
 @pytest.mark.parametrize(
@@ -145,16 +158,23 @@ def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_
     )
 
 
+IN_TWO_LAYERS = "all tokens in layer 1, and all tokens read {} in layer 2."
+
+
 @pytest.mark.parametrize(
-    ("names", "words"),
+    ("hubs", "words"),
     [
-        ([], ""),
-        (["A"], "The global tokens of **A** are enough to connect all pairs."),
-        (["A", "B"], "The global tokens of **A and B** are enough to connect all pairs."),
+        ({}, ""),
+        ({"A": 1}, f"**A**'s global token alone connects all pairs: it reads {IN_TWO_LAYERS.format('it')}"),
+        ({"A": 2}, f"The global tokens of **A** alone connect all pairs: they read {IN_TWO_LAYERS.format('them')}"),
+        (
+            {"A": 1, "B": 1},
+            f"The global tokens of **A and B** alone connect all pairs: they read {IN_TWO_LAYERS.format('them')}",
+        ),
     ],
 )
-def test_variants_with_global_tokens_are_named(names, words):
-    assert hub_sentence(names) == words
+def test_variants_with_global_tokens_are_named(hubs, words):
+    assert hub_sentence(hubs) == words
 
 
 @pytest.mark.parametrize(
@@ -218,17 +238,17 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**C, D and the stack A → B connect all pairs of tokens in 2 layers, with at most 50% of the pairs "
+            "**C and D, and A followed by B, connect all pairs of tokens in 2 layers, with at most 50% of the pairs "
             "of one softmax layer.**",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**C and the stack A → B connect all pairs of tokens in 3 layers, with at most 40% of the pairs of "
+            "**C, and the stack A → B, connect all pairs of tokens in 3 layers, with at most 40% of the pairs of "
             "one softmax layer.**",
         ),
-        (2, 2, {"C": 0.401}, f"**C and the stack A → B connect all pairs of tokens in 2 layers, with {ALL}**"),
+        (2, 2, {"C": 0.401}, f"**C, and A followed by B, connect all pairs of tokens in 2 layers, with {ALL}**"),
         (
             1,
             2,
@@ -248,21 +268,21 @@ ALL = "40% of the pairs of one softmax layer."
 )
 def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, text):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
-    assert connected_pairs("A → B", reached, depth, 0.4, others) == text
+    assert connected_pairs(["A", "B"], reached, depth, 0.4, others) == text
 
 
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "all pairs in 2 layers (40% of softmax's pairs)"),
-        (3, 2, "all pairs in 2 layers (40% of softmax's pairs)"),
+        (2, 2, "connects all pairs after 2 layers"),
+        (3, 2, "connects all pairs after 2 layers"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
 def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_connected(depth, complete, words):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
-    assert connected_after(reached, depth, [pattern(300.0), pattern(100.0)]) == words
+    assert connected_after(reached, depth) == words
 
 
 @pytest.mark.parametrize(

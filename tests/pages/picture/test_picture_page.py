@@ -59,11 +59,11 @@ def test_every_image_is_sent_with_its_number_and_its_attention_maps():
 def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good():
     at = visit("picture", {})
     assert len(sent(at)[1]) == 2 + 10
-    [headline] = [each.value for each in at.markdown if "**Softmax removes noise." in each.value]
+    [headline] = [each.value for each in at.markdown if "**Softmax removes the most noise." in each.value]
     assert headline == (
-        "**Softmax removes noise.** **Atrous 1-D, Atrous 3 × 3 and Local 5 × 5 come within 1.5 dB of softmax's PSNR at "
-        "no more than 12% of its cost.**  \n**Linear and Performer return almost uniform "
-        "images, close to the mean of all pixels.**"
+        "**Softmax removes the most noise.** **Atrous 1-D, Atrous 3 × 3 and Local 5 × 5 come within 1.5 dB of it at "
+        "no more than 12% of its cost.**  \n**Linear and Performer weight all pixels almost equally, so they "
+        "return almost uniform images.**"
     )
     [reasons] = [each.value for each in at.markdown if "Even the largest weight" in each.value]
     assert reasons == (
