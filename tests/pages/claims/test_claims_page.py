@@ -63,7 +63,8 @@ def plain(words):
 def chips(at):
     """Return the shown verdicts."""
     text = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", shown_text(at))
-    return [Verdict(each) for each in text]
+    named = {words.verdict_name(each): each for each in Verdict}
+    return [named[each] for each in text]
 
 
 def strip(at):

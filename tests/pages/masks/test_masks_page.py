@@ -282,7 +282,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     assert frames[2].endswith("% of pairs connected after 3 layers")
-    assert frames[3].startswith("all pairs in 4 layers (")
+    assert frames[3] == "connects all pairs after 4 layers"
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
