@@ -158,7 +158,7 @@ export interface Panel extends SentPanel {
   value: HTMLElement; // shows the value of the cell under the pointer
   picture: HTMLCanvasElement;
   marks: HTMLCanvasElement; // the crosshair and the pinned row, over the picture
-  repeats: boolean; // whether the panel to its left has the same row title, which is then drawn only there
+  repeats: boolean; // whether all panels have the same row title, which is then drawn only in the first column
   geometry: Geometry;
 }
 

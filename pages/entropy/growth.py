@@ -224,7 +224,8 @@ def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[in
         # Log n scaling multiplies the logits by a factor that depends on the number of keys. With a causal mask, each
         # row has its own number of keys, so there is no length at which all factors are 1.
         return None
-    return base, _("log n scaling: no effect")  # short enough for half of a chart on a phone
+    # Each line is short enough for half of a chart on a phone.
+    return base, _("at {base:,} tokens, log n<br>scaling changes nothing", base=base)
 
 
 def base_length(attention: ac.Attention) -> int:
@@ -293,7 +294,10 @@ def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causa
             "at {b:,}. Their share of {keys} rises from {before} to {after}.**",
             **values,
         )
-    meaning = _("With {many} effective keys, weight is spread out like equal weights on {many} keys.", **values)
+    meaning = paragraph(
+        _("The number of effective keys is e to the power of the entropy (in nats)."),
+        _("With {many} effective keys, weight is spread as widely as with equal weights on {many} keys.", **values),
+    )
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
     return Finding(finding, paragraph(meaning, cause, share, scaling))
 
@@ -315,10 +319,21 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
     low, high = (choose(log_n[n] for n in own) for choose in (min, max))
     if high / low * SAME_RATIO >= own[max(own)] / own[min(own)]:
         return ""
-    values = {"low": number(low), "high": number(high)}
     if high <= SAME_RATIO * low:
-        return _("**With log n scaling, the number of effective keys stays at about {low}.**", **values)
-    return _("**With log n scaling, the number of effective keys stays between {low} and {high}.**", **values)
+        return _("**With log n scaling, the number of effective keys stays at about {low}.**", low=number(low))
+    low_text, high_text = range_texts(low, high)
+    return _(
+        "**With log n scaling, the number of effective keys stays between {low} and {high}.**",
+        low=low_text,
+        high=high_text,
+    )
+
+
+def range_texts(low: float, high: float) -> tuple[str, str]:
+    """Return two different positive numbers as different texts with equally many digits after the decimal point."""
+    decimals = (len(number(high, digits).partition(".")[2]) for digits in DIGITS)
+    texts = ((f"{low:,.{count}f}", f"{high:,.{count}f}") for count in decimals)
+    return next(pair for pair in texts if pair[0] != pair[1])
 
 
 def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str:

@@ -33,6 +33,8 @@ MIN_GROWTH_TOKENS = 256
 """Tokens below which a text shows little growth, so that the page offers a longer one."""
 MIN_LENGTHS = 3
 """Smallest number of lengths at which growth is described."""
+MAX_BANDS = 2
+"""Largest number of bands that are all visible in a chart."""
 MAX_TITLE = 50
 """Largest number of characters of an axis title that names the scale; a longer title would not fit next to the axis."""
 
@@ -145,6 +147,8 @@ class View(Generic[RowT]):
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
+            if caption := band_key(self.chart(measurement.select_heads(rows), measurement)[0], measurement):
+                st.caption(caption, unsafe_allow_html=True)
             if text := text_below(findings(rows)):
                 st.markdown(text)
             lines = self.table(measurement.select_heads(rows), measurement)
@@ -191,7 +195,20 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
         for axis in "xy"
         if axes.get(f"log_{axis}") and f"{axis}_title" in axes
     }
-    return lines, {**axes, **{name: title for name, title in titles.items() if len(title) <= MAX_TITLE}}
+    return lines, {
+        "max_bands": MAX_BANDS,
+        **axes,
+        **{name: title for name, title in titles.items() if len(title) <= MAX_TITLE},
+    }
+
+
+def band_key(lines: Sequence[Curve], measurement: Measurement) -> str:
+    """Return the key of a chart's bands as HTML; empty if no band is always visible."""
+    heads = 1 if measurement.head is not None else measurement.record.heads
+    if not 0 < sum(line.low is not None for line in lines) <= MAX_BANDS or heads * measurement.seeds == 1:
+        return ""
+    text = _("middle half of the heads") if measurement.seeds == 1 else _("middle half of the heads and seeds")
+    return f'<span class="line-key"><i class="band"></i> {text}</span>'
 
 
 def length_note(measurement: Measurement) -> str:

@@ -45,10 +45,6 @@ def measurements(data: HeadData, *, with_error: bool = True) -> str:
 def _needs(data: HeadData) -> str:
     """Return the sentence that compares the variant's stored numbers, or its multiply-adds, with softmax's."""
     variant, (heads, n, d) = data.attention.variant, data.qkv.k.shape
-    # The matrix is then a product of factors that are all computed from the queries and keys.
-    if "left" in data.parts and "provenance" not in data.parts:
-        factors = [data.parts[name] for name in ("left", "inverse", "right") if name in data.parts]
-        return factor_numbers(sum(factor.size for factor in factors), n * n)
     if variant.family == "cache" and variant.cache is not None:
         full_numbers = heads * (d + data.qkv.v.shape[-1])
         cache_size = variant.cache(heads, d, data.qkv.v.shape[-1], data.attention.params)
@@ -70,12 +66,6 @@ def cheaper_from(data: HeadData) -> int | None:
     lengths = range(1, MAX_SEARCH_LENGTH + 1)
     first = bisect_left(lengths, True, key=lambda n: work(data, n) < 1)
     return lengths[first] if first < MAX_SEARCH_LENGTH else None
-
-
-def factor_numbers(variant_numbers: int, full_numbers: int) -> str:
-    """Return the sentence that compares the numbers in the factors with those in the full matrix."""
-    share = percent(variant_numbers / full_numbers)
-    return _("The factors have {share} as many entries as softmax's matrix.", share=share)
 
 
 def cached_numbers(n: int, variant_numbers: int, full_numbers: int) -> str:

@@ -72,7 +72,7 @@ def show(chosen: ChosenInput) -> None:
             reference=parts.reference,
             labels=number_repeats(chosen.qkv.names),
         )
-        st.markdown(headline(data))
+        title = st.container()
         steps = discover()[attention.key](data)
         row = st.container(
             horizontal=True,
@@ -84,6 +84,9 @@ def show(chosen: ChosenInput) -> None:
         with row:
             index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
+        # The finding of a lazy step would appear late and move the page, so the summary is shown with it.
+        finding = step.headline if isinstance(step, Step) else ""
+        title.markdown(f"**{finding}**" if finding else headline(data))
         findings = step.findings  # This access builds the step, which can take seconds.
         measured = measurements(data, with_error=not step.states_error)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="inside.mechanism"):

@@ -75,6 +75,7 @@ class Step:
         findings: one or two sentences below the figures with the most important numbers measured on the data.
         details: further numbers, below the findings; may be empty.
         draw: a function that draws the figures; its argument is a key prefix for the elements.
+        headline: the finding that replaces the variant's summary at the top of the page; empty for the summary.
         states_error: whether the findings state the error of the variant's matrix, so that the page does not repeat it.
     """
 
@@ -85,6 +86,7 @@ class Step:
     findings: str
     draw: Callable[[str], None]
     details: str = ""
+    headline: str = ""
     states_error: bool = False
 
 

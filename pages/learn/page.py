@@ -62,7 +62,10 @@ def _show_view(
     variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
-    st.caption(_("**Task: {task}.** {summary}", task=_(task.title), summary=_(task.summary)))
+    title = _(task.title)
+    if task.key == "recall":
+        title = _("{task} with {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
+    st.caption(_("**Task: {task}.** {summary}", task=title, summary=_(task.summary)))
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.recorded_rows(options.recorded_plan())
 

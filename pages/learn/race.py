@@ -6,10 +6,10 @@ from dataclasses import replace
 import streamlit as st
 
 from app.figures.lines.curves import Curve, curves, guide
-from app.figures.lines.spread import spread
+from app.figures.lines.spread import QUANTILES, RANGE, spread
 from app.figures.theme import style
 from app.ui import chart
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import axis_title
 from attention_core.experiments.learning import MEASURE_INTERVAL, LearnRow, length_with_items
 from attention_core.formatting import percent
@@ -68,7 +68,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
             share = hidden.pop()
             text = _("{share}: accuracy if only<br>hidden answers are guessed", share=percent(share))
             lines.append(replace(_guide(text, (0.0, x_end), (share, share)), text_position="bottom right"))
-    _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
+    _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn", learned=words.learned_steps(results))
     definition = paragraph(
         words.threshold_note(from_sequence=from_sequence),
         words.hidden_guesses_note(results, chance) if measure == "accuracy" else "",
@@ -91,7 +91,8 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
         by: the horizontal axis, "step" or "seconds"; with several seeds, the mean of their CPU seconds at a step.
     """
     steps = sorted({each.row.step for each in outcome.rows})
-    summary = spread((each.row.step, getattr(each.row, measure)) for each in outcome.rows)
+    points = ((each.row.step, getattr(each.row, measure)) for each in outcome.rows)
+    summary = spread(points, quantiles=_edges(outcome))
     seconds = {
         step: sum(own) / len(own)
         for step in steps
@@ -102,6 +103,11 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     # Lines that reach 100% end in the same place, so each name is placed where its line rises.
     heights = NAME_HEIGHTS if measure == "accuracy" and outcome.learned_at else ()
     return replace(line, name=outcome.name, x=x, label=outcome.title, markers=False, name_heights=heights)
+
+
+def _edges(outcome: Outcome) -> Sequence[float]:
+    """Return the quantiles of a line and of the edges of its band."""
+    return RANGE if len({each.row.seed for each in outcome.rows}) <= words.MAX_FEW_RUNS else QUANTILES
 
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
@@ -118,7 +124,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     lines = [
         Curve(each.name, line.x, line.y, low=line.low, high=line.high, colour=each.colour, label=each.title)
         for each in results
-        for line in [spread(each.test_points(by)).curve(each.title, each.colour)]
+        for line in [spread(each.test_points(by), quantiles=_edges(each)).curve(each.title, each.colour)]
     ]
     x = sorted({place for line in lines for place in line.x})
     if by == "length":
@@ -164,7 +170,15 @@ def _explain(
 
 
 def _draw(
-    lines: Sequence[Curve], *, x: str, y: str, key: str, name: str, ticks: Sequence[float] = (), log_x: bool = False
+    lines: Sequence[Curve],
+    *,
+    x: str,
+    y: str,
+    key: str,
+    name: str,
+    ticks: Sequence[float] = (),
+    log_x: bool = False,
+    learned: Sequence[str] = (),
 ) -> None:
     x_title = (
         _("training steps (measured every {interval} steps)", interval=MEASURE_INTERVAL)
@@ -183,4 +197,6 @@ def _draw(
         log_x=log_x,
     )
     alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=_(AXES[x]))
+    if learned:  # A screen reader cannot read these numbers from the lines.
+        alt = paragraph(f"{alt}.", _("These variants learned the task: {names}.", names=enumeration(learned)))
     chart.show(figure, key=key, name=name, alt=alt)

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 
 from app.words.finding import Finding
 from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
-from attention_core import registry
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.train import TrainSpec
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, numbers_stored
 
-MAX_STEPS = 150
-"""Training steps within which gated linear attention with the feature map elu + 1 learns the task recall; tested."""
+MAX_FEW_RUNS = 3
+"""Runs of a variant up to which a band shows their range; for more runs, it shows their middle half."""
 
 
 def headline(results: Sequence[Outcome], link: str = "") -> Finding:
@@ -54,35 +53,13 @@ def cause(outcome: Outcome) -> str:
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
             _(
-                "**{name}** gets {share} right. Its weights can be negative, which makes this task harder to learn.",
+                "**{name}** gets {share} right: its weights can be negative, and its queries and keys can have any "
+                "length.",
                 **values,
             ),
-            _(
-                "With positive weights (feature map elu + 1), {name} learned the task within {steps} steps.",
-                steps=MAX_STEPS,
-                **values,
-            ),
+            _("With positive weights, or with queries and keys of length 1, {name} learned the task.", **values),
         )
     return ""
-
-
-def unit_keys_note(slow: Outcome, results: Sequence[Outcome]) -> str:
-    """Return why negative weights do not prevent other variants from learning; empty unless they prevent ``slow``."""
-    if slow.rows[0].spec.model != ModelSpec(task="recall", word="gla"):
-        return ""
-    names = []
-    for each in results:
-        attention = registry.from_word(each.rows[0].spec.model.word)
-        if each.learned_at and attention.variant.signed and getattr(attention.params, "keys", "") == "unit":
-            names.append(f"**{escape_markdown(each.name)}**")
-    if not names:
-        return ""
-    return _(
-        "The weights of {names} can also be negative, but their queries and keys have length 1. With such queries and "
-        "keys, {slow} also learned the task.",
-        names=enumeration(names),
-        slow=escape_markdown(slow.name),
-    )
 
 
 def guess_accuracy(outcome: Outcome) -> float | None:
@@ -169,34 +146,27 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
     The text is a list with one item for each known cause.
     """
     surprise = _fastest_fails(results, link)
-    learned, capable, explained, notes, others, untrained = [], [], [], [], [], []
+    learned, explained, others, untrained = (
+        learned_steps(results),
+        list[tuple[float, str]](),
+        list[tuple[float, str]](),
+        list[str](),
+    )
     for outcome in results:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
         if outcome.step == 0:
             untrained.append(name)
-        elif (reached := outcome.learned_at) is not None:
-            result = _("step {steps}", steps=reached[0])
-            learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
-            capable.append((reached[0], _("{name} ({result})", name=name, result=result)))
+        elif outcome.learned_at is not None:
+            continue
         elif text := cause(outcome):
             explained.append((-outcome.accuracy, text))
-            notes.append(unit_keys_note(outcome, results))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
-    more = [capacity_note(results, link)]
-    if surprise:  # It needs at least two variants that learned the task.
-        steps = _(
-            "{names} learn to recall {own} pairs.",
-            names=enumeration(text for _steps, text in sorted(capable)),
-            own=results[0].rows[0].spec.items,
-        )
-        more = [_choice(results), steps]
     return (
-        surprise or _count_sentence(len(learned), results, names=enumeration(text for _steps, text in sorted(learned))),
+        surprise or _count_sentence(len(learned), results, names=enumeration(map(escape_markdown, learned))),
         _lines(
-            *more,
+            _choice(results) if surprise else capacity_note(results, link),
             *(text for _share, text in sorted(explained)),
-            *notes,
             _(
                 N_("Correct answers of the other variants: {names}.") if learned else N_("Correct answers: {names}."),
                 names=enumeration(text for _share, text in sorted(others)),
@@ -206,6 +176,12 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
             _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
         ),
     )
+
+
+def learned_steps(results: Sequence[Outcome]) -> list[str]:
+    """Return the variants that learned the task, each with its number of steps, in the order of these numbers."""
+    learned = sorted((reached[0], outcome.name) for outcome in results if (reached := outcome.learned_at))
+    return [_("{name} ({result})", name=name, result=_("step {steps}", steps=steps)) for steps, name in learned]
 
 
 def fastest_by_seed(results: Sequence[Outcome]) -> str:
@@ -272,20 +248,14 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
         return ""
     text = (
-        N_(
-            "{fast} learns the task sooner than {names}, but with {pairs} instead of {own}, only {names} still "
-            "solves it."
-        )
+        N_("With {own}, {fast} learns sooner than {names}. With {pairs}, only {names} succeeds.")
         if len(solving) == 1
-        else N_(
-            "{fast} learns the task sooner than {names}, but with {pairs} instead of {own}, only these slower variants "
-            "still solve it."
-        )
+        else N_("With {own}, {fast} learns sooner than {names}. With {pairs}, only these slower variants succeed.")
     )
     return _(
         text,
         fast=escape_markdown(fast),
-        own=results[0].rows[0].spec.items,
+        own=_pairs_link(results[0].rows[0].spec.items, ""),
         pairs=_pairs_link(pairs, link),
         names=enumeration(escape_markdown(outcome.name) for outcome in solving),
     )
@@ -429,7 +399,9 @@ def line_key(seeds: int, *, dashes: Sequence[str], references: bool) -> list[tup
     if references:
         key.append((("dotted",), _(C_("line of a chart", "reference"))))
     if seeds > 1:
-        key.append((("band",), _("middle half of the runs (point at a line)")))
+        few = seeds <= MAX_FEW_RUNS
+        text = N_("range of the runs (point at a line)") if few else N_("middle half of the runs (point at a line)")
+        key.append((("band",), _(text)))
     return key
 
 
@@ -445,7 +417,11 @@ def medians_note(seeds: int) -> str:
 def reading_note(seeds: int, *, dashes: bool) -> str:
     """Return the note on the band around a line (if there are several seeds) and on dash patterns."""
     return paragraph(
-        _("The runs of a variant have different seeds. The band is between their quartiles.") if seeds > 1 else "",
+        ""
+        if seeds == 1
+        else _("The runs of a variant have different seeds. The band extends from the lowest run to the highest.")
+        if seeds <= MAX_FEW_RUNS
+        else _("The runs of a variant have different seeds. The band is between their quartiles."),
         _("Colours and dash patterns only distinguish the variants.") if dashes else "",
     )
 

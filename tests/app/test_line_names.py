@@ -193,10 +193,12 @@ def bands(figure):
     return [trace["opacity"] for trace in figure["data"] if trace.get("fill")]
 
 
-def test_only_a_single_band_is_visible():
+def test_several_bands_are_visible_only_up_to_a_number():
     one, *others = lines(3, low=[0.0, 0.5], high=[1.0, 2.0])
     assert bands(curves([one, *lines(2)], x_title="", y_title="")) == [pytest.approx(0.18)]
     assert bands(curves([one, *others], x_title="", y_title="")) == [0, 0, 0]
+    assert bands(curves([one, others[0]], x_title="", y_title="", max_bands=2)) == [pytest.approx(0.18)] * 2
+    assert bands(curves([one, *others], x_title="", y_title="", max_bands=2)) == [0, 0, 0]
 
 
 def test_a_point_may_be_a_link():

@@ -175,7 +175,9 @@ def test_a_curve_is_drawn_with_the_mouse_and_the_keyboard_before_it_is_measured(
     canvas = drawing(page, server)
     check = card(page).get_by_role("button", name="Check")
     expect(check).to_be_disabled()
-    scaled = page.locator(".js-plotly-plot .annotation").filter(has_text="log n scaling", has_not_text="no effect")
+    scaled = page.locator(".js-plotly-plot .annotation").filter(
+        has_text="log n scaling", has_not_text="changes nothing"
+    )
     expect(scaled).to_have_count(0)
     expect(card(page).locator("polyline.measured")).to_have_count(0)
     start = points(page)

@@ -1,7 +1,8 @@
 """Line charts. A band around a line shows the spread of repeated measurements; dashed lines are baselines.
 
-Each line has its name at its end. If a figure has several bands, they are hidden. The browser then shows the band of
-the line under the pointer and greys out the other lines (``app/page_script/charts/lines.js``).
+Each line has its name at its end. If a figure has several bands, they are hidden, unless the page asks for more. The
+browser shows the band of the line under the pointer and greys out the other lines
+(``app/page_script/charts/lines.js``).
 """
 
 import math
@@ -38,6 +39,8 @@ WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD_ROOM = 24
 """Pixels above the axes for a label or arrows."""
+LINE_HEIGHT = 16
+"""Further pixels above the axes for each further line of a label."""
 MARKER = 3
 """Half the width in pixels of a marker, which a text does not cover."""
 MARKER_GROWTH = 6
@@ -128,6 +131,7 @@ def curves(
     x_ticks: Sequence[float] | Mapping[float, str] = (),
     y_ticks: Mapping[float, str] | None = None,
     link_prefix: str = "",
+    max_bands: int = 1,
 ) -> Figure:
     """Draw lines on common axes.
 
@@ -148,11 +152,12 @@ def curves(
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
+        max_bands: largest number of bands that are all visible; more bands are hidden.
     """
     colours = separate_colours(line.colour for line in lines)
     lines = [replace(line, colour=colours[line.colour]) for line in lines]
-    has_one_band = sum(line.low is not None and line.high is not None for line in lines) == 1
-    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if has_one_band else 0.0)]
+    band = BAND if sum(line.low is not None and line.high is not None for line in lines) <= max_bands else 0.0
+    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=band)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:,.12g}" for x in x_ticks]
@@ -182,7 +187,7 @@ def curves(
         span = max(xs) - min(xs)
         is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in labels)
         side = "left" if is_free else "right"
-        labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side))
+        labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side, align=side))
     if shaded is not None and right is not None:
         position, text = shaded
         area = {"type": "rect", "x0": position, "x1": right, "yref": "y domain", "y0": 0, "y1": 1, "line": {"width": 0}}
@@ -191,7 +196,8 @@ def curves(
         [x] = _to_axis([right], log=log_x)
         labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor="right"))
     if labels:
-        figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD_ROOM}
+        breaks = max(label["text"].count("<br>") for label in labels)
+        figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD_ROOM + LINE_HEIGHT * breaks}
     figure["layout"]["annotations"] = labels
     _write_names(figure, lines, visible, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
     return figure

@@ -8,6 +8,8 @@ from app.figures.lines.curves import Curve
 
 QUANTILES = (0.25, 0.5, 0.75)
 """Quantiles of the lower edge, the line and the upper edge."""
+RANGE = (0.0, 0.5, 1.0)
+"""Quantiles for a band from the lowest to the highest value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +19,8 @@ class Spread:
     Attributes:
         x: positions.
         middle: median (or mean) at each position.
-        low: lower quartile at each position.
-        high: upper quartile at each position.
+        low: lower edge of the band at each position, usually the lower quartile.
+        high: upper edge of the band at each position, usually the upper quartile.
     """
 
     x: tuple[float, ...]
@@ -44,12 +46,15 @@ class Spread:
         )
 
 
-def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spread:
+def spread(
+    points: Iterable[tuple[float, float]], *, mean: bool = False, quantiles: Sequence[float] = QUANTILES
+) -> Spread:
     """Summarise measurements ``(x, y)`` by x.
 
     Args:
         points: measurements in any order; NaN and None are ignored.
-        mean: whether the line is the mean instead of the median; the band stays the quartiles.
+        mean: whether the line is the mean instead of the median; the band does not change.
+        quantiles: quantiles of the lower edge, the line and the upper edge.
     """
     groups: dict[float, list[float]] = {}
     for x, y in points:
@@ -58,7 +63,7 @@ def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spre
             values.append(float(y))
     positions = tuple(sorted(groups))
     sorted_groups = [sorted(groups[x]) or [math.nan] for x in positions]
-    low, middle, high = (tuple(_quantile(values, share) for values in sorted_groups) for share in QUANTILES)
+    low, middle, high = (tuple(_quantile(values, share) for values in sorted_groups) for share in quantiles)
     if mean:
         middle = tuple(sum(values) / len(values) for values in sorted_groups)
     return Spread(x=positions, middle=middle, low=low, high=high)

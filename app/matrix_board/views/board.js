@@ -307,9 +307,10 @@ export class Board {
       },
     };
     let pooled = 1;
+    const haveSameRows = new Set(panels.map(({ row_title }) => row_title ?? settings.texts.rows)).size === 1;
+    this.grid.classList.toggle("own-scales", ownScale);
     for (const [i, panel] of panels.entries()) {
-      const left = i % this.columns ? panels[i - 1] : null;
-      panel.repeats = left !== null && (left.row_title ?? settings.texts.rows) === (panel.row_title ?? settings.texts.rows);
+      panel.repeats = haveSameRows && i % this.columns > 0;
       const pen = preparePen(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.viewOf(panel));
       drawPanel(pen, panel, panel.geometry, this.appearance);

@@ -139,7 +139,7 @@ VARIANT = Variant(
     __name__,
     title="Nyström",
     summary="The product of three smaller matrices replaces the softmax matrix. These matrices connect queries with "
-    "keys through landmarks (means of tokens).",
+    "keys through landmarks (means of several queries or keys).",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

@@ -22,7 +22,6 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.inside import pictures
-from pages.inside.headline import cheaper_from, multiply_adds, work
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
@@ -189,7 +188,13 @@ def _factors(data: HeadData) -> Step:
 
     return Step(
         title=_("Three factors"),
+        headline=inverse_headline(without, error, averaged=m < n),
         mechanism=paragraph(
+            ""
+            if m == n
+            else _("Each landmark is the mean of neighbouring queries or keys.")
+            if data.setting("method") == "segment_means"
+            else _("Each landmark is the mean of similar queries or keys."),
             _("The product L R without Z would blur the weights twice."),
             _("Z, the exact inverse of the weights between landmarks, should undo one of these two blurs.")
             if data.setting("inverse") == "exact"
@@ -207,9 +212,28 @@ def _factors(data: HeadData) -> Step:
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
-        details=multiply_adds(_(data.attention.title), n, work(data, n), cheaper_from(data)),
         draw=draw,
         states_error=True,
+    )
+
+
+def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
+    """Return the sentences about the three factors and about the effect of the inverse Z on the matrix error.
+
+    Args:
+        without: the error without Z.
+        error: the error with Z.
+        averaged: whether there are fewer landmarks than tokens.
+    """
+    return paragraph(
+        _("Three smaller matrices replace the softmax matrix.")
+        if averaged
+        else _("Three matrices replace the softmax matrix."),
+        _("Here, the middle one, Z, hardly changes the matrix error.")
+        if percent(without) == percent(error)
+        else _("Here, the middle one, Z, reduces the matrix error.")
+        if error < without
+        else _("Here, the middle one, Z, increases the matrix error."),
     )
 
 
@@ -223,26 +247,15 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
         averaged: whether there are fewer landmarks than tokens.
     """
     values = {"without": percent(without), "error": percent(error), "largest": number(largest)}
-    if values["without"] == values["error"]:
-        return _(
-            "**Here, the inverse Z hardly changes the matrix error: it is {without} with and without Z.**", **values
-        )
-    if without > error:
-        return _(
-            "**Here, Z helps: it reduces the matrix error from {without} (without Z) to {error} (with Z).**", **values
-        )
+    harms = without < error and values["without"] != values["error"]
     return paragraph(
-        _(
-            "**Here, Z does harm: it should undo one blur, but it increases the matrix error from {without} (without "
-            "Z) to {error} (with Z).**",
-            **values,
-        ),
+        _("The matrix error is {without} without Z and {error} with Z.", **values),
         _(
             "The inverse Z has entries up to ±{largest}. They amplify the errors in the factors L and R, which come "
             "from averaging tokens into landmarks.",
             **values,
         )
-        if averaged and largest > 1
+        if harms and averaged and largest > 1
         else "",
     )
 

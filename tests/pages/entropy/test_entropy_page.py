@@ -21,7 +21,7 @@ from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
-from pages.entropy.growth import keys_and_share
+from pages.entropy.growth import keys_and_share, range_texts
 
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512, "h_measure": "entropy"}
 open_entropy = partial(open_page, "entropy", **SMALL)
@@ -413,7 +413,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = points(keys)["Softmax · log n scaling, n₀ 64"].values()
-    between = f"stays between {number(min(scaled))} and {number(max(scaled))}."
+    between = "stays between {} and {}.".format(*range_texts(min(scaled), max(scaled)))
     assert f"With log n scaling, the number of effective keys {between}" in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax · log n scaling, n₀ 64"][128], 128, causal=False)
     table = keys.dataframe[0].value

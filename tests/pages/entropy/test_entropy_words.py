@@ -52,9 +52,9 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
     assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**In longer texts, attention spreads over more keys{finding}.** With {last:.0f} effective keys, weight is "
-        f"spread out like equal weights on {last:.0f} keys. Softmax gives every key some weight, so every additional "
-        f"key takes a share.{share}"
+        f"**In longer texts, attention spreads over more keys{finding}.** The number of effective keys is e to the "
+        f"power of the entropy (in nats). With {last:.0f} effective keys, weight is spread as widely as with equal "
+        f"weights on {last:.0f} keys. Softmax gives every key some weight, so every additional key takes a share.{share}"
     )
 
 
@@ -110,7 +110,7 @@ def test_the_length_at_which_log_n_scaling_changes_nothing_is_marked_between_the
     assert growth.base_length(scaled) == base
     assert growth.base_length(ac.get("relu2")) == growth.base_length(ac.get("softmax")) == 0
     found = growth.log_n_mark(base, [16, 64, 256], causal=causal)
-    assert found == ((base, "log n scaling: no effect") if marked else None)
+    assert found == ((base, f"at {base} tokens, log n<br>scaling changes nothing") if marked else None)
     assert growth.log_n_mark(base, [], causal=causal) is None
     assert growth.log_n_mark(0, [16, 64, 256], causal=causal) is None
 
@@ -153,6 +153,9 @@ def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
     ("softmax", "scaled", "expected"),
     [
         ({"n16": 4.0, "n256": 31.0}, {"n16": 6.0, "n64": 10.0, "n256": 9.5}, "6 and 10"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.04, "n64": 10.4, "n256": 9.5}, "6 and 10"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.04, "n64": 8.02, "n256": 7.5}, "6.0 and 8.0"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 9.6, "n64": 10.4, "n256": 9.7}, "9.6 and 10.4"),
         ({"n16": 4.0, "n64": 9.0, "n256": 31.0}, {"n16": 6.0, "n64": 7.0}, "6 and 7"),
         ({"n16": 4.0, "n256": 4.19}, {"n16": 6.0, "n256": 6.0}, None),
         ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.5}, None),

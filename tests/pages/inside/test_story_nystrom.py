@@ -13,6 +13,7 @@ from pages.inside.stories import nystrom
 from pages.inside.stories.nystrom import (
     exact_inverse_sentence,
     inverse_effect,
+    inverse_headline,
     inverse_sentence,
     inverse_size,
     inverted_sentence,
@@ -98,20 +99,23 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert measurements(step_data).endswith(
-        "The factors have 56% as many entries as softmax's matrix. The matrix "
-        f"error relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
+        f"The matrix error relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
-    assert measurements(step_data, with_error=False) == ("The factors have 56% as many entries as softmax's matrix.")
+    assert "of softmax's multiply-adds" in measurements(step_data, with_error=False)
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
-    assert step.findings == (
-        f"**Here, Z helps: it reduces the matrix error from {without:.0%} (without Z) to {off:.0%} (with Z).**"
+    assert step.findings == f"The matrix error is {without:.0%} without Z and {off:.0%} with Z."
+    assert step.headline == (
+        "Three smaller matrices replace the softmax matrix. Here, the middle one, Z, reduces the matrix error."
     )
-    assert "of softmax's multiply-adds" in step.details
-    whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0].findings
-    assert whole.startswith(
-        "Every token is its own landmark, so no tokens are averaged and no information is lost. **Here, Z helps: it "
-        "reduces the matrix error "
+    assert step.mechanism.startswith("Each landmark is the mean of neighbouring queries or keys. The product L R")
+    similar = nystrom.steps(data(ac.get("nystrom", landmarks=6, method="kmeans")))[0]
+    assert similar.mechanism.startswith("Each landmark is the mean of similar queries or keys. The product L R")
+    whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0]
+    assert whole.headline.startswith("Three matrices replace the softmax matrix. Here, the middle one, Z, reduces ")
+    assert whole.mechanism.startswith("The product L R")
+    assert whole.findings.startswith(
+        "Every token is its own landmark, so no tokens are averaged and no information is lost. The matrix error is "
     )
 
 
@@ -150,27 +154,26 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
     assert landmark_sizes(32, least, most).endswith(words)
 
 
+REASON = (
+    " The inverse Z has entries up to ±10. They amplify the errors in the factors L and R, which come from averaging "
+    "tokens into landmarks."
+)
+
+
 @pytest.mark.parametrize(
-    ("without", "words"),
-    [
-        (0.65, "**Here, Z helps: it reduces the matrix error from 65% (without Z) to 43% (with Z).**"),
-        (0.4301, "**Here, the inverse Z hardly changes the matrix error: it is 43% with and without Z.**"),
-        (0.4, "**Here, Z does harm: it should undo one blur, but it increases the matrix error from 40% (without Z) to "
-        "43% (with Z).** The inverse Z has entries up to ±10. They amplify the errors in the factors L and R, "
-        "which come from averaging tokens into landmarks."),
-    ],
-)  # fmt: skip
-def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, words):
-    assert inverse_effect(without, 0.43, 10.4, averaged=True) == words
+    ("without", "effect", "first", "reason"),
+    [(0.65, "reduces", "65%", ""), (0.4301, "hardly changes", "43%", ""), (0.4, "increases", "40%", REASON)],
+)
+def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, effect, first, reason):
+    text = inverse_headline(without, 0.43, averaged=True)
+    assert text.endswith(f"Here, the middle one, Z, {effect} the matrix error.")
+    expected = f"The matrix error is {first} without Z and 43% with Z.{reason}"
+    assert inverse_effect(without, 0.43, 10.4, averaged=True) == expected
 
 
 @pytest.mark.parametrize(("largest", "averaged"), [(1.0, True), (10.4, False)])
 def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
-    text = (
-        "**Here, Z does harm: it should undo one blur, but it increases the matrix error from 40% (without Z) to 43% "
-        "(with Z).**"
-    )
-    assert inverse_effect(0.4, 0.43, largest, averaged=averaged) == text
+    assert REASON not in inverse_effect(0.4, 0.43, largest, averaged=averaged)
 
 
 @pytest.mark.parametrize("inverse", ["iterative", "exact"])

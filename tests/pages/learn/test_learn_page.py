@@ -58,26 +58,23 @@ def test_the_first_visit_shows_recorded_runs():
 
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
-    [text] = [text for text in texts(at) if text.startswith("**Linear learns the task")]
+    [text] = [text for text in texts(at) if text.startswith("**With 4 pairs, Linear")]
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text == (
-        "**Linear learns the task sooner than Softmax, but with "
-        f"[24 pairs](#?l_view=capacity{chosen}) instead of 4, only Softmax still solves it.**"
+        "**With 4 pairs, Linear learns sooner than Softmax. With "
+        f"[24 pairs](#?l_view=capacity{chosen}), only Softmax succeeds.**"
     )
     [below] = [text for text in texts(at) if text.startswith("- For 4 pairs, Linear is sufficient")]
     assert below.removeprefix("- ").split("\n- ") == [
         "For 4 pairs, Linear is sufficient. It stores all pairs in one state of 4,160 numbers, in which many pairs "
         "interfere. For 24 pairs, choose Softmax. It stores 128 numbers for each token, which keeps the pairs apart, "
         "but this memory grows with the sequence.",
-        "**Linear** (step 125), **Softmax** (step 175), **DeltaNet** (step 250) and **Gated DeltaNet** (step 275) "
-        "learn to recall 4 pairs.",
         "**Local · window 16** gets 72% right, because its mask hides 43% of the answers. A model that knows all "
         "visible answers and guesses the hidden ones would get 70%.",
-        "**Gated linear** gets 32% right. Its weights can be negative, which makes this task harder to learn. With "
-        "positive weights (feature map elu + 1), Gated linear learned the task within 150 steps.",
-        "The weights of **DeltaNet** and **Gated DeltaNet** can also be negative, but their queries and keys have "
-        "length 1. With such queries and keys, Gated linear also learned the task.",
+        "**Gated linear** gets 32% right: its weights can be negative, and its queries and keys can have any length. "
+        "With positive weights, or with queries and keys of length 1, Gated linear learned the task.",
     ]
+    assert any(each.value.startswith("**Task: Associative recall with 4 pairs.**") for each in at.caption)
     at = visit("learn", {"lesson": ["convolution_and_gate"]})
     assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
     [chart] = charts(at)
@@ -156,7 +153,7 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     sentence = next(
         i
         for i, (_kind, text) in enumerate(kinds)
-        if str(text).startswith("**Linear learns the task sooner than Softmax")
+        if str(text).startswith("**With 4 pairs, Linear learns sooner than Softmax")
     )
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
