@@ -54,7 +54,8 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
     assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
         f"**In longer texts, attention spreads over more keys{finding}.** The number of effective keys is e to the "
         f"power of the entropy (in nats). With {last:.0f} effective keys, weight is spread as widely as with equal "
-        f"weights on {last:.0f} keys. Softmax gives every key some weight, so every additional key takes a share.{share}"
+        f"weights on {last:.0f} keys. Softmax gives every key some weight, so every additional key takes a "
+        f"share.{share}"
     )
 
 
