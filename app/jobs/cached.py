@@ -29,7 +29,6 @@ import attention_core.analysis.matrix.inside as _inside
 import attention_core.analysis.matrix.special_case as _special_case
 import attention_core.analysis.matrix.thresholds as _thresholds
 import attention_core.analysis.state.delta_state as _delta_state
-import attention_core.analysis.state.gating as _gating
 import attention_core.analysis.state.gau as _gau
 import attention_core.analysis.state.recurrent_state as _recurrent_state
 import attention_core.analysis.state.token_weight as _token_weight
@@ -86,10 +85,10 @@ def page_lock() -> FairLock:
     return FairLock(current().concurrent_pages)
 
 
-# Sources, views and gates are hashed by their repr, which contains all their fields. For an uploaded file, it contains
+# Sources and views are hashed by their repr, which contains all their fields. For an uploaded file, it contains
 # the digest of the file's bytes instead of the bytes. The digest is computed once, when the file arrives.
 _KEY_FUNCTIONS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
-_KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), MatrixView, _gating.Gate), digest)
+_KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), MatrixView), digest)
 _KEY_FUNCTIONS[tuple] = lambda parts: tuple(map(_key, parts))
 
 
@@ -255,7 +254,6 @@ future_share = _cached_analysis(_future.future_share, 8)
 compare_budgets = _cached_analysis(_budgets.compare_budgets, 4)
 state_history = _cached_analysis(_recurrent_state.state_history, 1, 3)
 causal_weights = _cached_analysis(_token_weight.causal_weights, 2)
-gated = _cached_analysis(_gating.gated)
 growth_by_strength = _cached_analysis(_delta_state.growth_by_strength)
 special_case_distance = _cached_analysis(_special_case.max_weight_difference, 4)
 thresholds = _cached_analysis(_thresholds.thresholds)

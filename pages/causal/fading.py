@@ -1,6 +1,6 @@
 """The Forgetting chapter of the Causal page: how much attention weight later tokens still give to an early token.
 
-It compares softmax attention with linear attention, without decay, with a constant decay, and with gates.
+It compares softmax attention with linear attention, without decay and with a constant decay.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,10 @@ from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import setting_name, spinner, token_options
-from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS, first_tokens_share, later_weights, variants
 from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
-from pages.causal import gates
 from pages.causal.fading_words import Line, fitted_laws, summary
 from pages.causal.shared import export_panel, show_lines
 
@@ -44,7 +42,7 @@ def feature_maps() -> dict[str, str]:
 
 
 class FadingOptions(Options, prefix="c_"):
-    """The options that a link to this view carries, except those of the gate."""
+    """The options that a link to this view carries."""
 
     early = int_choice(10, 0, lambda: current().matrix_tokens - 1, N_("Token j to follow"), widget=st.select_slider)
     decays = multiselect(
@@ -65,13 +63,9 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the chapter on forgetting: its finding, the controls, two charts and the table of numbers."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
-    options, gate = FadingOptions.current(), gates.selected_gate()
+    options = FadingOptions.current()
     token = options.early
     lines = _lines(chosen, options)
-    if gate is not None:
-        with spinner(gates.gate_name(gate)):
-            gated = cached.gated(chosen.source, gate, options.feature_map, head=chosen.head)
-        lines += _gated_lines(gate, gated, token)
     finding = summary(lines, token, labels)
     headline.markdown(finding.text)
     _show_controls(labels)
@@ -81,13 +75,9 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     if finding.explanation:
         st.markdown(finding.explanation)
     st.caption(
-        paragraph(
-            _(
-                "The state is a sum of products of keys and values over all past tokens. γ is the share of the "
-                "state that "
-                "is kept at each token."
-            ),
-            gates.meaning(gate) if gate else "",
+        _(
+            "The state is a sum of products of keys and values over all past tokens. γ is the share of the state that "
+            "is kept at each token."
         )
     )
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
@@ -95,26 +85,17 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         _("A falling line means that the beginning of the text receives a smaller and smaller share of the weight.")
     )
     _show_quarters(lines)
-    if gate is not None and n > 1:
-
-        def gate_details() -> None:
-            st.markdown(gates.summary(gated, gate, token, labels))
-            gates.draw(gated, token, labels, colour=lines[-1].colour)
-
-        lazy_expander(_("Untrained gate"), gate_details, key="causal.gate")
     lazy_expander(_("Fitted decay of each variant"), partial(_show_table, lines), key="causal.decay")
     averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
     st.caption(paragraph(_("All variants are causal here."), averaged))
     _explain()
-    _export(lines, token, chosen, gates.snippet(gate, options.feature_map, chosen.head) if gate else "")
+    _export(lines, token, chosen)
 
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: the chosen head or the heads' average, and the variants whose curves are drawn."""
-    options, gate = FadingOptions.current(), gates.selected_gate()
+    options = FadingOptions.current()
     words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-    if gate is not None:
-        words += [gates.gate_word(gate), gates.fixed_decay_word(gate)]
     return replace(input_panel.scope(chosen), variants=tuple(words))
 
 
@@ -136,25 +117,6 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
             )
         )
     return lines
-
-
-def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
-    """Return the line of the gate and the line of the fixed decay that forgets equally much."""
-    return [
-        Line(
-            name=name,
-            word=word,
-            weights=weights,
-            law="factor",
-            colour=palette.index(gates.COLOUR_VARIANT),
-            dash=dash,
-            token_weight=later_weights(weights, token, decay=min(gated.mean, gates.MAX_FITTED_MEAN)),
-        )
-        for name, word, weights, dash in (
-            (gates.gate_name(gate), gates.gate_word(gate), gated.weights, "solid"),
-            (gates.fixed_decay_name(gated), gates.fixed_decay_word(gate), gated.even, "dot"),
-        )
-    ]
 
 
 def _decay(attention: ac.Attention) -> float | None:
@@ -184,7 +146,6 @@ def _show_curve_options() -> None:
     """Draw the options of the curves."""
     FadingOptions.decays.draw(format_func="{:g}".format)
     FadingOptions.feature_map.draw()
-    gates.show_controls()
     FadingOptions.log.draw(width="content")
     chart.draw_format_choice()
 
@@ -314,7 +275,7 @@ def _explain() -> None:
     )
 
 
-def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, gate_code: str) -> None:
+def _export(lines: Sequence[Line], token: int, chosen: ChosenInput) -> None:
     options = FadingOptions.current()
     variant_words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     # ``tolist`` copies the weights. One column as an array would be a view that keeps all [n, n] weights in memory.
@@ -331,6 +292,5 @@ def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, gate_code: s
         f"qkv = {chosen.source.code}.load()\n"
         f"for word in {variant_words!r}:\n"
         f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
-        f'    print(word, later_weights(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n'
-        + gate_code,
+        f'    print(word, later_weights(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n',
     )

@@ -16,7 +16,6 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from pages.causal import fading, generation, leaks, overview, state, training
 from pages.causal.fading import FadingOptions
-from pages.causal.gates import GateOptions
 from pages.causal.leaks import LeaksOptions
 from pages.causal.measures import MEASURES
 from pages.causal.state import StateOptions
@@ -44,7 +43,7 @@ CHAPTER_KEY = "causal.chapter"
 """Session state key of the chapter."""
 
 
-class CausalOptions(LeaksOptions, TrainingOptions, StateOptions, FadingOptions, GateOptions, prefix="c_"):
+class CausalOptions(LeaksOptions, TrainingOptions, StateOptions, FadingOptions, prefix="c_"):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     view = choice({view: N_("Chapter") for view in VIEWS}, N_("Chapter"), default="leak", opening="overview")

@@ -279,7 +279,6 @@ VIEWS = {
     ],
     "causal": [
         *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
-        {"c_view": "fading", "c_gate": "drawn"},
     ],
     "inside": [
         {"inside": key, "step": step}

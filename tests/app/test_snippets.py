@@ -16,7 +16,7 @@ INPUT = {"input": "synthetic", "n": "24", "heads": "2", "seed": "5", "head": "1"
 MORE = {
     "masks": [{"masks_part": "download"}],
     "causal": [
-        {"c_view": "fading", "c_gate": "drawn", "c_decays": ["0.8", "0.95"]},
+        {"c_view": "fading", "c_decays": ["0.8", "0.95"]},
         {"c_view": "fading", "c_decays": "none"},
     ],
     "entropy": [{"h_view": "drift", "h_longest": "64", "h_seeds": "1"}],

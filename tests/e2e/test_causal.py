@@ -93,14 +93,13 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     visit(page, f"{server}/causal{LINK}&c_view=fading")
     expect(page.get_by_text("the last of 24 tokens gives")).to_be_visible()
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
-    fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
-    names_of = [*fixed, "Gate by key novelty", "Mean gate γ: 0.938", "equal weights"]
+    names_of = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95", "equal weights"]
     # The marker of its line precedes each name, and a long name has line breaks.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
     expect(names).to_have_text([re.compile(rf"^(\S )?{name}$") for name in broken])
     page.get_by_role("button", name="Curves").click()
     page.get_by_text("0.5", exact=True).first.click()
-    expect(names).to_have_count(8)
+    expect(names).to_have_count(6)
     settle(page)
     assert {"c_decays=0.5", "c_decays=0.8", "c_decays=0.95"} <= words(page)
     assert download_file(page, "Numbers (CSV)").stat().st_size > 1000

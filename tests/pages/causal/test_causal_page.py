@@ -63,13 +63,13 @@ def test_an_upload_is_drawn_and_an_empty_text_is_reported(open_view, view, shape
     np.savez(out, **arrays)
     at = open_view(view, input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", out.getvalue())})
     assert not at.error
-    assert len(charts(at)) == ({"leak": 1, "state": 1, "fading": 3} | COSTS)[view]
+    assert len(charts(at)) == ({"leak": 1, "state": 1, "fading": 2} | COSTS)[view]
     empty = open_view(view, input="text", text=" ")
     assert len(empty.error) == 1
 
 
 def test_links_carry_options_in_order():
-    words = "view token size form state at early decays map log gate gate_decay gate_seed"
+    words = "view token size form state at early decays map log"
     assert list(CausalOptions.fields()) == [f"c_{word}" for word in words.split()]
 
 
@@ -90,14 +90,17 @@ def test_links_carry_the_views_and_invalid_values_are_rejected():
     assert "no parameter with the name “c\\_cost”." in at.warning[0].value, "times are no longer measured"
 
 
+def test_a_link_with_the_former_gate_opens_the_chapter_with_a_notice():
+    at = visit("causal", {"c_view": "fading", "c_gate": "drawn"})
+    assert at.session_state["c_view"] == "fading"
+    assert "no parameter with the name “c\\_gate”." in at.warning[0].value
+
+
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])
 def test_a_link_with_an_invalid_state_opens_the_default(words):
-    refused = dict.fromkeys(("c_state", "c_gate", "c_gate_decay", "c_gate_seed"), words) | {"c_decays": "2"}
-    at = visit("causal", refused)
+    at = visit("causal", {"c_state": words, "c_decays": "2"})
     assert at.session_state["c_state"] == ac.get("linear")
     assert at.session_state["c_decays"] == [0.8, 0.95]
-    state = at.session_state
-    assert (state["c_gate"], state["c_gate_decay"], state["c_gate_seed"]) == ("surprise", 0.8, 0)
 
 
 def test_the_next_button_visits_all_chapters_in_order():

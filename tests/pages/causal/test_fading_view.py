@@ -1,4 +1,4 @@
-"""Tests of the Decay chapter: shown weights, the laws in its text, and the gate against an equally forgetful decay."""
+"""Tests of the Decay chapter: the weights that it shows, and the laws in its text."""
 
 import re
 
@@ -7,9 +7,7 @@ import pytest
 from driver import charts, full_text, numbers, spoken
 
 import attention_core as ac
-from attention_core.analysis.state.gating import Gate, Gated, gated
 from attention_core.analysis.state.token_weight import causal_weights, later_weights
-from pages.causal import gates
 from pages.causal.fading_words import Line, fitted_laws, percent, summary
 
 
@@ -98,13 +96,13 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     assert table.loc["Softmax", "first quarter, %"] == pytest.approx(share)
     ends = {"Softmax": causal_weights(record, ac.get("softmax"), head=1)[-1, 3], "Retention, γ = 0.9": end}
     least = min(ends, key=ends.__getitem__)
-    bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp", c_gate="none")
+    bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
     assert f"With {least}, it gives {percent(ends[least])}.**" in spoken(bare)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
     """Check the order: the chosen values are in the order in which they were selected."""
-    at = open_view("fading", c_gate="none", c_decays=[0.95, 0.5])
+    at = open_view("fading", c_decays=[0.95, 0.5])
     drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
     assert drawn == ["Retention, γ = 0.5", "Retention, γ = 0.95"]
     [code] = [block.value for block in at.code if "causal_weights" in block.value]
@@ -112,64 +110,9 @@ def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
 
 
 def test_charts_have_a_line_for_each_chosen_decay(open_view):
-    bare = open_view("fading", c_decays=[], c_gate="none")
+    bare = open_view("fading", c_decays=[])
     assert len(charts(bare)[0]["data"]) == 3
     assert len(charts(bare)) == 2
     assert "the weight of this token is multiplied by" not in spoken(bare)
-    assert "gate" not in spoken(bare).split("**Linear** attention adds")[0]
-    everything = open_view("fading", c_gate="none", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
+    everything = open_view("fading", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
     assert len(charts(everything)[0]["data"]) == 11
-
-
-@pytest.mark.parametrize(
-    ("gate", "name"),
-    [(Gate(kind="surprise", decay=0.7), "Gate by key novelty"), (Gate(kind="drawn", decay=0.9, seed=3), "Gate random")],
-)
-def test_a_gate_is_drawn_with_the_fixed_decay_that_forgets_as_much(open_view, record, gate, name):
-    at = open_view(
-        "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
-    )
-    found = gated(record, gate, "softmax", head=1)
-    even = f"Mean gate γ: {found.mean:.3g}"
-    curves, quarters, kept = ({t["name"]: numbers(t["y"]) for t in each["data"]} for each in charts(at))
-    for title, weights in ((name, found.weights), (even, found.even)):
-        np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])
-        np.testing.assert_allclose(quarters[title][-1], 100 * weights[-1, :6].sum())
-    np.testing.assert_allclose(kept["gate γₜ"], found.gates[1:])
-    np.testing.assert_allclose(kept[even], found.mean)
-    table = at.dataframe[0].value.set_index("Variant")
-    assert float(table.loc[name, "weight in last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
-    assert float(table.loc[even, "kept per token"]) == pytest.approx(found.mean, rel=0.05)
-    least = int(found.gates[1:].argmin()) + 1
-    assert f"keeps {found.gates[1:].min():.1%} to {found.gates[1:].max():.1%} of the state." in spoken(at)
-    assert f"smallest share at token {least} " in spoken(at)
-    assert "untrained" in spoken(at)
-    code = next(c.value for c in at.code if "gating" in c.value)
-    space = {"print": lambda *_: None}
-    exec(code.replace("head=3", "head=0"), space)
-    assert space["found"].weights.shape == space["weights"].shape
-
-
-def test_the_seed_changes_only_the_random_gate(open_view):
-    curves = [
-        {t["name"]: numbers(t["y"]) for t in charts(open_view("fading", c_gate=kind, c_gate_seed=seed))[2]["data"]}
-        for kind in ("surprise", "drawn")
-        for seed in (0, 1)
-    ]
-    assert curves[0] == curves[1]
-    assert curves[2] != curves[3]
-
-
-def test_a_constant_gate_is_called_a_fixed_decay():
-    still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
-    rule = Gate(kind="surprise", decay=0.5)
-    text = gates.summary(still, rule, 2, ("a", "b", "c"))
-    assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in text
-    assert text.endswith(
-        "With the gate, token 2 gets 100% of the weight of the last row. If all gates γₜ are replaced by one "
-        "constant γ with the same average decay, the token gets 100%."
-    )
-    moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
-    text = gates.summary(moving, rule, 2, ("a", "b", "c_"))
-    assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in text
-    assert "On average, the state decays as quickly as with a fixed γ of 0.6." in text
