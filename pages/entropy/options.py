@@ -7,12 +7,11 @@ from typing import Any
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, int_choice, integer, multiselect, selection, stops, switch
+from app.state.controls import Options, choice, integer, multiselect, selection, stops, switch
 from app.state.session import REFERENCE, SharedOptions
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import C_, N_, _
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.experiments.lengths import SHORTEST
 from attention_core.experiments.task import H
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -38,7 +37,6 @@ class EntropyOptions(Options, prefix="h_"):
         {
             "entropy": N_("Effective keys"),
             "normalizer": N_("Normaliser"),
-            "drift": N_("Length transfer"),
             "distance": N_("Effect of distance"),
             "factor": N_("Effect of scale"),
         },
@@ -82,19 +80,6 @@ class EntropyOptions(Options, prefix="h_"):
         default=2.0,
         layout={"width": 150},
         help=N_("The temperature T, by which all logits are divided."),
-    )
-    drift_axis = choice({"total": N_("Row sum"), "size": N_("Output size")}, N_("Vertical axis"), link="h_drift")
-    reference_length = int_choice(
-        SHORTEST,
-        1,
-        lambda: current().sweep_tokens,
-        N_("Reference length"),
-        link="h_trained",
-        layout={"width": 170},
-        help=N_(
-            "Each curve is divided by its own value at the reference length. A model trained at this length can "
-            "compensate for any constant factor, so only changes relative to the value at this length matter."
-        ),
     )
     distance = choice(
         {"weight": N_("Weight"), "logit": N_("Logit"), "bound": N_("|Logit| and bound"), "alone": N_("RoPE alone")},

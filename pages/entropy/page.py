@@ -9,14 +9,13 @@ from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
-from pages.entropy import distance, drift, factor, growth, normalizer, options
+from pages.entropy import distance, factor, growth, normalizer, options
 from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View
 
 VIEWS: dict[str, View] = {
     "entropy": growth.VIEW,
     "normalizer": normalizer.VIEW,
-    "drift": drift.VIEW,
     "distance": distance.VIEW,
     "factor": factor.VIEW,
 }

@@ -211,7 +211,7 @@ VIEWS = [
     ("masks", {"masks_part": "numbers", "causal": True}),
     ("masks", {"masks_part": "order"}),
     ("masks", {"masks_part": "download"}),
-    *(("entropy", {"h_view": view}) for view in ("entropy", "normalizer", "drift", "distance", "factor")),
+    *(("entropy", {"h_view": view}) for view in ("entropy", "normalizer", "distance", "factor")),
     *(("error", {"against": against, "causal": True}) for against in ("budget", "length", "cost")),
     ("timing", {"t_side": "memory"}),
     ("timing", {"t_side": "work"}),

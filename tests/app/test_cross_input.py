@@ -130,7 +130,7 @@ def test_masks_draws_patterns_without_a_stack(part):
         assert (top["pairs per head"], top["of n m"]) == (15, pytest.approx(15 / 45))
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "factor"])
 def test_entropy_grows_with_the_number_of_keys(view):
     at = upload("entropy", h_view=view)
     assert not at.error

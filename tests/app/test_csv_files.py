@@ -24,7 +24,6 @@ ADDRESSES = {
     **{f"error?{SMALL}&against={word}": "error.csv" for word in ("budget", "length", "cost")},
     f"entropy?{SMALL}&h_longest=128&h_seeds=1": "entropy_length.csv",
     f"entropy?{SMALL}&h_longest=128&h_seeds=1&h_view=normalizer": "normalizer_length.csv",
-    f"entropy?{SMALL}&h_longest=128&h_seeds=1&h_view=drift": "length_drift.csv",
     f"entropy?{SMALL}&h_longest=128&h_seeds=1&h_view=distance": "distance.csv",
     f"entropy?{SMALL}&h_longest=128&h_seeds=1&h_view=factor": "homogeneity.csv",
     "learn": "learning.csv",

@@ -260,7 +260,7 @@ VIEWS = {
     ],
     "masks": [{}, {"masks_part": "order"}],
     "entropy": [
-        *({"h_view": view} for view in ("entropy", "drift", "distance", "factor")),
+        *({"h_view": view} for view in ("entropy", "normalizer", "distance", "factor")),
         {"h_scales": ["log_n", "temperature"], "h_heads": "one"} | SHORT,
     ],
     "error": [{"against": "cost"}],

@@ -63,7 +63,7 @@ def test_large_numbers_of_tokens_have_separators(tokens, n, text):
     assert Scope(tokens=tokens, n=n).describe_tokens() == text
 
 
-SWEEPS = {"entropy": "entropy_length", "normalizer": "normalizer_length", "drift": "length_drift"}
+SWEEPS = {"entropy": "entropy_length", "normalizer": "normalizer_length"}
 
 
 @pytest.mark.parametrize("view", SWEEPS)

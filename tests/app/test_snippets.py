@@ -19,7 +19,7 @@ MORE = {
         {"c_view": "fading", "c_decays": ["0.8", "0.95"]},
         {"c_view": "fading", "c_decays": "none"},
     ],
-    "entropy": [{"h_view": "drift", "h_longest": "64", "h_seeds": "1"}],
+    "entropy": [{"h_view": "normalizer", "h_longest": "64", "h_seeds": "1"}],
 }
 WITHOUT = {"home", "error", "timing", "model", "learn", "claims", "lessons"}
 """Pages that offer no Python snippet of their own."""

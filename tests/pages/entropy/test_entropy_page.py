@@ -20,7 +20,6 @@ from attention_core.experiments.homogeneity import FACTORS
 from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
-from pages.entropy import drift
 from pages.entropy.growth import keys_and_share, range_texts
 
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512, "h_measure": "entropy"}
@@ -56,7 +55,7 @@ def test_the_axis_of_shares_names_the_keys_that_count(causal, keys):
     assert axis["title"]["text"] == f"effective keys as a share of {keys}{scale}"
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "distance", "factor"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("source", ["text", "synthetic"])
 def test_every_view_opens_on_every_source(view, causal, source):
@@ -94,7 +93,7 @@ def test_entropy_uses_the_chosen_positions(positions, slopes):
     assert points(at)["Softmax"][64] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "distance", "factor"])
 def test_variants_can_be_chosen_in_views_of_variants(view):
     at = open_entropy(h_view=view, variants=chosen("softmax"))
     labels = [block.proto.popover.label for block in at.main.get("popover")]
@@ -211,94 +210,10 @@ def test_the_factor_changes_softmax_but_not_relu2():
     ) in spoken(at)
 
 
-@pytest.mark.parametrize("measure", ["total", "size"])
-def test_drift_is_relative_to_each_heads_reference_length(measure):
-    at = open_entropy(h_view="drift", h_trained=64, h_drift=measure, causal=True)
-    drawn = points(at)
-    qkv = {n: ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3)) for n in (16, 64, 128)}
-
-    def measured(n, name):
-        attention = ac.get("softmax") if name == "softmax" else ac.get("relu2", normalizer=name)
-        weights = attention.weights(qkv[n].q.double(), qkv[n].k.double(), causal=True)
-        if measure == "total":
-            return weights.sum(-1).mean(-1)
-        return (weights @ qkv[n].v.double()).square().sum(-1).mean(-1).sqrt()
-
-    titles = {"length": "÷ n", "squared": "÷ n²", "fixed": "÷ constant", "sum": "÷ row sum"}
-    found = {name: drawn[f"squared ReLU {title}"] for name, title in titles.items()} | {"softmax": drawn["softmax"]}
-    for name, line in found.items():
-        assert line[64] == pytest.approx(1)
-        for n in (16, 128):
-            assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
-    # 16 is farther from 64 than 128 is.
-    word = "row sum" if measure == "total" else "output size"
-    assert f"From 64 to 16 tokens, the {word} of squared ReLU" in spoken(at)
-    assert f"The factor is {found['squared'][16]:.2g} with division by n²" in spoken(at)
-    table = at.dataframe[0].value.set_index("variant")
-    x, y = zip(*found["length"].items(), strict=True)
-    slope = np.polyfit(np.log(x), np.log(y), 1)[0]
-    assert table.loc["squared ReLU ÷ n", f"growth exponent a of the {word} (∝ nᵃ)"] == pytest.approx(slope, abs=1e-6)
-
-
-def test_causal_totals_differ_by_powers_of_the_length():
-    drawn = points(open_entropy(h_view="drift", h_trained=16))
-    for n, ratio in drawn["squared ReLU ÷ n"].items():
-        assert drawn["squared ReLU ÷ constant"][n] == pytest.approx(ratio * n / 16)
-        assert drawn["squared ReLU ÷ n²"][n] == pytest.approx(ratio * 16 / n)
-        assert drawn["softmax"][n] == pytest.approx(1, abs=1e-5)
-
-
-def drifting(**ends):
-    return {name: spread([(16, 1.0), (64, end)]) for name, end in ends.items()}
-
-
-def test_the_sentence_lists_the_change_with_each_fixed_divisor():
-    ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
-    assert full_text(drift.main_finding(drifting(**ends), 16, "total")) == (
-        "**From 16 to 64 tokens, the row sum of squared ReLU changes least if the weights are divided by n.** A row of "
-        "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the row sum of "
-        "squared ReLU changes by a factor of 0.80 if the weights are divided by n. The factor is 0.20 with division by "
-        "n² and 3.2 with division by a constant."
-    )
-    assert full_text(drift.main_finding(drifting(**ends), 16, "size")) == (
-        "**From 16 to 64 tokens, the output size of squared ReLU changes least if the weights are divided by n.** A "
-        "row of squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the "
-        "output size of squared ReLU changes by a factor of 0.80 if the weights are divided by n. The factor is 0.20 "
-        "with division by n² and 3.2 with division by a constant. Between the same two lengths, the output size of "
-        "softmax changes by a factor of 1."
-    )
-    assert "From 64 to 16 tokens," in full_text(drift.main_finding(drifting(**ends), 64, "total"))
-    assert "the weights are divided by a constant.**" in full_text(
-        drift.main_finding(drifting(**ends | {"fixed": 1.1}), 16, "total")
-    )
-    assert "the weights are divided by n².**" in full_text(
-        drift.main_finding(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
-    )
-    assert "no divisor is clearly best at keeping the row sum of squared ReLU constant.**" in full_text(
-        drift.main_finding(drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total")
-    )
-    assert "the weights are divided by n.**" in full_text(
-        drift.main_finding(drifting(**ends | {"squared": 0.0}), 16, "total")
-    )
-    assert full_text(drift.main_finding({name: spread([(16, 1.0)]) for name in ends}, 16, "total")) == (
-        "At least two text lengths are needed to measure how a value changes with length. Use a longer input."
-    )
-    nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
-    assert full_text(drift.main_finding(nothing, 16, "total")) == (
-        "At 16 tokens, no row has a positive logit, so all weights of squared ReLU are 0."
-    )
-
-
-def test_the_reference_length_is_a_measured_length():
-    at = open_entropy(input="text", h_view="drift", h_trained=2048)
-    assert at.session_state["h_trained"] == max(points(at)["softmax"])
-    assert "2048" not in spoken(at)
-
-
 @pytest.mark.parametrize(
     ("state", "n"), [({"input": "text", "text": "a"}, 3), ({"input": "text", "text": "a", "model": "smollm2"}, 1)]
 )
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "factor"])
 def test_a_single_length_is_drawn_with_instructions(state, n, view):
     at = open_entropy(**state, h_view=view, variants=chosen("softmax", "local"))
     assert not at.error
@@ -345,7 +260,7 @@ def test_blank_text_is_reported():
     assert len(at.error) == 1
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "factor"])
 def test_the_python_to_take_away_makes_the_same_numbers(view):
     at = open_entropy(h_view=view, variants=chosen("softmax", "local"), h_scales=[], h_line="mean", h_longest=128)
     [code] = [c.value for c in at.code if "rows = [" in c.value]
@@ -359,7 +274,6 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
     else:
         expected = {
             "normalizer": ("normalizer", {"softmax", "relu2"}),
-            "drift": ("normalizer", set(drift.normalizer_names())),
             "factor": ("factor", set(FACTORS)),
         }
         name, values = expected[view]
@@ -375,11 +289,12 @@ def test_each_length_up_to_the_limit_is_offered_once():
 
 
 def test_links_carry_the_options_and_invalid_values_are_rejected():
-    refused = {"h_scales": "nothing", "h_base": "7", "h_longest": "999999999", "h_factor": "nan"}
+    refused = {"h_view": "drift", "h_scales": "nothing", "h_base": "7", "h_longest": "999999999", "h_factor": "nan"}
     at = visit("entropy", refused | {"h_unit": "bits"})
     state = at.session_state
     assert (state["h_unit"], state["h_base"], state["h_longest"], state["h_factor"]) == ("bits", 512, 2048, 4.0)
-    assert state["h_scales"] == ["log_n"]
+    assert (state["h_view"], state["h_scales"]) == ("entropy", ["log_n"])
+    assert "For `h_view`, the page uses “entropy” instead of “drift”" in at.warning[0].value
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])

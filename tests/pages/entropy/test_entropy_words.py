@@ -9,12 +9,12 @@ from driver import full_text
 
 import attention_core as ac
 from app.figures.lines.spread import spread
-from attention_core.experiments import length_drift, normalizer_length
+from attention_core.experiments import normalizer_length
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
-from pages.entropy import distance, drift, factor, growth, normalizer
+from pages.entropy import distance, factor, growth, normalizer
 from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import MAX_TITLE, length_note, quartiles, short_text_message, with_scale_names
 
@@ -287,28 +287,6 @@ def test_a_total_beyond_every_float_is_shown_by_its_logarithm(log, words):
 
 
 @pytest.mark.parametrize(
-    ("fixed", "words"),
-    [
-        (2.0, "the row sum of squared ReLU changes least if the weights are divided by n.**"),
-        (1.0, "the row sum of squared ReLU changes least if the weights are divided by a constant.**"),
-        (1.49, "no divisor is clearly best at keeping the row sum of squared ReLU constant.**"),
-        (1.51, "no divisor is clearly best at keeping the row sum of squared ReLU constant.**"),
-        (1.48, "the row sum of squared ReLU changes least if the weights are divided by a constant.**"),
-        (1.52, "the row sum of squared ReLU changes least if the weights are divided by n.**"),
-        (1 / 1.51, "no divisor is clearly best at keeping the row sum of squared ReLU constant.**"),
-    ],
-)
-def test_the_smallest_drift_is_named_if_clear(fixed, words):
-    found = drift.smallest_change({"length": 1.5, "squared": 4.0, "fixed": fixed}, "row sum", 16, 2048)
-    assert found == f"**From 16 to 2,048 tokens, {words}"
-
-
-def test_a_total_of_zero_has_the_largest_drift():
-    ends = {"length": 0.0, "squared": 9.0, "fixed": 0.0}
-    assert "the weights are divided by n².**" in drift.smallest_change(ends, "row sum", 16, 64)
-
-
-@pytest.mark.parametrize(
     ("moved", "words"),
     [
         (0.0, "so no weight changes."),
@@ -479,13 +457,6 @@ SOFTMAX_LINE = growth.Line(attention=ac.get("softmax"), name="", label="")
 SO_FAR = "So far, fewer than 3 text lengths have been measured."
 
 
-def running(**options):
-    """Return the measurement of lengths up to 128 tokens with some of the page's options."""
-    return replace(
-        measurement_up_to(128, causal=False), options=SimpleNamespace(line="median", drift_axis="total", **options)
-    )
-
-
 @pytest.mark.parametrize(("longest", "expected"), [(128, True), (3, False)])
 def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, expected):
     monkeypatch.setattr(growth, "lines_by_word", lambda measurement: {"softmax": SOFTMAX_LINE})
@@ -493,19 +464,13 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
     assert (full_text(growth.describe([], measurement_up_to(longest, causal=False))) == SO_FAR) == expected
 
 
-@pytest.mark.parametrize(("view", "experiment"), [(drift, length_drift), (normalizer, normalizer_length)])
-def test_the_first_lengths_of_a_run_do_not_ask_for_a_longer_input(view, experiment):
-    request = running(reference_length=16)
-    rows = [row for task in experiment.tasks(request.source, longest=128)[:3] for row in experiment.run(task)]
+def test_the_first_lengths_of_a_run_do_not_ask_for_a_longer_input():
+    request = replace(measurement_up_to(128, causal=False), options=SimpleNamespace(line="median"))
+    tasks = normalizer_length.tasks(request.source, longest=128)
+    rows = [row for task in tasks[:3] for row in normalizer_length.run(task)]
     measured = sorted({row.n for row in rows})
-    assert full_text(view.describe([row for row in rows if row.n in measured[:2]], request)) == SO_FAR
-    assert full_text(view.describe(rows, request)) != SO_FAR
-
-
-def test_the_change_waits_for_the_reference_length():
-    request = running(reference_length=128)
-    rows = [row for task in length_drift.tasks(request.source, longest=128)[:3] for row in length_drift.run(task)]
-    assert full_text(drift.describe(rows, request)) == "The reference length has not been measured yet."
+    assert full_text(normalizer.describe([row for row in rows if row.n in measured[:2]], request)) == SO_FAR
+    assert full_text(normalizer.describe(rows, request)) != SO_FAR
 
 
 @pytest.mark.parametrize(
