@@ -40,7 +40,9 @@ FIXED_MASK_REASON: Final = N_(
 _FROM_MODULE: Any = object()
 """Default of a hook (see ``Variant``): the function of the same name in the variant's module is used."""
 
-Axis = Literal["query", "key", "token", "earlier token", "entry", "channel", "block", "pool", "landmark", "basis"]
+Axis = Literal[
+    "query", "key", "token", "earlier token", "entry", "channel", "feature", "block", "pool", "landmark", "basis"
+]
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
 
 

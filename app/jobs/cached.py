@@ -29,7 +29,6 @@ import attention_core.analysis.matrix.inside as _inside
 import attention_core.analysis.matrix.special_case as _special_case
 import attention_core.analysis.matrix.thresholds as _thresholds
 import attention_core.analysis.state.delta_state as _delta_state
-import attention_core.analysis.state.gau as _gau
 import attention_core.analysis.state.recurrent_state as _recurrent_state
 import attention_core.analysis.state.token_weight as _token_weight
 from app.jobs.fair_lock import FairLock
@@ -249,7 +248,6 @@ _compare = _cached_analysis(compare, 8, 6)
 pattern = _cached_analysis(_pattern.pattern, 8, 2)
 hash_order = _cached_analysis(_pattern.hash_order)
 inside = _cached_analysis(_inside.intermediate_results, 8, 3)
-gau = _cached_analysis(_gau.analyse_unit)
 future_share = _cached_analysis(_future.future_share, 8)
 compare_budgets = _cached_analysis(_budgets.compare_budgets, 4)
 state_history = _cached_analysis(_recurrent_state.state_history, 1, 3)

@@ -8,7 +8,6 @@ from app.state import link_fields
 from app.state.controls import choice, index, int_choice, link_only_option
 from app.state.session import HashOptions, variant_field
 from app.words.i18n import N_
-from attention_core.analysis.state.gau import CHANNELS
 from attention_core.limits import current
 from pages.inside.stories import discover
 
@@ -23,7 +22,7 @@ FIRST_TAB = 0
 class InsideOptions(HashOptions):
     """Query parameters of this page, in addition to those of the input.
 
-    Until the visitor picks a ``query`` or ``feature``, its value is ``None`` and the step uses its own default.
+    Until the visitor picks a ``query``, its value is ``None`` and the step uses its own default.
     """
 
     attention = link_only_option(
@@ -35,8 +34,6 @@ class InsideOptions(HashOptions):
         widget=st.segmented_control,
     )
     query = index(lambda: current().matrix_tokens, N_("Query"))
-    # No feature has a larger index, because a feature map has at most two features for each entry of a key.
-    feature = index(lambda: 2 * current().head_size, N_("Feature"))
     feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Show the error of"))
     logits = choice(
         {1.0: N_("Original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
@@ -46,5 +43,4 @@ class InsideOptions(HashOptions):
             "on their size."
         ),
     )
-    channel = int_choice(0, 0, CHANNELS - 1, N_("Channel"))
     write = int_choice(20, 1, 30, N_("Write strength"), link="i_write", widget=st.select_slider)

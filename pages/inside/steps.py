@@ -21,6 +21,7 @@ from pages.inside.stories import discover
 from pages.inside.story import HeadData, LazyStep, Step
 
 LINK_NUMBERS = {
+    "efficient": (1, 2, 4),
     "emanet": (1, 5, 6),
     "entmax": (1, 2, 4),
     "funnel": (1, 2, 5),
@@ -35,7 +36,7 @@ LINK_NUMBERS = {
     "power_bert": (1, 5),
     "pyramid": (1, 2, 5),
     "reformer": (3, 1, 2, 5, 7),
-    "relu2": (1, 2, 3, 4, 5, 6, 8),
+    "relu2": (1, 2, 3, 8),
     "scalar_decay": (3, 1, 4),
     "softmax_gdn": (1, 3, 4, 2),
 }

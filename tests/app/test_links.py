@@ -277,19 +277,15 @@ VIEWS = {
         {"m_view": "continuation"},
         {"m_view": "trained", "trained": ["parity", "softmax", "steps~1"]},
     ],
-    "causal": [
-        *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
-    ],
+    "causal": [*({"c_view": view} for view in ("leak", "algorithms", "state", "fading"))],
     "inside": [
         {"inside": key, "step": step}
         for key, step in (
             ("linear", "4"),
-            ("efficient", "1"),
             ("performer", "4"),
             ("reformer", "1"),
             ("pooled", "2"),
             ("nystrom", "3"),
-            ("relu2", "6"),
             ("deltanet", "4"),
         )
     ],

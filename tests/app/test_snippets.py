@@ -15,10 +15,7 @@ SPEC = SyntheticSpec(n=24, heads=2, seed=5)
 INPUT = {"input": "synthetic", "n": "24", "heads": "2", "seed": "5", "head": "1"}
 MORE = {
     "masks": [{"masks_part": "download"}],
-    "causal": [
-        {"c_view": "fading", "c_decays": ["0.8", "0.95"]},
-        {"c_view": "fading", "c_decays": "none"},
-    ],
+    "causal": [{"c_view": "fading", "c_decays": ["0.8", "0.95"]}, {"c_view": "fading", "c_decays": "none"}],
     "entropy": [{"h_view": "normalizer", "h_longest": "64", "h_seeds": "1"}],
 }
 WITHOUT = {"home", "error", "timing", "model", "learn", "claims", "lessons"}

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import RowBlock, block_size, blockwise_attention, n_pairs
 from attention_core.ops.softmax.masked import causal_mask, key_counts, normalise_rows, safe_divisor, scores
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
 
 class Relu2Params(Params):
@@ -94,6 +94,30 @@ VARIANT = Variant(
     r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",
     params=Relu2Params,
+    intermediates=(
+        Intermediate(
+            name="logits",
+            title="Logits",
+            symbol="x",
+            formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
+            mechanism="As in softmax, the logit of a query and a key is their scaled dot product.",
+        ),
+        Intermediate(
+            name="squares",
+            title="Squares",
+            symbol="s",
+            formula=r"s_{ij} = \operatorname{relu}(x_{ij})^2",
+            mechanism="Negative logits are set to zero, and positive logits are squared.",
+        ),
+        Intermediate(
+            name="sum",
+            title="Row sums",
+            symbol="z_i",
+            formula=r"z_i = \sum_l s_{il},\qquad A_{ij} = \frac{s_{ij}}{Z_i},\qquad "
+            r"Z_i = n_i,\; n_i^2,\; n_0 \text{ or } z_i",
+            mechanism="Each row is divided by a normaliser Z. Unlike in softmax, Z can differ from the sum of the row.",
+        ),
+    ),
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
     note='The weights of a row sum to one only with the normalizer "sum". A row without a positive logit is an '

@@ -19,7 +19,7 @@ from attention_core.ops.linear.features import Features, LogFeatures, exceeds_sp
 from attention_core.ops.linear.scans import needs_gradient, running_max, running_sum, scan_chunks
 from attention_core.ops.linear.streamed_kernel import default_block_size, streamed_cost, sum_over_keys
 from attention_core.ops.softmax.masked import at_least_float32
-from attention_core.variant import Cost, Paper, Params, Variant
+from attention_core.variant import Cost, Intermediate, Paper, Params, Variant
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -124,6 +124,28 @@ VARIANT = Variant(
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
+    intermediates=(
+        Intermediate(
+            name="gather",
+            title="Feature maps",
+            symbol="G",
+            formula=r"G_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
+            mechanism="Each component of the keys is a feature. For each feature, a softmax over the tokens gives "
+            "every token a weight. The weights of one feature sum to 1 and form its map. With a causal mask, each "
+            "query has its own maps, and the figure shows those of the last query.",
+            rows="feature",
+            columns="token",
+        ),
+        Intermediate(
+            name="distribute",
+            title="Feature weights",
+            symbol="D",
+            formula=r"D_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}},\qquad A = D\, G",
+            mechanism="Each feature has a map: one weight for every token. Each query mixes the maps of all features. "
+            "The proportions of this mixture come from a softmax over the query's own components.",
+            columns="feature",
+        ),
+    ),
     note="With a causal mask, the softmax over tokens covers only the tokens up to the query, so it is different for "
     "each query. The attention matrix is then no longer the product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),

@@ -134,6 +134,7 @@ def _axis(kind: str) -> str:
         "earlier token": _("earlier token"),
         "entry": _("entry"),
         "channel": _("channel"),
+        "feature": _("feature"),
         "block": _("block"),
         "pool": _("pool"),
         "landmark": _("landmark"),

@@ -8,10 +8,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import bands, charts, chosen, full_text, numbers, open_page, points, spoken, visit
+from driver import bands, charts, chosen, numbers, open_page, points, spoken, visit
 
 import attention_core as ac
-from app.figures.lines.spread import spread
 from app.state import presets
 from app.state.session import default_variants
 from app.ui.input_forms import UPLOAD
@@ -272,10 +271,7 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
         values = [r.entropy for r in rows if (r.variant, r.n) == ("local", 128)]
         assert points(at)["Local · window 16"][128] == pytest.approx(np.mean(values))
     else:
-        expected = {
-            "normalizer": ("normalizer", {"softmax", "relu2"}),
-            "factor": ("factor", set(FACTORS)),
-        }
+        expected = {"normalizer": ("normalizer", {"softmax", "relu2"}), "factor": ("factor", set(FACTORS))}
         name, values = expected[view]
         assert {getattr(row, name) for row in rows} == values
 

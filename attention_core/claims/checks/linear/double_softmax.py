@@ -67,7 +67,7 @@ CLAIM = Claim(
     "sums, because every row of weights already sums to 1.",
     short="with a separate softmax on queries and keys, rows of weights sum to 1 without division by row sums",
     source=articles.MUST_IT_HAVE_SOFTMAX,
-    place=Place("inside", {"inside": "efficient", "step": "3"}),
+    place=Place("inside", {"inside": "efficient", "step": "2"}),
     experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "
     "two results. A row sum is the sum of all weights of one query. Row sums are computed for four methods. Three "
     "of them are a double softmax: without a mask, over landmarks, and with a causal mask. The fourth method is "
