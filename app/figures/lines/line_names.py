@@ -268,7 +268,7 @@ def with_legend_below(figure: Figure) -> Figure:
     legend_height = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
     # The button that saves the picture was above the names to the right of the chart. Without them, the chart uses the
     # full width, and the button needs room above the chart.
-    margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
+    margin = {**layout["margin"], "r": 8, "t": max(layout["margin"].get("t", 0), SAVE + 8)}
     # Plotly makes the bottom margin at least as high as the legend. If text below the axis already fills the margin
     # (the margin is then above 8), the legend needs additional height.
     if margin["b"] > 8:
