@@ -164,6 +164,7 @@ ALLOWED = {
             "rows are ours; what a visitor types is only in the addresses of their links, escaped"
         )
     },
+    "pages/entropy/view.py": {"st.caption(caption, unsafe_allow_html=True)": "a sample of the band and a fixed text"},
     "pages/learn/race.py": {
         "st.caption(key, unsafe_allow_html=True, width='content', help=help_text or None)": "samples of the line "
         "styles, with sentences that hold numbers alone"

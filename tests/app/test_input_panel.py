@@ -115,7 +115,7 @@ def test_every_page_gets_queries_and_keys_with_the_chosen_positions():
     set_state(at, **{OPEN_FORMS: (to_css_name("entropy.method"),)})
     notice = position_origin(dataclasses.replace(source, positions=NONE))
     assert "RoPE" in notice
-    assert "is removed from these queries and keys" in notice
+    assert "To compute queries and keys without RoPE, these rotations are reversed" in notice
     assert notice in spoken(at.run())
 
 

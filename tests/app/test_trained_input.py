@@ -55,7 +55,8 @@ def test_a_link_trains_the_model_once_and_shows_its_matrices(trainings):
 def test_other_pages_open_with_a_trained_model(page):
     at = visit(page, LINK)
     assert not at.error
-    assert "Associative recall with Softmax, 4 steps" in spoken(at, "caption")
+    # Masks names its input only if a mask depends on queries and keys.
+    assert page == "masks" or "Associative recall with Softmax, 4 steps" in spoken(at, "caption")
 
 
 @pytest.mark.parametrize(

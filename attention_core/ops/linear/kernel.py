@@ -66,6 +66,7 @@ def kernel_cost(
     referenced: bool = False,
     size: int = CHUNK,
     keys: int | None = None,
+    copies: int = 2,
 ) -> tuple[int, int]:
     """Return multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
 
@@ -78,11 +79,13 @@ def kernel_cost(
         referenced: whether the causal features have references.
         size: tokens per chunk of the causal form.
         keys: number of keys; n for None.
+        copies: as in ``streamed_cost``.
     """
     C, columns = features, d_v + 1
     if not causal or mode == "chunked":
         referenced = causal and referenced
-        return streamed_cost(n, C, d_v, causal=causal, referenced=referenced, size=size if causal else None, keys=keys)
+        block = size if causal else None
+        return streamed_cost(n, C, d_v, causal=causal, referenced=referenced, size=block, keys=keys, copies=copies)
     adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=True, referenced=referenced)
     if mode == "recurrent":
         return adds, 2 * n * d_v + 4 * C * columns

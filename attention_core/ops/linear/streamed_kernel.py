@@ -148,7 +148,15 @@ def default_block_size(features: int, *, causal: bool) -> int:
 
 
 def streamed_cost(
-    n: int, features: int, d_v: int, *, causal: bool, referenced: bool, size: int | None = None, keys: int | None = None
+    n: int,
+    features: int,
+    d_v: int,
+    *,
+    causal: bool,
+    referenced: bool,
+    size: int | None = None,
+    keys: int | None = None,
+    copies: int = 2,
 ) -> tuple[int, int]:
     """Return multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
 
@@ -160,6 +168,7 @@ def streamed_cost(
         referenced: whether features have logarithms.
         size: tokens per block, as in ``streamed_attention``.
         keys: number of keys; n for None.
+        copies: tensors as large as the features that ``phi`` holds at a time, in the form without a causal mask.
     """
     C, state, m = features, features * (d_v + 1), keys or n
     size = size or default_block_size(C, causal=causal)
@@ -168,8 +177,9 @@ def streamed_cost(
     # output, and no second tensor is needed.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
-        block_elements = c * (2 * C + c + 4 * d_v + 4) + state if causal else c * (C + max(C, d_v + 3))
-        peak = max(block_elements + outputs, key_block * (C + max(C, d_v + 1))) + state
+        block_elements = c * (2 * C + c + 4 * d_v + 4) + state if causal else c * max(copies * C, C + d_v + 3)
+        key_elements = key_block * (C + d_v + 1) if causal else key_block * copies * C + 2 * state
+        peak = max(block_elements + outputs, key_elements) + state
     elif causal:
         temporary = max(c * C + state, c * c + 2 * columns + 2 * state, columns + 3 * state)
         peak = outputs + 2 * c * C + columns + temporary

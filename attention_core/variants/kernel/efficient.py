@@ -100,10 +100,10 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
     """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
-    m = keys or n
-    c = min(max(n, m), default_block_size(d, causal=False))
-    outputs = n * d if n > c else 0  # the result of a single block is the output
-    return Cost(multiply_adds=m * d * (d + 1) + n * d * d, peak_elements=outputs + c * (2 * d + 1) + d * (d + 1))
+    m, size = keys or n, default_block_size(d, causal=False)
+    outputs = n * d if n > size else 0  # the result of a single block is the output
+    peak = max(outputs + min(n, size) * (2 * d + 1), min(m, size) * (d + 1) + d * (d + 1)) + d * (d + 1)
+    return Cost(multiply_adds=m * d * (d + 1) + n * d * d, peak_elements=peak)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:

@@ -89,7 +89,11 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tupl
 def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     referenced = p.feature_map == "exp"
-    return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p), keys=keys))
+    copies = 2 if p.feature_map == "elu+1" else 1
+    size = chunk_size(p)
+    return Cost(
+        *kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=size, keys=keys, copies=copies)
+    )
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:

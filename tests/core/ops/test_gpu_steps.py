@@ -53,7 +53,7 @@ def test_results_do_not_depend_on_the_size_of_steps(monkeypatch, variant, number
 )
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_gpu_runs_fewer_operations(monkeypatch, word, causal):
-    q = torch.randn(1, 4, 1024, 8, generator=torch.Generator().manual_seed(0))
+    q = torch.randn(1, 4, 2048, 8, generator=torch.Generator().manual_seed(0))
     attention = ac.get(word)
     with OperationCount() as on_cpu:
         attention.attend(q, q, q, causal=causal)
