@@ -339,3 +339,10 @@ def test_an_empty_address_opens_with_three_patterns_and_a_stack():
     assert at.session_state["stack"] == ("local", "atrous")
     assert list(board(at, "masks.board")[1]) == ["local", "atrous", "bigbird", "reach"]
     assert not at.query_params
+
+
+@pytest.mark.parametrize(("keys", "named"), [(("local", "bigbird"), False), (("local", "topk"), True)])
+def test_the_input_is_named_only_if_a_mask_depends_on_queries_and_keys(keys, named):
+    at = open_masks(variants=tuple(map(ac.get, keys)), stack=())
+    [subtitle] = [c.value for c in at.caption if c.value.endswith("24 tokens](#input)")]
+    assert (subtitle == "[24 tokens](#input)") != named

@@ -10,6 +10,7 @@ from driver import charts, numbers, open_page
 
 import attention_core as ac
 from app.jobs.runs import Run
+from app.lessons.shipped import all_lessons
 from attention_core.benchmarking.device import Stamp, stamp
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Sample, group_samples
@@ -17,6 +18,7 @@ from attention_core.benchmarking.run_summary import ratios, variant_points
 from attention_core.benchmarking.timing import MODES, TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.formatting import formatted
+from pages.timing.options import opening
 
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
@@ -290,3 +292,11 @@ def test_the_table_is_at_the_longest_common_length_unless_another_is_chosen():
     expected = [next(p for p in variant_points(run, word) if p.n == 256).quartiles[1] for word in ("softmax", "local")]
     assert list(at.dataframe[0].value["time at n = 256 (ms)"]) == pytest.approx(expected)
     assert at.query_params["t_at"] == "256"
+
+
+@pytest.mark.parametrize("in_lesson", [False, True])
+def test_the_finding_links_the_run_on_another_machine_except_in_a_lesson(in_lesson):
+    lesson = {"lesson": all_lessons()["flat"]} if in_lesson else {}
+    at = open_timing(**opening(), t_beside="cpu_forward", **lesson)
+    [finding] = [m.value for m in at.markdown if "tokens on, but on the" in m.value]
+    assert ("[NVIDIA H200](#?t_beside=" in finding) == (not in_lesson)
