@@ -10,7 +10,6 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import MatrixComparison
-from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from attention_core.variant import Attention, Variant
 
 LINEAR, NYSTROM = "linear", "nystrom"
@@ -21,6 +20,8 @@ MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 MAX_SIMILAR_SHARE = 0.1
 """Share of a row's weight on other keys up to which a matrix is called similar to softmax's."""
+VISIBLE_SHARE = 0.005
+"""Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
 MAX_CLOSE_POINTS = 5.0
 """Percentage points up to which the error of equal weights is called close, or hardly larger."""
 CLOSE_ERROR_SHARE = 0.5
@@ -139,7 +140,7 @@ def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, 
 
 def negative_weights(attention: Attention, compared: MatrixComparison, *, difference: bool = False) -> str:
     """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
-    if attention.key != NYSTROM or not compared.passport.negative_mass > NEGATIVE_TOLERANCE:
+    if attention.key != NYSTROM or not compared.passport.negative_mass > VISIBLE_SHARE:
         return ""
     fields = {"name": _(attention.title), "share": compared.passport.negative_mass}
     if difference:
