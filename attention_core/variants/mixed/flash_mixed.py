@@ -80,7 +80,7 @@ def attend_own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, c
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: FlashMixedParams) -> Tensor:
-    """Return some rows of the weights ``relu²(x) / c``. Queries are scaled instead of logits x, which are more."""
+    """Return some rows of the weights ``relu²(x) / c``. Queries are scaled instead of the logits x: they are fewer."""
     return rows.fill_future(q * (q.shape[-1] * p.chunk) ** -0.5 @ k.mT, 0.0).relu_().square()
 
 
