@@ -93,8 +93,9 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
 
 
 def sentence_name(attention: Attention) -> str:
-    """Return a variant's label as words of a sentence, such as "Local with window 16"."""
+    """Return a variant's label as words of a sentence: "Local with window 16", "Top-k with k = 8"."""
     title, *settings = label(attention).split(" · ")
+    settings = [f"{each[0]} = {each[2:]}" if each[1:2] == " " else each for each in settings]
     return _("{title} with {setting}", title=title, setting=enumeration(settings)) if settings else title
 
 

@@ -488,6 +488,7 @@ def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, n
     [
         ("linear", "Linear"),
         ("local~window~4", "Local with window 4"),
+        ("topk~k~8", "Top-k with k = 8"),
         ("softmax~temperature~2", "Softmax with temperature 2.0"),
     ],
 )
