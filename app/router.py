@@ -106,7 +106,7 @@ def _read_scope(page: Page[object]) -> tuple[Scope | None, str]:
 
 
 def _read_state(page: Page[object]) -> None:
-    """Read the address and the options in a rerun of the page's fragment, as a run of the whole app does earlier."""
+    """Read the address and the options at the start of a fragment rerun, which skips the code of a full run."""
     url.open_link()
     url.register_fields(opening_fields(page.opening()))
     url.register_fields(page.options.fields())
@@ -115,7 +115,7 @@ def _read_state(page: Page[object]) -> None:
 def _outer_dependencies(page: Page[object]) -> tuple[object, ...]:
     """Return the values that the sidebar and the styles depend on.
 
-    Most sidebars depend on the variants, because their link to all heads names them.
+    The variants are among them on most pages, because the sidebar's link to the view of all heads contains them.
     """
     excluded = {SharedOptions.variants.name} if page.open_heads or page.input_panel else set()
     return (

@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command in ``arguments``, by default those of the process.
 
     Returns:
-        The exit status. 0 is success. 2 is an invalid request, with one sentence on the error stream. 141 means that
-        the program reading the output has ended, the status that a shell reports for SIGPIPE.
+        The exit status. 0 is success. 2 is an invalid request, with one sentence on the error stream. 141, which
+        shells report for SIGPIPE, means that the program that reads the output has ended.
     """
     try:
         try:

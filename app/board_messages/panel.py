@@ -32,7 +32,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting with a slider on its panel, which is redrawn while the slider is dragged.
+    """A setting with a slider on its panel. The panel is redrawn while the slider is dragged.
 
     Attributes:
         name: its name on screen.
@@ -58,7 +58,7 @@ class Panel:
         col_labels: one label per column if these are not the board's columns.
         row_title: the name of the rows on the axis and in the readout, if these are not the board's rows.
         col_title: the same for the columns.
-        borders: indices before which a line separates the rows, and another line the columns.
+        borders: indices of rows and columns; a line is drawn before the row and before the column with each index.
         details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
         tooltip: the tooltip of the title; empty for the title itself.
@@ -66,7 +66,7 @@ class Panel:
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         group: the ``Category.group`` whose colours are explained above this panel, not in the legend; empty for none.
-        top: the smallest number at which the colour scale may end; matrices drawn one after another then share a scale.
+        top: a lower bound for the end of the colour scale, so that matrices drawn one after another share a scale.
         scale_panel: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel;
             empty for a bar of its own.
     """

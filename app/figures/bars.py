@@ -7,7 +7,7 @@ import numpy as np
 from app.figures.theme import SERIES, Figure, annotation, axis, escape_label, finish, format_numbers
 
 MAX_UNCUT_LABELS = 4
-"""Most bars whose labels fit below them without being cut or turned."""
+"""Largest number of bar labels that fit below the bars without being cut or turned."""
 
 
 def row_multiples(

@@ -25,7 +25,10 @@ PRIMITIVES = {
     "diagonal": ("#44aa99", "#66ccbb"),
     "heavy hitter": ("#8a5a1e", "#d8a05c"),
 }
-"""Colour of each primitive on light and on dark pages. Primitives of the same variant also differ in lightness."""
+"""Colour of each primitive (a rule that allows query–key pairs) on light and on dark pages.
+
+Primitives of the same variant also differ in lightness.
+"""
 
 OTHER = ("#888888", "#999999")
 """Colours of primitives that are not listed, on light and on dark pages."""

@@ -23,8 +23,8 @@ class Row:
 
     Attributes:
         title: title above the row.
-        positions: positions on the colour scale, ``[n]``: 0 equals the reference, from 1 on the last colour, NaN is
-            unknown.
+        positions: positions on the colour scale, ``[n]``: 0 equals the reference, positive is worse, negative is
+            better, NaN is unknown. Positions beyond -1 or 1 have the last colour on that side.
         notes: tooltip of each cell.
     """
 
@@ -93,10 +93,10 @@ def finish_rows(
     xaxis: dict[str, Any],
     **layout: Any,  # noqa: ANN401 - properties of plotly's layout
 ) -> Figure:
-    """Build a figure of heat maps in which the title of each row of cells takes the row above it.
+    """Build a figure of heat maps in which every row of cells has its title in an empty row above it.
 
     Args:
-        data: heat maps with twice as many rows as titles.
+        data: heat maps with two rows per title: an empty one, then the row of cells.
         titles: titles of the rows, from top to bottom.
         n: cells of a row.
         sizes: height in pixels of a row with its title, of the legends above, and of the axis below.

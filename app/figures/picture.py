@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 152, 72
 """Pixels of a picture of curves or words."""
 MARGIN = 10
 TYPE, LETTER, LINE = 12, 7.2, 16
-"""Size of the type, width of a letter and height of a line of text."""
+"""Size of the type, width of a letter and height of a line of text, in pixels."""
 MARK_COLOUR = SERIES[1]
 """Background colour of marked words: orange."""
 INK = {False: "#31333f", True: "#fafafa"}

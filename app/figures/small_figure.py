@@ -13,7 +13,7 @@ from app.figures.theme import COLOURS, GREY, SERIES
 from attention_core.formatting import MAX_INTEGER_DIGITS, format_readable, number
 
 WIDTH, HEIGHT, EDGE = 240, 120, 8
-"""Width of a picture, which the page stretches, smallest height of lines in pixels, and half a tick's height."""
+"""Pixels: width of a picture before the page stretches it, smallest height of lines, and half a tick's height."""
 LINE = 16
 """Height in pixels of a line of a name, and the smallest height of a bar's row."""
 BAR = 6
@@ -67,13 +67,14 @@ def small_figure(
 
 
 def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[float, float]:
-    """Return round numbers at or beyond the smallest and the largest value, at which an axis ends.
+    """Return both ends of an axis: round numbers at or beyond the smallest and the largest value.
 
     Args:
         low: the smallest value.
         high: the largest value.
         log: whether the axis is logarithmic.
-        zero: whether a linear axis must include zero; otherwise it does so if that costs little room.
+        zero: whether a linear axis must include zero. Otherwise it includes zero only if the values are equal or if
+            ``low`` is from 0 to a third of ``high``.
     """
     if log:
         low, high = (low / 1.1, high) if zero else (low, high)  # An axis from the smallest value would hide its bar.
@@ -229,7 +230,7 @@ def _tick(value: float) -> str:
 
 
 def _scale(values: tuple[float, float], pixels: tuple[float, float], *, log: bool) -> Callable[[float], float]:
-    """Return the function from a value to its pixel, with both ends given; equal values are in the middle."""
+    """Return a function that maps ``values`` to ``pixels``; equal values are mapped to the middle."""
     low, high = (math.log(values[0]), math.log(values[1])) if log else values
 
     def scale(value: float) -> float:
@@ -245,7 +246,6 @@ def _decade(value: float) -> float:
 
 
 def _wrap(name: str) -> list[str]:
-    """Return the lines of a name."""
     wide = any(east_asian_width(character) in "FW" for character in name)
     return wrap_name(name, NAME) if wide else textwrap.wrap(name, NAME, break_on_hyphens=False)
 
@@ -255,7 +255,7 @@ def _dot(colour: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text in which neither HTML nor Markdown finds markup."""
+    """Return a text with the characters escaped that HTML or Markdown read as markup."""
     return "".join(f"&#{ord(c)};" if c in "<>&\"'*_$`[]~:|\\" else c for c in text)
 
 

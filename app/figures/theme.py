@@ -205,7 +205,7 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
 
 
 def _data_range(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> tuple[float, float]:
-    """Return the smallest and largest positive value of the data on an axis; zeros without such values."""
+    """Return the smallest and largest positive value of the data on an axis; 0.0 for both without such values."""
     values = [
         np.asarray(trace[letter], dtype=float)
         for trace in data

@@ -15,7 +15,10 @@ from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escap
 _DECADES = 6
 """Length of the ramps in decades; smaller changes have the colour of the smallest change on the ramp."""
 _MAX_TICKS = 30
-"""Most tokens named on the axis, evenly spaced; more would overlap on a phone. The tooltip names every token."""
+"""Largest number of tokens named on the axis, evenly spaced; more would overlap on a phone.
+
+The tooltip names every token.
+"""
 _ROW, _HEAD, _FOOT = 42, 68, 96
 """Height in pixels of a strip with its title, of the legends above all strips, and of the axis below."""
 

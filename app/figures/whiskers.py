@@ -7,7 +7,7 @@ from app.figures.lines.spread import Spread
 from app.figures.theme import GREY, SERIES, Figure, axis, escape_label, finish, format_numbers
 
 LETTERS = 64
-"""Letters that fit side by side under the axis; a number above a bar takes the room of four."""
+"""Number of letters that fit side by side under the axis. A number above a bar takes the room of four letters."""
 
 
 def whiskers(

@@ -64,7 +64,10 @@ class MatrixView:
 
 @cached_singleton
 def uploads() -> ByteLRUCache[bytes]:
-    """Return all visitors' uploaded files, by digest. They are not in the session state, which outlives the visit."""
+    """Return the cache of all visitors' uploaded files, by digest.
+
+    They are not in the session state, because Streamlit keeps that state after the visit.
+    """
     return ByteLRUCache(current().uploads_bytes, len)
 
 
@@ -100,7 +103,10 @@ def _key(argument: Any) -> Hashable:  # noqa: ANN401 - any frozen spec, word or 
 SHORT_INPUT_TOKENS = 128
 """Inputs up to this many tokens skip the lock: they take milliseconds, and would wait seconds behind long inputs."""
 CACHE_PARTS = 66
-"""Equal parts into which ``cached_bytes`` is divided. A result larger than its cache's share is stored alone there."""
+"""Number of equal parts into which ``cached_bytes`` is divided.
+
+A result larger than its cache's share is the only result that this cache then holds.
+"""
 
 
 def _compute_turn(tokens: int) -> AbstractContextManager[None]:
@@ -123,7 +129,9 @@ _spinner_state = threading.local()
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Show a spinner from the first result in this block that is not cached. Showing it earlier would cost a thread.
+    """Show a spinner as soon as this block needs a result that is not cached.
+
+    A spinner shown from the start would cost a thread even if all results are cached.
 
     Args:
         text: the text, which says what is computed.

@@ -177,7 +177,7 @@ class Worker(Slot):
         return rows
 
     def end(self) -> bool:
-        """Close the connection, which ends the worker immediately. The next task starts a new worker."""
+        """End the worker immediately by closing its connection, and return True. The next task starts a new worker."""
         self._ended = True
         if self._connection is not None:
             with suppress(OSError):
@@ -273,7 +273,7 @@ class ClusterSlot(Slot):
         return rows
 
     def end(self) -> bool:
-        """Cancel the task. A task that has started runs to its end, and its rows are discarded."""
+        """Cancel the task, and return True. A task that has started runs to its end, and its rows are discarded."""
         if future := self._future:
             future.cancel(force=True)
         return True
@@ -328,6 +328,6 @@ class ThreadSlot(Slot):
             self._stop.clear()
 
     def end(self) -> bool:
-        """Ask the task to stop at its next step. A task without steps runs to its end."""
+        """Ask the task to stop at its next step, and return False. A task without steps runs to its end."""
         self._stop.set()
         return False

@@ -41,7 +41,9 @@ RowT = TypeVar("RowT")
 
 @dataclass(eq=False)
 class Run(Generic[RowT]):
-    """A visitor's run, in progress or stopped. A script that replaces another one continues its run.
+    """A visitor's run, in progress or stopped.
+
+    If Streamlit reruns the page during a run, the new script continues the run of the script that it replaces.
 
     Attributes:
         request: an identifier of what the run computes, such as a hash of its tasks.
@@ -67,7 +69,7 @@ class Run(Generic[RowT]):
 
 
 def time_left(seconds: float, share: float) -> str:
-    """Return the remaining time in words, or that it is not known before any of the work is done.
+    """Return the remaining time in words; while no work is done, a text that says that it is being estimated.
 
     Args:
         seconds: the time spent so far.
@@ -413,5 +415,5 @@ _runs: set[Run[Any]] = set()
 
 
 def pause(cost: float, runs: int = 1) -> float:
-    """Return the seconds until the next drawing of a chart whose last drawing took ``cost`` seconds."""
+    """Return the seconds to the next drawing of a chart if one takes ``cost`` seconds and ``runs`` runs are active."""
     return min(max(MIN_REDRAW, cost * runs / DRAWING_SHARE), MAX_REDRAW)

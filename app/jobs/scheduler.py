@@ -14,7 +14,10 @@ from attention_core.experiments.task import Task
 from attention_core.runtime.progress import ProgressCallback, StoppedError
 
 GRACE_SECONDS = 0.25
-"""Seconds until a task that no session waits for is ended. Many tasks end sooner, which keeps their worker warm."""
+"""Seconds until a task that no session waits for is ended, which can also end its worker process.
+
+Many tasks finish sooner, and their worker can then run the next task.
+"""
 IDLE_SECONDS = 60.0
 """Seconds after which a slot without tasks is closed, which releases its memory."""
 

@@ -39,7 +39,7 @@ class Series:
         name: the name on screen.
         colour: the variant's index in the shared series of colours.
         live: whether the run was made on this machine in this session.
-        masked: the mask applied to the full matrix; None for the variant's own algorithm.
+        masked: full attention under the variant's mask, if that was measured; None for the variant's own algorithm.
         points: the measurements, by rising length.
         ratios: the variant's time divided by softmax's time.
     """
@@ -65,8 +65,8 @@ def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | 
     Args:
         spec: the measurement that the button starts.
         row: the container of the button and the progress bar.
-        draw: draws the last measurement; receives it, or None unless its mode and causal mask are those of ``spec``,
-            and a key that differs from drawing to drawing.
+        draw: draws the last measurement. Receives it and a key that differs from drawing to drawing. Receives None
+            instead of a measurement with another mode or causal mask than ``spec``, or if there is none.
     """
 
     def compare(run: runs.Run[TimingRow] | None, key: str) -> None:
@@ -349,7 +349,8 @@ def stamp_lines(run: Run, *, live: bool, only_run: bool = False) -> list[str]:
     Args:
         run: the run.
         live: whether the run was made on this machine in this session.
-        only_run: whether the figure draws no other run. All its lines then have the same dash.
+        only_run: whether the figure draws no other run. The text then does not say which curves (solid or dashed)
+            belong to the run.
     """
     host, spec = run.stamp, run.spec
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]

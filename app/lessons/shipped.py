@@ -29,13 +29,16 @@ FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {"window_and_sink": ("softmax", "local")}
 """By a lesson's key, two variants; the lesson's pictures are their matrices on one colour scale."""
 UNKNOWN = {"flat": ("linear",), "nystrom_performer": ("nystrom", "performer")}
-"""By a lesson's key, the variants that have a question mark; a single one stands next to the matrix of softmax."""
+"""By a lesson's key, the variants whose pictures are question marks.
+
+If there is only one such variant, the lesson's other picture is the matrix of softmax.
+"""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
 """Number of marked words in the picture of the lesson ``stand_in``."""
 MAX_LENGTH = 64
-"""Most characters of the sentence in the picture of the lesson ``stand_in``."""
+"""Largest number of characters of the sentence in the picture of the lesson ``stand_in``."""
 LENGTHS = (4, 8, 16, 32)
 """Numbers of tokens at which the curve in the picture of the lesson ``log_n`` has points."""
 ORDER = (
@@ -64,8 +67,8 @@ class Picture:
 
     Attributes:
         address: the picture as a data URL.
-        names: names of what the picture shows, with the colour of each curve or of the marked words; if colours have no
-            meaning, a single name with an empty colour.
+        names: the colour of each curve, or of the marked words, by its name. A picture without such colours has one
+            name, with an empty colour.
     """
 
     address: str
@@ -111,7 +114,10 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
 
 
 def _pooling_url(*, dark: bool) -> str:
-    """Return the matrix of ``funnel`` (averaged queries) as a PNG data URL; each query sees its pool to the end."""
+    """Return the matrix of ``funnel`` (averaged queries) without the keys of later pools, as a PNG data URL.
+
+    Each query can still attend to the later tokens of its own pool.
+    """
     weights = cached.matrix(SAMPLE_VIEW, ac.get("funnel", stride=POOL)).weights
     pools = np.arange(len(weights)) // POOL
     return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)

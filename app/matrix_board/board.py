@@ -154,7 +154,9 @@ def send_dragged_panel(
     to_message: Callable[[P], bytes],
     on_turn: Callable[[str, object, bool], None],
 ) -> None:
-    """Send only the panel whose knob is being dragged. A run that draws the whole board sends no panel here.
+    """Send only the panel whose knob is being dragged, in a rerun of this fragment.
+
+    Without a dragged knob, as in a run that draws the whole board, the message holds no panel.
 
     Args:
         key: the board's key.

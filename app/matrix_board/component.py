@@ -28,11 +28,14 @@ RECEIVER = script(_CHANNELS / "numbers.js")
 PANELS = _VIEWS / "panels.css"
 """The styles that boards of matrices and of images share."""
 MAX_JOINED_BYTES = 16_000
-"""Largest message in bytes that also holds its settings: sending it again costs less than another instance."""
+"""Largest board message, in bytes, that also carries the board's settings.
+
+Sending such a message again costs less than a separate component instance for the settings.
+"""
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:
-    """Return the component that receives a board's own message; it is the only visible one of the board.
+    """Return a component that receives a board's own message. The board's other components are invisible.
 
     Args:
         name: the component's name, unique in the app.
@@ -91,7 +94,8 @@ def mount_dragged(message: bytes, *, key: str, turn: Callable[[Any], None]) -> N
     Args:
         message: a message from `encode`.
         key: the board's key.
-        turn: called with the event (a dictionary of the panel, the value and a number) before the script runs.
+        turn: called before the script runs with the event: a dictionary of the panel's key (``panel``), the value
+            (``value``) and the number of the slider change (``turn``).
     """
     mount_key = f"board_part.{key}.dragged"
     _DRAGGED(key=mount_key, data=message, on_turn_change=partial(_call, mount_key, "turn", turn))

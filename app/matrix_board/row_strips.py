@@ -10,7 +10,7 @@ from app.words.i18n import _
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """The line above one matrix's strip, which is the text in the colours of the matrix's pinned row.
+    """The title line above a strip. A strip shows the text in the colours of one matrix's pinned row.
 
     Attributes:
         key: the panel's key.

@@ -27,7 +27,8 @@ def mount(page: Page[Any], *, opening: Mapping[str, Sequence[str]], is_presentin
 
     Args:
         page: the current page, whose section and title the menu shows.
-        opening: the query that a link must keep if the address has none.
+        opening: the query for the values that the app opened with. Links that change some values keep the others
+            if the address has no query.
         is_presenting: whether the page is enlarged for an audience.
     """
     language = {

@@ -21,7 +21,7 @@ class Reading:
 
     Attributes:
         name: the model's name on screen.
-        numbers: the numbers in the model's line of the list above the text, as text, one for each column.
+        numbers: the numbers in the model's line of the list of models, as strings, one for each column.
         losses: the loss of each token except the first, in nats; empty until they are computed.
         note: a remark shown next to the legend of the colours.
     """

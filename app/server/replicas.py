@@ -98,7 +98,6 @@ def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> N
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports of this machine on which nothing listens."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [server.getsockname()[1] for server in servers]

@@ -14,7 +14,7 @@ import attention_core as ac
 from app.words.i18n import _, enumeration
 
 MAX_LISTED = 12
-"""Most values that a description of the allowed values lists."""
+"""Largest number of allowed values that a description lists; for more values, there is no description."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Field:
         return value == self.default or value in self.options
 
     def is_out_of_bounds(self, words: list[str]) -> bool:
-        """Return whether ``read`` rejects the words, except for an invalid setting of a variant."""
+        """Return whether ``read`` rejects the words for any reason except an invalid setting of a variant."""
         try:
             self.read(words)
         except ac.LabError:  # The words name a variant, but one of its settings is invalid.

@@ -25,4 +25,4 @@ SENTENCE_LAYER = 3
 SENTENCE_HEAD = 1
 """A head of MiniLM in which a pronoun attends to the word it refers to."""
 SENTENCE_TOKENS = 40
-"""Most tokens of a sentence, including special tokens; with more, arcs and words overlap."""
+"""Largest number of tokens of a sentence, including special tokens; with more, arcs and words overlap."""

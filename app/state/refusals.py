@@ -7,9 +7,9 @@ from app.state.link_fields import Field
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quote
 
 MAX_NAMED = 12
-"""Most rejected values that a notice names; it only counts the others."""
+"""Largest number of rejected values that a notice names; it only counts the others."""
 MAX_LENGTH = 30
-"""Most characters of a link's value that a notice repeats."""
+"""Largest number of characters of a link's value that a notice repeats."""
 
 
 def notice_text(values: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:

@@ -312,13 +312,16 @@ class LanguageOptions(Options, shared=3):
 
 
 class HashOptions(Options):
-    """The option of pages that show one hashing round: such a variant hashes all tokens several times."""
+    """The option of pages that show one hashing round of a variant that hashes all tokens several times."""
 
     hash_round = int_choice(0, 0, 63, N_("Hashing round"), layout={"width": 120})
 
 
 def opens_causal(variant: ac.Variant) -> bool:
-    """Return whether the page Inside and links to it switch the causal mask on for a variant, as for recurrent ones."""
+    """Return whether the page Inside, and links to it, turn the causal mask on for a variant.
+
+    This is so for the recurrent variants of the family ``gated``.
+    """
     return variant.family == "gated"
 
 

@@ -24,7 +24,10 @@ from app.words.i18n import LANGUAGE
 
 LINK = "link"
 IN_FLIGHT = 32
-"""Largest number of stored addresses that the browser has not shown yet. Visitors are never so far ahead of it."""
+"""Largest number of stored queries that the browser may still send (see ``Link.pending_queries``).
+
+A visitor never makes so many changes before the browser has updated its address.
+"""
 
 
 @dataclass
@@ -38,8 +41,8 @@ class Link:
         pending_queries: queries that earlier runs wrote and that the browser may still send, oldest first. It does so
             if the visitor changes a widget before the browser has updated its address.
         valid_values: last allowed value of each name.
-        opening_values: values set for an address without a query, by name. Until the visitor changes such a value, each
-            page sets its own.
+        opening_values: values set for an address without a query, by name. Until the visitor changes such a value,
+            every page replaces it with its own opening value.
         unchecked: words of values from a link that ``restrict_to`` has not checked yet, by name.
         fields: fields that this run has registered, by name.
         refused: words of rejected values, by name.
@@ -107,7 +110,7 @@ def open_link() -> None:
 
 
 def keep_notice_next_run() -> None:
-    """Keep a notice during the next run, because a report of the browser causes it and not an action of the visitor."""
+    """Keep the notice in the next run, which a report of the browser causes and not an action of the visitor."""
     if LINK in st.session_state:
         st.session_state[LINK].keep_notice = True
 
@@ -120,7 +123,10 @@ def _is_own_address(query: dict[str, list[str]], page: str, last: Link) -> bool:
 
 
 def register_fields(fields: Mapping[str, Field]) -> None:
-    """Set the fields' values in the session: from a new link, else unchanged, else the values for an empty query.
+    """Set the fields' values in the session.
+
+    A new link determines the values. Otherwise, existing values stay. Missing values, and unchanged opening values
+    of another page, become the fields' opening values.
 
     A page calls this at its top for its own options; the names are the keys of its widgets.
     """

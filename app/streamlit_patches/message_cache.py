@@ -22,7 +22,7 @@ class BrowserMessageCache:
     """The messages that the browser at the other end of a connection has cached, by the rules of Streamlit 1.67.
 
     Args:
-        max_age: the number of runs after whose end the browser still caches a message that they did not use.
+        max_age: the browser evicts a message once more than this number of runs have ended since its last use.
     """
 
     def __init__(self, max_age: int) -> None:

@@ -37,7 +37,7 @@ def _cost(attention: ac.Attention, chosen: ChosenInput) -> str:
 
 
 def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: int | None = None) -> str:
-    """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask.
+    """Return text on the cost of a variant without a causal mask: its multiply-adds per head, relative to softmax.
 
     Args:
         attention: the variant with its settings.

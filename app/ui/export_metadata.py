@@ -19,7 +19,7 @@ from app.words.i18n import _
 from attention_core.inputs.upload import PROVENANCE
 
 MAX_TEXT = 500
-"""Most characters of the text that a file repeats; the link holds the whole text if it fits."""
+"""Largest number of characters of the text that a file repeats; the link holds the whole text if it fits."""
 MEMBER = PROVENANCE
 """Name of the array of an NPZ file that holds the origin as a JSON string. In a CSV file, the names of the origin's
 columns begin with it, because a table may have its own head or layer column."""
@@ -37,7 +37,7 @@ def store_page(page: str, scope: Scope | None) -> None:
 
 
 def shorten(text: str) -> str:
-    """Return the part of a text that a file repeats."""
+    """Return the first ``MAX_TEXT`` characters of a text, with an ellipsis if it is longer."""
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
 
 

@@ -130,7 +130,7 @@ def headline(source: Source, scope: Scope) -> str:
 
 
 def describe_positions(source: Source) -> list[str]:
-    """Return a phrase on how the chosen position encoding changes queries and keys; an empty list if it does not."""
+    """Return one phrase on how the chosen position encoding changes queries and keys; an empty list if it does not."""
     if source.positions == ALIBI:
         return [_("with ALiBi")]
     if (source.rope is None) == (source.own_rope is None):

@@ -26,7 +26,8 @@ def show(read_state: Callable[[], None], draw: Callable[[], None], outer_depende
     parts that draw immediately, not for those that compute for seconds.
 
     Args:
-        read_state: reads the values of the address and the widgets, which a run of the whole page has already read.
+        read_state: reads the values of the address and the widgets. Only a rerun of the fragment calls it; a run of
+            the whole page has already read them.
         draw: draws the part.
         outer_dependencies: returns the values that the rest of the page depends on; if they have changed, the whole
             page reruns.

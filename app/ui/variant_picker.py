@@ -38,7 +38,8 @@ def show(*, keeps_all: bool = False, uses_input: bool = True) -> None:
 
     Args:
         keeps_all: whether the page also shows variants that cannot be causal while causal is on.
-        uses_input: whether the page uses the chosen input, whose keys not every variant may allow.
+        uses_input: whether the page uses the chosen input. If its keys are those of another sequence, some variants
+            are left out.
     """
     refusals = _refusals(keeps_all=keeps_all, uses_input=uses_input)
     opened = st.session_state.get(OPEN_SETTINGS, ())

@@ -79,9 +79,10 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
 
 
 def _claim_messages(module: ast.Module) -> Iterator[Message]:
-    """Yield the strings in constants of a module of claims, which name lines and bars of figures.
+    """Yield the strings in the constants of a module of claims, which name lines and bars of figures.
 
-    Words of variants, such as ``local~window~32``, are left out. A name that equals such a word is marked with ``N_``.
+    Strings for variants, such as ``local~window~32``, are left out. A name on screen that equals such a string must
+    be marked with ``N_``.
     """
     constants = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
     if "CLAIM" in constants:

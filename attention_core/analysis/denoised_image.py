@@ -14,7 +14,7 @@ from attention_core.ops.softmax.masked import masked_softmax, scores
 from attention_core.variant import Attention
 
 MAX_CELLS = 1024
-"""Most cells of an attention map: the maps of all cells of one variant are then at most a megabyte."""
+"""Largest number of cells of an attention map: the maps of all cells of one variant are then at most a megabyte."""
 LEVELS = 127
 """Number of levels of a weight in a map, on either side of zero."""
 
@@ -106,7 +106,7 @@ class AttentionMaps(CompactRepr):
 
 
 def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
-    """Return the attention from each cell's upper left pixel to every cell, summed over the pixels attended to.
+    """Return the attention from each cell's upper left pixel to every cell, summed over the pixels of that cell.
 
     Args:
         qkv: the queries, keys and values of a whole square image.
@@ -132,7 +132,7 @@ def _first_pixels(side: int) -> Tensor:
 
 @lru_cache(maxsize=8)  # more than there are variants with a fixed mask; a result takes up to 4 MiB
 def _allowed_rows(attention: Attention, side: int) -> Tensor:
-    """Return the pairs that a variant's fixed mask allows to each cell's upper left pixel, ``bool [cells², n]``."""
+    """Return the keys that a variant's fixed mask allows to each cell's upper left pixel, ``bool [cells, n]``."""
     mask = attention.mask(side**2)
     assert mask is not None
     return mask[_first_pixels(side)]

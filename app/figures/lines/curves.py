@@ -46,8 +46,10 @@ MARKER = 3
 MARKER_GROWTH = 6
 """Pixels by which the marker of a selected point is larger."""
 EDGE = 0.5
-"""Share of the horizontal axis, from the left, in which a label is to the right of its vertical line. Farther right, or
-next to an arrow, the label is to the left of the line, because a phone would cut it off."""
+"""Share of the horizontal axis, from the left, in which a vertical line has its label on its right side.
+
+Farther right, or next to an arrow, the label is to the left of the line, because a phone would cut it off.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,11 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point: the end of an address that begins with ``link_prefix`` of ``curves``.
         symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
-        texts: text next to each point, where it crosses nothing; empty for points without one.
+        texts: text next to each point, placed to avoid lines and other texts; empty for points without one.
         text_position: plotly's name of a fixed place for the texts.
         name_index: index of the point next to which the name is, instead of at the line's end.
-        name_heights: values of y at which a rising line's name may be: at the first with room, else at the line's end.
+        name_heights: values of y at which the name may be next to a rising line, in order of preference. Without
+            room there, the name is at the line's end.
         large_index: index of a point with a larger marker.
     """
 
@@ -152,7 +155,7 @@ def curves(
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
-        max_bands: largest number of bands that are all visible; more bands are hidden.
+        max_bands: largest number of bands that are visible; if there are more, all bands are hidden.
     """
     colours = separate_colours(line.colour for line in lines)
     lines = [replace(line, colour=colours[line.colour]) for line in lines]
@@ -358,7 +361,6 @@ def _write_names(
 
 
 def _point(line: Curve, i: int) -> Curve:
-    """Return a line with only one of its points."""
     return replace(line, x=line.x[i : i + 1], y=line.y[i : i + 1])
 
 

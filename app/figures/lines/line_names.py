@@ -19,25 +19,28 @@ GLYPH, SIGN = 11, 5
 SAVE = 20
 """Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
-"""Pixels of a line of the legend, which replaces the names on narrow screens."""
+"""Height in pixels of a line of the legend, which replaces the names on narrow screens."""
 HALF = 18
-"""Most letters of a name in a legend with two columns; with longer names the legend has one column."""
+"""Largest number of letters of a name in a legend with two columns; with longer names the legend has one column."""
 NEAR = 0.06
 """Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
 SAME = 4
 """Largest distance in pixels at which the ends of two lines count as the same place."""
 BUNDLE = 3
-"""Number of lines from which on those that end at the same place share one connecting line."""
+"""Smallest number of lines with the same end for which one connecting line leads to all their names."""
 NO_BREAK, BREAK = "\xa0", "\v"
 """Space at which a line cannot break, and an invisible character at which a Chinese line can break."""
 CHINESE = re.compile(f"([一-鿿，：；、）])(?![，：；、）{NO_BREAK}]|.$)")
-"""Character after which a line can break: no closing punctuation, no number and no single character follows."""
+"""Pattern of a character after which a Chinese line can break.
+
+It does not match before closing punctuation, before ``NO_BREAK``, and before the last character.
+"""
 INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
 """Break between two lines of a name; the marker is only before the first line."""
 PREFIX = "→ "
 """Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
 ALL = "*"
-"""Text after the prefix of a shape that belongs to several names."""
+"""Suffix after ``PREFIX`` in the name of a shape that belongs to the names of several lines."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
 
 
 def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
-    """Return the lines of several parts of a text, each of which begins a line."""
+    """Wrap each part of a text separately, and return the lines of all parts."""
     wrap = textwrap.TextWrapper(width, break_long_words=False, replace_whitespace=False).wrap
     return [line for part in parts for line in wrap(part)]
 

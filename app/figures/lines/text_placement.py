@@ -76,11 +76,12 @@ def find_side(
 def find_rise(
     path: Path, heights: Sequence[float], size: tuple[float, float], paths: Sequence[Path], boxes: Sequence[Box]
 ) -> tuple[tuple[float, float], str, Box] | None:
-    """Return the first point of a rising line with room for a text next to it, the text's side and rectangle, or None.
+    """Return a point of a rising line with room for a text, the text's side, and its rectangle; None without room.
 
     Args:
         path: the line.
-        heights: heights at which the text may be, to the right of the line or, without room at any height, to its left.
+        heights: heights in pixels at which the text may be, in order of preference. All are tried to the right of
+            the line first, then to its left.
         size: width and height of the text in pixels.
         paths: lines that the text may not cross.
         boxes: rectangles of other texts and of points.

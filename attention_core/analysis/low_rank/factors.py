@@ -57,5 +57,8 @@ def participation_ratio(terms: np.ndarray) -> np.ndarray:
 
 
 def perplexity(shares: np.ndarray) -> np.ndarray:
-    """Compute the perplexity ``exp H`` over the last axis, for shares that sum to one: the number of equal shares."""
+    """Compute the perplexity ``exp H`` over the last axis, for shares that sum to one.
+
+    It is the number of equal shares that have the same entropy ``H``.
+    """
     return np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))

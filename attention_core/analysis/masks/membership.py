@@ -11,7 +11,7 @@ from attention_core.ops.low_rank.pooling import even_segments, spread
 
 
 def landmark_inputs(qkv: QKV, head: int) -> dict[str, Tensor]:
-    """Return the vectors that have landmarks: ``query`` and ``key`` vectors of one head, each ``[n, d]``."""
+    """Return one head's queries (``query``) and keys (``key``), for which landmarks exist, each ``[n, d]``."""
     return {"query": qkv.q[head], "key": qkv.k[head]}
 
 

@@ -45,10 +45,10 @@ class HashOrder(CompactRepr):
         rounds: number of rounds.
         order: tokens sorted by bucket and position, ``int64 [n]``.
         borders: positions in the order at which a new chunk begins.
-        parts: disjoint kinds of pairs, ``bool [n, n]`` each, in the order of the text. ``bucket``: allowed, in the same
-            bucket of this round. ``chunk``: allowed, the key is in the same chunk or the previous one. ``round``:
-            allowed by another round or, if causal, by the hash of an earlier range of queries. ``itself``: the
-            diagonal. ``missed``: in the same bucket of this round but not allowed in any round.
+        parts: disjoint kinds of pairs, ``bool [n, n]`` each, with the tokens unsorted. ``bucket``: allowed, in the
+            same bucket of this round. ``chunk``: allowed, the key is in the same chunk or the previous one.
+            ``round``: allowed by another round or, if causal, by the hash of an earlier range of queries.
+            ``itself``: the diagonal. ``missed``: in the same bucket of this round but not allowed in any round.
     """
 
     rounds: int

@@ -11,14 +11,14 @@ from attention_core.analysis.low_rank.factors import perplexity
 
 
 def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Return the first and last token of each mixture."""
+    """Return the indices of the first and the last token with a share in each of the m mixtures."""
     contains = provenance != 0
     last = contains.shape[-1] - 1 - contains[:, ::-1].argmax(-1)
     return tuple(zip(contains.argmax(-1).tolist(), last.tolist(), strict=True))
 
 
 def effective_tokens(provenance: np.ndarray) -> np.ndarray:
-    """Return the number of equally weighted tokens that each mixture corresponds to, ``[m]``: e to its entropy."""
+    """Return the effective number of tokens in each mixture: ``exp H`` for the entropy ``H`` of its shares, ``[m]``."""
     return perplexity(np.abs(provenance) / np.abs(provenance).sum(-1, keepdims=True))
 
 

@@ -41,7 +41,10 @@ class Influence(CompactRepr):
 
     @property
     def leaking_share(self) -> float:
-        """The share of all pairs of a token and an earlier output whose output changes; 0 for a single token."""
+        """The share of pairs of a token and an earlier output in which replacing the token changes the output.
+
+        It is 0 for a single token.
+        """
         n = len(self.moved)
         return int(np.count_nonzero(np.tril(self.moved, -1))) / max(1, n * (n - 1) // 2)
 

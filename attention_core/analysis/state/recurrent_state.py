@@ -29,8 +29,8 @@ class StateChanges(CompactRepr):
         decay_shares: share of each channel lost by decay, ``1 - α_i``, ``float64 [n, C]``.
         erased_shares: share of the value read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if
             the rule removes nothing.
-        along: whether the content to remove is read along a separate direction, not along the key; the length of this
-            direction then replaces the key's.
+        along: whether the content to remove is read along a separate direction instead of the key.
+            ``erased_shares`` then contains the squared length of this direction instead of ``‖k_i‖²``.
     """
 
     decay_shares: np.ndarray
