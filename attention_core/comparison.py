@@ -64,7 +64,7 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, dict[str, list[float]]]:
-        """The errors: ``errors[word][name]`` is a list with the error of that name of the variant for each head."""
+        """The errors: ``errors[word][name]`` lists the error ``name`` of one variant, with one value per head."""
         return {
             word: {name: [row[name] for row in self.rows if row["variant"] == word] for name in MEASURES}
             for word in self.attentions

@@ -52,9 +52,9 @@ class Branch:
 
     Attributes:
         variant: the variant.
-        edge: the edge to its parent, which is its special case; None for a root.
-        also: edges to further special cases, which are not its parent.
-        branches: the variants that have this one as their special case.
+        edge: the edge to the parent, which is a special case of this variant; None for a root.
+        also: edges to the variant's other special cases.
+        branches: branches of the variants whose parent is this one.
     """
 
     variant: Variant

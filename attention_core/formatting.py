@@ -92,7 +92,6 @@ class FormattedFloat(float):
     """A float whose ``__format__`` is ``formatted``, so that templates filled with it use the app's typography."""
 
     def __format__(self, form: str) -> str:
-        """Return the number, formatted by ``formatted``."""
         return formatted(float(self), form)
 
 

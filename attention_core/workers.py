@@ -56,7 +56,7 @@ def serve(path: Path, *, owned: bool) -> None:
 
     Args:
         path: the path of the socket; its folder must be closed to other users.
-        owned: whether to stop when the standard input closes, which the process that started this one holds open.
+        owned: whether to stop when the standard input closes, as it does when the parent process ends.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended workers do not stay as zombies, though nothing calls ``wait``
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as ready:

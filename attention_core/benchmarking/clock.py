@@ -65,7 +65,10 @@ class CpuClock:
 
 
 class CudaClock:
-    """A clock for CUDA devices, with CUDA events because calls return early; memory is the caching allocator's peak."""
+    """A clock for CUDA devices. It uses CUDA events, because calls return before the device has finished.
+
+    Memory is the peak of torch's caching allocator.
+    """
 
     def seconds(self, call: Call, repeats: int) -> float:
         """See ``Clock``."""

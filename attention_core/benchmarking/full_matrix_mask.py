@@ -17,7 +17,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 """``fused``: torch's fused kernel, the same as for softmax, gets the mask. ``explicit``: the n x n scores are computed,
 masked and passed to softmax."""
 MASK_BYTES = 24
-"""Bytes per pair that making a mask may take: integer distances, and the values compared with them."""
+"""Estimated bytes per pair of query and key for making a mask: integer distances, and values compared with them."""
 
 
 @dataclass(frozen=True, repr=False)

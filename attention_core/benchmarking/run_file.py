@@ -68,10 +68,10 @@ def to_json(run: Run) -> bytes:
 
 
 def from_json(data: bytes) -> Run:
-    """Read a run that ``to_json`` wrote, in this version or a later one.
+    """Read a run from the content of a file that ``to_json`` wrote, also in another version.
 
     Raises:
-        InputError: for any other data; the message names what does not fit.
+        InputError: if the data is not such a file; the message says what is wrong.
     """
     max_bytes = current().run_bytes
     if len(data) > max_bytes:

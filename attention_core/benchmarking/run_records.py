@@ -83,7 +83,10 @@ class Skipped:
     most: Annotated[float, Meta(ge=0.0, lt=float(MAX_NUMBER))] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a limit comes with a reason not in ``LIMIT_REASONS``, as an uploaded file may have it."""
+        """Raise ValueError if ``most`` is set and ``reason`` is not in ``LIMIT_REASONS``.
+
+        An uploaded file may have such a combination.
+        """
         if self.most is not None and self.reason not in LIMIT_REASONS:
             raise ValueError(
                 "the field “most” is a limit on memory or time, so the field “reason” must be one of the lab's two "

@@ -17,7 +17,7 @@ FITTED_LENGTHS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """The ratio of a variant's time to softmax's at one length: quartiles of the ratios within each round."""
+    """A variant's time divided by softmax's at one length: quartiles over rounds of the ratio within a round."""
 
     n: int
     low: float

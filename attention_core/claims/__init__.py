@@ -122,10 +122,10 @@ class Outcome:
 
 @cache
 def discover() -> dict[str, Claim]:
-    """Import every claim's file once and return the claims by key: those about inputs, then those about trained models.
+    """Import all claim files once and return the claims by key: those about inputs, then those about trained models.
 
-    Both are in the order of the Claims page: by subject. Within a subject, claims of one article follow each other, the
-    articles with most claims first. The order is otherwise that of the files.
+    Both groups are ordered by subject, as on the Claims page. Within a subject, claims from the same source are
+    adjacent, and sources with more claims come first. Otherwise, the claims are in the order of their files.
 
     Raises:
         TypeError: if a file does not define ``CLAIM``.

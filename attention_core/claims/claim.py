@@ -63,7 +63,7 @@ class ExperimentInput:
     def decoder_token_count(self) -> int:
         """The number of tokens that the decoder reads.
 
-        At most ``MAX_DECODER_TOKENS``, and at most ``longest`` if that cuts the text.
+        At most ``MAX_DECODER_TOKENS``. If the text is longer than ``longest``, also at most ``longest``.
 
         Raises:
             UntestableError: if the source is not a text.

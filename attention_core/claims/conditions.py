@@ -49,7 +49,7 @@ def check_low_future_mass(qkv: QKV, method: str) -> None:
 
 
 def check_not_uniform(uniform: Tensor) -> None:
-    """Check that attention is not uniform in every head; closeness to uniform attention would show nothing.
+    """Check that attention is not uniform in every head; otherwise, all methods would give the same result.
 
     Args:
         uniform: the relative error of uniform attention's matrix, one value per head.

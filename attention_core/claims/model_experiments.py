@@ -95,10 +95,10 @@ def correlation_claim(
     figure: Figure,
     **declared: Any,  # noqa: ANN401 - the other fields of Claim
 ) -> Claim[ReplacementRow]:
-    """Return a claim about the rank correlation between the two numbers of each replacement that its figure shows.
+    """Return a claim about the rank correlation between two numbers of each replacement, the axes of its figure.
 
-    The paper compares approximations by the error of their outputs. The rule has a tolerance for correlations such as
-    0.8999999999999999.
+    Its source is the paper on Performer, which compares approximations by the error of their outputs. The rule has
+    a tolerance because of rounding errors, such as a correlation of 0.8999999999999999.
 
     Args:
         quantities: the claim's quantities.
@@ -176,7 +176,10 @@ _output_error = lru_cache(256)(swap.output_error)
 
 @lru_cache(256)
 def _copying(ids: tuple[int, ...], word: str, layers: tuple[int, ...]) -> tuple[float, float]:
-    """Return the mean loss, in nats, of each half of the tokens without its first token, with a variant in layers."""
+    """Return the mean loss per token, in nats, of each half of ``ids``, with the variant ``word`` in these layers.
+
+    The first token of each half is left out.
+    """
     loaded, half = models.load(swap.MODEL), len(ids) // 2
     with swapped(loaded.model, dict.fromkeys(layers, from_word(word))):
         token_losses = losses(loaded, ids)

@@ -28,7 +28,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Measured:
-    """A threshold that is a measured quantity, or a multiple of it; the factor is a bound."""
+    """A threshold computed from a measured quantity, which is multiplied by the bound named ``factor``, if any."""
 
     quantity: str
     factor: str = ""
@@ -169,7 +169,7 @@ class Rule:
 
     @property
     def needed(self) -> tuple[Condition, ...]:
-        """The different conditions that must or may be met for the claim to hold."""
+        """The conditions of ``requires`` and ``holds``, each once."""
         return tuple(dict.fromkeys([*(self.requires or ()), *self.holds]))
 
     def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:

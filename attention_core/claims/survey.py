@@ -39,8 +39,9 @@ for the rope, three for the lamp, four for the oil. And once more, as every even
 three for the lamp, four for the oil, and good night."""
 """A text that repeats itself."""
 HEADS = 2
-"""Heads of a synthetic input. Each head draws its own numbers; computing all heads of a layer would take most of the
-time."""
+"""Number of heads of a synthetic input, each with its own random numbers. With as many heads as in a layer of a
+model, these inputs would take most of the survey's time.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ def _text(name: str, text: str, model: str, layer: int, head: int | None = None,
 
 
 def _synthetic_inputs() -> Iterator[SurveyInput]:
-    """Yield each kind of synthetic sequence with five choices of its numbers; then sequences with extreme numbers."""
+    """Yield each kind of synthetic sequence with five combinations of settings, then some with extreme settings."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
         ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True), (256, 16, 4.0, False))
@@ -137,7 +138,8 @@ def run(
 ) -> Survey:
     """Check the claims on the inputs, one after another.
 
-    Claims at growing lengths measure a synthetic input only up to its own length, at most ``claims.LONGEST``.
+    A claim that measures growing lengths uses a synthetic input only up to its own length, at most
+    ``claims.LONGEST``.
 
     Args:
         inputs: the inputs to survey.

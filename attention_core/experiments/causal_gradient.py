@@ -23,7 +23,9 @@ SUMS, STATES = "chunked", "cumsum"
 ALGORITHMS = (SUMS, STATES, MATRIX)
 """The library's backward pass in constant extra memory, and two algorithms that autograd differentiates by itself."""
 LONGEST = 2048
-"""Longest length in tokens. Autograd then stores 64 MiB of states per head of size 64, several times."""
+"""Longest length in tokens. Autograd then stores 32 MiB of states per head of size 64, in about ``STATE_COPIES``
+copies.
+"""
 STATE_COPIES = 4
 """How many times autograd stores all states at its peak."""
 COMPARED_TOKENS = 512
@@ -114,7 +116,7 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
     """Compare gradients, or count bytes.
 
     Returns:
-        For a difference task, one row per dtype, gradient and algorithm of autograd; for a bytes task, one row.
+        For a difference task, one row per dtype, gradient and algorithm but ``SUMS``; for a bytes task, one row.
     """
     return _differences(task, load) if isinstance(task, DifferenceTask) else (count_bytes(task),)
 

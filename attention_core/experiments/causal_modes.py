@@ -127,7 +127,7 @@ def lengths(d: int) -> tuple[int, ...]:
 def tasks(
     source: Source, words: Sequence[str], *, head: int | None, word: str, d: int
 ) -> tuple[AgreementTask | CostTask, ...]:
-    """Return tasks that compare the algorithms of each variant, then tasks that count one variant at growing lengths.
+    """Return tasks that compare the algorithms of each variant, then tasks for the cost of one variant.
 
     Args:
         source: source of q, k and v.

@@ -187,7 +187,6 @@ def cache_bytes(loaded: LoadedModel, word: str, layers: Sequence[int], n: int) -
 
 
 def _layer_bytes(word: str, heads: int, d: int, n: int, token_bytes: int) -> int:
-    """Return the bytes that one layer with the variant keeps after n tokens."""
     if word == UNIFORM:
         return heads * d * 4  # the running sum of the values
     attention = registry.from_word(word)

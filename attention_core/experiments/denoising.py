@@ -16,7 +16,7 @@ from attention_core.metrics.image_quality import psnr
 from attention_core.variant import Attention, Value
 
 BUDGET_STEPS = 8
-"""Most measured values of a budget."""
+"""Maximum number of measured values of a budget."""
 WITH_COLUMNS = ("local", "atrous", "sparse", "longformer")
 """Keys of the variants with a setting for the number of columns of an image."""
 
@@ -86,7 +86,7 @@ def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:
 
 
 def image_columns(attention: Attention) -> int:
-    """Return the number of columns of the image whose rows and columns a variant distinguishes; 0 if it does not."""
+    """Return a variant's setting for the number of columns of the image; 0 if its pattern ignores rows and columns."""
     p = attention.params
     if attention.key not in WITH_COLUMNS or getattr(p, "pattern", "") == "fixed":
         return 0
@@ -94,17 +94,17 @@ def image_columns(attention: Attention) -> int:
 
 
 def square_form(attention: Attention, columns: int) -> Attention | None:
-    """Return a variant whose pattern distinguishes rows and columns of the image, in place of one along the row.
+    """Return the form of a variant that uses the rows and columns of the image, not only the order of the pixels.
 
-    A pixel attends to at most as many pixels as before, not considering the edges of the image. The window becomes a
-    square, of at least 3 x 3 pixels. The new stride s applies to rows and to columns, so it selects one pixel in s².
+    Away from the edges, a pixel attends to at most as many pixels as before, except that the window, which becomes
+    a square, has at least 3 x 3 pixels. The new stride s applies to rows and columns and selects one pixel in s².
 
     Args:
         attention: the variant.
         columns: number of columns of the image.
 
     Returns:
-        The variant; None if it has no such form, or already has it.
+        The variant with these settings; None if it has no such form, or already uses the columns.
     """
     p, settings = attention.params, {"columns": columns}
     if attention.key not in WITH_COLUMNS or image_columns(attention) or getattr(p, "pattern", "") == "fixed":
@@ -117,7 +117,7 @@ def square_form(attention: Attention, columns: int) -> Attention | None:
 
 
 def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:
-    """Yield the variant at its own and at up to ``BUDGET_STEPS`` values of its budget; itself if it has no budget.
+    """Yield the variant with its own budget and up to ``BUDGET_STEPS`` others; without a budget, only the variant.
 
     Values of whole-number budgets are spaced by a constant ratio, up to the number of pixels.
     """

@@ -107,11 +107,11 @@ def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
 
 
 def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
-    """Return the queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, with pairs adjacent.
+    """Return the queries and keys without RoPE and with it, by form, ``[H, n, d]`` float64 each.
 
-    If the source already uses RoPE, the rotation is undone for the plain form, otherwise it is applied for the other
-    form. Only the rotated form is returned if the model rotates in an unknown way. A source with ALiBi also has the
-    form ``BIASED``.
+    If the source already uses RoPE, the rotation is undone for the plain form. Otherwise, RoPE is applied for the
+    rotated form. In both forms, the coordinates of a RoPE pair are adjacent. If the model rotates in an unknown
+    way, only the rotated form is returned. A source with ALiBi also has the form ``BIASED``.
     """
     q, k = qkv.q.double(), qkv.k.double()
     biased = {BIASED: (q, k)} if source.positions == ALIBI else {}
@@ -183,8 +183,8 @@ def rope_decay(distances: Sequence[int], d: int, base: float = BASE) -> dict[str
         base: RoPE's base, which sets how slowly the slowest pair rotates.
 
     Returns:
-        ``sums``: the mean of ``|S_j|``, the shape of the bound. ``cosines``: the mean of ``cos(Δ θ_i)``, the product of
-        a query and a key that are equal and have equal weight in all pairs.
+        ``sums``: the mean of ``|S_j|``, to which the bound for one query and key is proportional.
+        ``cosines``: the mean of ``cos(Δ θ_i)``, the product of equal query and key with the same norm in all pairs.
     """
     if d < 2:
         return {"sums": [1.0] * len(distances), "cosines": [1.0] * len(distances)}
@@ -220,6 +220,5 @@ def _pairs_at(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, s
 
 
 def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
-    """Return the mean over the entries of ``[n, n]`` at this distance from the diagonal."""
     below = matrix.diagonal(-distance).mean()
     return float(below if causal else (below + matrix.diagonal(distance).mean()) / 2)

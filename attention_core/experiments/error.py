@@ -357,12 +357,15 @@ def _uniform_tasks(attentions: Iterable[Attention], common: ErrorTask) -> Iterat
 
 
 def refinement_level(i: int) -> int:
-    """Return when budget i of a variant is measured: 0 for every fourth step, 1 for those half-way, 2 for the rest."""
+    """Return the round, 0 to 2, in which budget i is measured: every fourth i, then every second, then the rest."""
     return 0 if i % 4 == 0 else 1 if i % 2 == 0 else 2
 
 
 def _coupled_matrices(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
-    """Return all heads' matrices if the variant couples its heads; else None, to compute one by one in less memory."""
+    """Return all heads' matrices, ``[H, n, n]``, if the variant couples its heads, and otherwise None.
+
+    The caller then computes one head at a time, which takes less memory.
+    """
     return attention.weights(qkv.q, qkv.k, causal=causal) if attention.variant.couples_heads else None
 
 
@@ -390,10 +393,10 @@ def _median(group: Sequence[ErrorRow], name: str) -> float:
 
 
 def _quantiles(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the ``QUARTILES`` without interpolation, because an infinite neighbour would make them infinite.
+    """Return the ``QUARTILES`` without interpolation; between a finite and an infinite value, it would give infinity.
 
-    NaN if a value is NaN. Same as ``numpy.quantile`` with ``inverted_cdf``, in a quarter of a millisecond; a chart
-    needs dozens.
+    All three are NaN if a value is NaN. The result equals ``numpy.quantile`` with ``inverted_cdf``, which is
+    slower; a chart needs dozens of calls.
     """
     if any(map(math.isnan, values)):
         return math.nan, math.nan, math.nan

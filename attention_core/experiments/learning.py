@@ -38,9 +38,9 @@ class Plan:
 
     Attributes:
         specs: how each model is trained.
-        lengths: lengths of the tests; the number of items is then that of training.
-        items: numbers of items (pairs or symbols to remember) of the tests, at the length of training or the shortest
-            at which they are possible.
+        lengths: lengths of tests with the same number of items as in training.
+        items: numbers of items (pairs or symbols to remember) of further tests. Their length is that of training,
+            doubled until it is long enough.
         every: training steps between two measurements.
     """
 
@@ -167,7 +167,7 @@ def plan(
 
 
 def _check(*, steps: int, every: int, models: int) -> None:
-    """Check a plan's numbers against the profile.
+    """Check a plan's training steps, measurement interval and number of models against the profile's limits.
 
     Raises:
         InputError: if a number is out of bounds.

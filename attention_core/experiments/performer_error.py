@@ -46,7 +46,8 @@ class PerformerErrorRow:
     Attributes:
         kind: as in ``PerformerParams``, like ``orthogonal`` and ``features``.
         seed: seed of the draw.
-        kernel: relative Frobenius error of the estimated similarities, with each row divided by its largest true one.
+        kernel: relative Frobenius error of the estimated similarities. Each row is first divided by its largest
+            true similarity.
         matrix: relative Frobenius error of the normalized rows compared with softmax.
     """
 

@@ -198,7 +198,10 @@ def measure(
 def _exceeded_limit(
     attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, max_seconds: float, max_bytes: int
 ) -> tuple[str, float] | tuple[None, None]:
-    """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""
+    """Return why a variant is not measured at n tokens, and the limit in MiB or seconds; two Nones if it is measured.
+
+    Time and memory are predicted from shorter lengths. The memory of a mask on the full matrix is computed from n.
+    """
     large, long = LIMIT_REASONS
     # A mask has n² entries and is built in the host's memory, even if attention runs on another device. This check
     # needs no measurement at a shorter length, so it also applies to the first length.

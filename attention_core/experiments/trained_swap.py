@@ -19,7 +19,8 @@ class TrainedSwapTask:
     Attributes:
         word: the variant that replaces the model's own, or ``uniform``.
         layers: the replaced layers; empty for the unchanged model.
-        weights: the trained parameters as safetensors, which are not compared. If they are empty, the model is trained.
+        weights: the trained parameters as safetensors, ignored when tasks are compared. If empty, the model is
+            trained.
     """
 
     spec: TrainSpec

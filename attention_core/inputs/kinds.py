@@ -32,7 +32,7 @@ SHARED_VARIANCE = 0.8
 
 
 class Draw(NamedTuple):
-    """The result of drawing: q, k and v, each ``[H, n, d]``, in any scale, and token labels (None: positions)."""
+    """A drawn sequence: q, k and v, each ``[H, n, d]``, in any scale, and its labels; None for ``t0``, ``t1``, ..."""
 
     q: Tensor
     k: Tensor
@@ -60,7 +60,10 @@ def _projected(x: Tensor, d: int, generator: Generator) -> Tensor:
 
 
 def _noisy_copies(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
-    """Return noisy copies of ``x``, ``[H, n, d]`` of unit variance, as queries and keys, and values made from ``x``."""
+    """Return a sequence with noisy copies of ``x`` as queries and keys, and a random projection of ``x`` as values.
+
+    ``x`` is ``[H, n, d]`` with unit variance.
+    """
     signal, noise = math.sqrt(SHARED_VARIANCE), math.sqrt(1 - SHARED_VARIANCE)
     q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
     return Draw(q, k, _projected(x, x.shape[-1], generator), tokens)

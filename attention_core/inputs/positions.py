@@ -62,7 +62,7 @@ class Rope:
 
 
 def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV:
-    """Return a ``QKV`` with the requested position encoding, and with a notice if the result may surprise.
+    """Return a ``QKV`` with the requested position encoding, with a notice if some coordinates stay unchanged.
 
     Args:
         qkv: queries and keys with the source's own encoding.
@@ -130,7 +130,7 @@ def rope_frequencies(d: int, base: float) -> Tensor:
 def _angles(n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
     """Return cosine and sine of the rotation of each pair of each token, ``[n, d // 2]`` float64.
 
-    Angles reach n radians; in float64 they are far more exact than float32 coordinates can show.
+    Angles are up to n radians. In float64, their rounding errors are far below the precision of float32.
     """
     angle = torch.arange(n, dtype=torch.float64).outer(rope_frequencies(d, base))
     return angle.cos(), angle.sin()
@@ -196,7 +196,7 @@ def add_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def remove_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Return queries and keys without the two coordinates that ``add_alibi`` added."""
+    """Undo ``add_alibi``: return the queries with their original scale and the keys, ``[H, n, d]`` each."""
     d_alibi = q.shape[-1]
     d = d_alibi - ALIBI_CHANNELS
     return q[..., :d] * (d / d_alibi) ** 0.5, k[..., :d]

@@ -103,7 +103,7 @@ class QKV:
 
     @classmethod
     def of_tokens(cls, q: Tensor, k: Tensor, v: Tensor, tokens: tuple[str, ...], **other: Any) -> "QKV":  # noqa: ANN401
-        """Return the record of a sequence without special tokens or parts of characters, with the logit scale ``1/√d``.
+        """Return the record of a sequence that has no special tokens and no parts of characters; the scale is ``1/√d``.
 
         ``other`` holds further attributes by name.
         """

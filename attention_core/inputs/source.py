@@ -152,7 +152,7 @@ class Source(ABC):
         )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the ``QKV`` at another length than that of ``record`` is made."""
+        """Return a notice on how this source gives queries and keys for other lengths than that of ``record``."""
         if record.crosses:
             return Notice(
                 "For a length of n, all queries attend to only the first n keys. The keys come from a different "
@@ -321,7 +321,7 @@ class UploadSource(Source):
 
     @property
     def code(self) -> str:
-        """The Python expression that makes this source again; it does not contain the bytes but reads them."""
+        """The Python expression that makes this source again; the bytes are read from a placeholder path."""
         return f'ac.inputs.UploadSource.of({self.name!r}, open("your-file.npz", "rb").read(){self._positions_code})'
 
 
@@ -402,7 +402,7 @@ class ImageSource(Source):
         return self._record(self.size)
 
     def _load_original(self, tokens: int | None) -> QKV:
-        """Return the ``QKV`` of a grid that can be drawn as a matrix, or of the first pixels of the whole grid."""
+        """Return the ``QKV`` of the whole grid's first pixels; for None, of a grid that can be drawn as a matrix."""
         if tokens is not None:
             return first_tokens(self.whole(), tokens)
         side = min(self.size, math.isqrt(current().matrix_tokens))
@@ -439,7 +439,7 @@ class ImageSource(Source):
 
     @property
     def code(self) -> str:
-        """The Python expression that makes this source again; it does not contain an uploaded file but reads it."""
+        """The Python expression that makes this source again; an uploaded photo is read from a placeholder path."""
         if not self.digest:
             return super().code
         settings = ", ".join(

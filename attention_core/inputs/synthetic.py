@@ -112,10 +112,10 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
 
 
 def _to_unit_logits(q: Tensor, k: Tensor) -> Tensor:
-    """Return the factor per head, ``[H, 1, 1]``, after which logits within a row have unit standard deviation.
+    """Return the factor per head, ``[H, 1, 1]``, that scales a row's logits to unit standard deviation on average.
 
-    It is computed from the d x d second moments in O(n d²), as the mean over queries of the variance over keys. A row's
-    mean does not count, because softmax ignores it.
+    The variance over keys, averaged over queries, is computed from the d x d second moments in O(n d²). The mean of
+    a row is subtracted, because softmax ignores it.
     """
     n, d = q.shape[-2:]
     k = k - k.mean(-2, keepdim=True)

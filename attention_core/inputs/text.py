@@ -211,9 +211,9 @@ def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_token
 
 
 def _offsets_of(token: str, offsets: tuple[int, int], text: str) -> tuple[int, int]:
-    """Return start and end of the part of the text that a token covers, given those from the tokenizer.
+    """Return start and end of the part of the text that a token covers, given the tokenizer's own ``offsets``.
 
-    They are equal for the ``▁`` that a tokenizer put before the text.
+    Start and end are equal for a ``▁`` that the tokenizer put before the text.
     """
     start, end = offsets
     return (start, start) if token == "▁" and not text[start:end].isspace() else offsets

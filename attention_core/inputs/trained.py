@@ -61,7 +61,10 @@ def training_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  
 
 
 def _defaults(task: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the default of every field that a run can change, for a task and the fields that are changed."""
+    """Return the default of every field that a run of this task can change.
+
+    The default of ``tokens`` is the length of the run, which is in ``changes`` if it is changed.
+    """
     task_ = task_of(task)
     values: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
     values |= {"length": task_.length, "items": task_.items, "positions": task_.positions}
@@ -143,11 +146,11 @@ class TrainedSource(Source):
 
     Attributes:
         spec: the training run.
-        sequence: number of the sequence, below ``SEQUENCES``. Sequence 0 is the one whose matrices the page Learn
-            shows. The others belong to those on which the accuracy is measured.
+        sequence: number of the sequence, below ``SEQUENCES``. The page Learn shows the attention matrices of
+            sequence 0. The other sequences are among those on which the accuracy is measured.
         layer: layer, counted from 0.
-        weights: the trained parameters as safetensors, ignored when sources are compared. If they are empty, the model
-            is trained when it is first read.
+        weights: the trained parameters as safetensors, ignored when sources are compared. If they are empty, the
+            model is trained when it is first read.
     """
 
     spec: TrainSpec
@@ -164,14 +167,13 @@ class TrainedSource(Source):
 
     @classmethod
     def of(cls, *words: str, sequence: int = 0, layer: int = 0, positions: Positions = OWN) -> Self:
-        """Return the source of a training run in words, as in ``run_from_words``, with these attributes."""
+        """Return the source of the training run that ``words`` describe, as in ``run_from_words``."""
         return cls(run_from_words(words), sequence, layer, positions=positions)
 
     def _load_original(self, tokens: int | None) -> QKV:
         return first_tokens(self._read()[self.layer], tokens)
 
     def _read(self) -> _Layers:
-        """Return the ``QKV`` records of all layers from one forward pass."""
         task, inputs = task_of(self.spec.model.task), sequence_of(self.spec, self.sequence).inputs
         layers = model_of(self.spec, self.weights or trained_weights(self.spec)).qkv_by_layer(inputs)
         if not all(x.isfinite().all() for layer in layers for x in layer):

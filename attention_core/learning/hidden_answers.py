@@ -68,9 +68,9 @@ def answer_places(spec: TrainSpec) -> list[tuple[int, int]]:
 
 
 def answer_share(spec: TrainSpec, matrix: np.ndarray) -> float:
-    """Return the share of attention weight that predicting tokens of the example give to their answers, on average.
+    """Return the mean share of attention weight that the predicting tokens of the example give to their answers.
 
-    Negative weights count with their size in the sum of a token's weights, so the share is from -1 to 1.
+    The weights are divided by the sum of their absolute values, so the share is from -1 to 1.
 
     Args:
         spec: the training run, of a causal task whose answers are symbols of the sequence.

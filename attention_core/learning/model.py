@@ -243,7 +243,8 @@ class TinyModel(nn.Module):
 
         Args:
             inputs: the task's symbols, ``[B, n]``, or vectors, ``[B, n, features]``.
-            predicted: the positions of the logits to return as ``[positions, classes]``, ``[B, n]`` bool; all for None.
+            predicted: ``bool [B, n]``, true at positions whose logits are returned, as ``[positions, classes]``. None
+                returns the logits at all positions.
         """
         x = self.embedded(inputs)
         for layer in self.layers:

@@ -39,6 +39,6 @@ def rate(model: ModelSpec) -> float:
 
 
 def tuned_rate(model: ModelSpec) -> float | None:
-    """Return the tuned rate of a model, else that of its variant in the default architecture; None without both."""
+    """Return the tuned rate of a model, or else of its variant in the default architecture; None if neither exists."""
     rates = tuned_rates().get(model.task, {})
     return rates.get(model_name(model), rates.get(model.word))

@@ -49,7 +49,10 @@ def plans(task: str) -> Iterator[tuple[Plan, bool]]:
 
 
 def tune(spec: TrainSpec) -> None:
-    """Record the rate of the grid with the lowest final loss for a model; a diverged run has no finite loss."""
+    """Train a model with each rate of the grid, and record the rate with the lowest final loss.
+
+    A loss that is not finite counts as infinite. A model with a recorded rate is not trained again.
+    """
     tuned, task, name = rates.tuned_rates(), spec.model.task, rates.model_name(spec.model)
     if name in tuned.get(task, {}):
         return

@@ -81,7 +81,10 @@ def estimated_seconds(spec: TrainSpec) -> float | None:
 
 
 def run_name(spec: TrainSpec | ModelSpec) -> str:
-    """Return a training run's fields as text, without those at their defaults, so that a new field renames no run."""
+    """Return the fields of a training run or model that differ from their defaults, as text.
+
+    Without the defaults, a new field does not change the names of recorded runs.
+    """
     changed = {each.name: getattr(spec, each.name) for each in fields(spec) if getattr(spec, each.name) != each.default}
     return ", ".join(
         f"{each}=({run_name(value)})" if isinstance(value, ModelSpec) else f"{each}={value}"

@@ -32,7 +32,10 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
 
 
 def _ungated(attention: Attention) -> Attention:
-    """Return a variant without its gate: its special case at the settings ``UNGATED``, or itself at these settings."""
+    """Return a variant without its gate: the special case that it equals at the settings ``UNGATED``.
+
+    If it has no such special case, return the variant itself at these settings.
+    """
     params = attention.params
     for case in attention.variant.special_cases:
         if case.settings == UNGATED:

@@ -17,9 +17,13 @@ from attention_core.ops.linear.causal_scan import State
 from attention_core.variant import Attention
 
 MAX_NUMBERS = 2**22
-"""Maximum numbers in all the states of a text, 4 bytes each; a larger state is followed over fewer tokens."""
+"""Maximum numbers, 4 bytes each, in all states computed for a text. If a state is large, only the states of the
+first tokens are computed.
+"""
 MAX_LOG_SCALE = 60.0
-"""Natural logarithm of the largest factor by which a state is scaled back: e⁶⁰ times a state still fits float32."""
+"""The decoder divides the sums by e^reference. If the largest reference is below this value, the division is
+undone, and the result still fits float32.
+"""
 
 
 class StateChanges(CompactRepr):
@@ -77,7 +81,7 @@ class StateHistory(CompactRepr):
         return -self.changes.decay_shares[i][:, None] * self.state_before(i)
 
     def erase_change(self, i: int) -> np.ndarray:
-        """Return the change of the state by removing content that the key of token i reads, ``[C, d_v]``."""
+        """Return the change of the state by erasing stored content before token i writes, ``[C, d_v]``."""
         return self.sums[i] - self.added[i] - self.state_before(i) - self.decay_change(i)
 
     @property
@@ -91,7 +95,7 @@ class StateHistory(CompactRepr):
         return lengths(np.diff(self.sums, axis=0, prepend=0) - self.added)
 
     def matrix_difference(self, i: int) -> float:
-        """Return the largest difference between the decoder's and the matrix's output of token i."""
+        """Return the largest absolute difference between token i's outputs from the decoder and the explicit matrix."""
         return float(abs(self.outputs[i] - self.full[i]).max())
 
     def softmax_error(self, i: int) -> float:

@@ -23,7 +23,8 @@ class TokenWeight(CompactRepr):
         weights: ``A_ij`` for ``i = j .. n - 1``, ``float64 [n - j]``.
         start: first row for the fits (see ``fit_start``), at most ``n``.
         power: exponent a of ``A_ij ~ (i + 1)^a`` without decay; None for fewer than three positive weights.
-        factor: f of ``A_ij ~ f^(i - j)`` with decay, the share left per token; None for fewer than three.
+        factor: f of ``A_ij ~ f^(i - j)`` with decay, the share left per token; None for fewer than three
+            positive weights.
     """
 
     weights: np.ndarray
@@ -66,10 +67,11 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
 
 
 def fit_start(token: int, decay: float | None) -> int:
-    """Return the first row used to fit a token's weight; in earlier rows, the tokens before it dominate the row's sum.
+    """Return the first row used to fit a token's weight; in earlier rows, the tokens before it dominate the row sum.
 
-    Weights are divided by that sum. By this row, the sum without decay has doubled since the token, and the sum with
-    decay is nearly constant (after about ``1 / (1 - γ)`` rows).
+    Each weight is divided by the sum of its row. Without decay, the returned row is the one where this sum is about
+    twice that of the token's own row. With decay, it is at least row ``1 / (1 - γ)``, where the sum is nearly
+    constant.
     """
     return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))
 

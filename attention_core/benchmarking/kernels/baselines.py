@@ -44,7 +44,7 @@ BACKENDS = {
 
 
 def fused(softmax: Attention) -> list[Baseline]:
-    """Return full attention with each of torch's backends; an unsupported shape or device raises when called."""
+    """Return full attention as one baseline per backend of torch; calls raise for an unsupported shape or device."""
 
     def build(backend: SDPBackend, n: int, device: torch.device, causal: bool) -> Attend:
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def fused(softmax: Attention) -> list[Baseline]:
 
 
 def compiled(attention: Attention) -> Baseline | None:
-    """Return a fixed mask with compiled ``flex_attention``; None if the mask depends on the data."""
+    """Return compiled ``flex_attention`` with the variant's fixed mask as a baseline; None without a fixed mask."""
     if attention.variant.mask is None:
         return None
 
@@ -109,9 +109,10 @@ DELTA = {"delta_rule", "gated_delta_rule", "kda"}
 
 
 def fla(attention: Attention) -> Baseline | None:
-    """Return flash-linear-attention's kernel of the same kind, always causal; None if the package is not installed.
+    """Return flash-linear-attention's kernel for the same kind of variant as a baseline; it is always causal.
 
-    Its feature maps and gates differ from those of this library, so it is timed but its output is not compared.
+    None if ``FLA`` has no kernel for the variant, or the package is not installed. The kernel's feature maps and
+    gates differ from those of this library, so it is timed but its output is not compared.
     """
     if attention.key not in FLA or importlib.util.find_spec("fla") is None:
         return None

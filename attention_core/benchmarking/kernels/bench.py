@@ -32,7 +32,9 @@ BACKWARD_ONLY = "backward-alone"
 KERNEL_MODES = (*MODES, BACKWARD_ONLY)
 """Modes: those of the Timing page, and the backward pass alone, after a forward pass that is not timed."""
 BACKWARD_COST_RATIO = {"backward": 3.5, BACKWARD_ONLY: 2.5}
-"""Ratio of the multiply-adds to the forward's, for baselines with a formula: 7 or 5 matrix products instead of 2."""
+"""Multiply-adds of a mode divided by those of the forward pass, for baselines with a formula. The forward pass has
+2 matrix products, forward and backward together have 7, and the backward pass alone has 5.
+"""
 TENSORS_MOVED = {"forward": 4, "backward": 8, BACKWARD_ONLY: 7}
 """Number of tensors as large as q that a call must move. Forward: q, k, v and the output. Backward: also the output's
 gradient and those of q, k and v. The backward alone does not need the output."""

@@ -20,7 +20,10 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return each model's accuracy at the training's largest number of items, and its fall at the largest tested."""
+    """Return each model's accuracy at the largest number of items in training, and its decrease at the largest tested.
+
+    Also return both numbers of items.
+    """
     lengths = list(map(int, values(rows, "length")))
     few, many = min(lengths), max(lengths)
     result: dict[str, float] = {"few": few - 1, "many": many - 1}  # without the last token, the query

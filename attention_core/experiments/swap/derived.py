@@ -52,8 +52,8 @@ class Score:
         perplexity: perplexity of the text; NaN if it is not known yet.
         copied: loss per copied token in nats, mean over the finished draws; NaN without finished draws.
         first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
-        covered: number of tokens of the text if the variant attends to all of them, as softmax does, so that no score
-            can change; 0 otherwise.
+        covered: number of tokens of the text if the variant's fixed pattern hides none of them, so that it equals
+            softmax on this text; 0 otherwise.
         hidden: what the variant's fixed pattern hides; None if it has no such pattern.
     """
 

@@ -11,7 +11,7 @@ VOCABULARY = 49_152
 PERIOD = 96
 """Tokens of the copy test before they repeat: more than a window of 64 can reach."""
 COPY_DISTANCE = PERIOD - 1
-"""Distance from a repeated token to the token that followed its first occurrence, which a model copies."""
+"""Distance from a repeated token to the token that a model should copy there, the one after its first occurrence."""
 SEEDS = 3
 """Draws of the copy test's tokens: enough to see a spread, few enough for a short wait."""
 

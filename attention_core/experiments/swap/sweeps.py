@@ -69,12 +69,15 @@ def neighbouring_layers(edge: str, n: int, count: int) -> tuple[int, ...]:
 
 
 def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live: bool = False) -> tuple[SwapTask, ...]:
-    """Return reading and copy tasks over the replaced layers: the unchanged model, then coarse steps, then finer ones.
+    """Return reading and copy tasks for the unchanged model, and for each variant in different layers of the model.
+
+    Coarse steps come first, then the steps between them.
 
     Args:
         text: the text.
         words: the attention variants.
-        edge: one of ``EDGES``, from which growing numbers of layers are replaced; ``single`` for one layer at a time.
+        edge: one of ``EDGES``, from which growing numbers of layers are replaced; ``single`` for one layer at a
+            time.
         count: layers of the model.
         live: whether to compute even if a result is recorded.
     """
@@ -93,7 +96,9 @@ def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live:
 def budget_tasks(
     text: str, words: Sequence[str], layers: tuple[int, ...], n: int, *, output_errors: bool = False, live: bool = False
 ) -> tuple[SwapTask, ...]:
-    """Return reading and copy tasks over each variant's budget, and optionally tasks for its output error.
+    """Return reading and copy tasks for the unchanged model, and for each variant at several budgets.
+
+    Optionally, also return tasks for the variants' output error.
 
     Args:
         text: the text.

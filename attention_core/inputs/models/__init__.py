@@ -73,7 +73,7 @@ def is_model_allowed(model: str) -> bool:
 
 
 may_ask = is_model_allowed
-"""The former name, which scripts may still use."""
+"""The former name of ``is_model_allowed``, which scripts may still use."""
 
 
 def are_default_weights_installed() -> bool:

@@ -29,7 +29,7 @@ def check_logits(kwargs: dict[str, Any]) -> None:
     """Check that the logits of a layer are ``scale * q kᵀ``, given the arguments of its attention function.
 
     Raises:
-        ModelError: if the layer changes them.
+        ModelError: if an argument changes the logits further, for example by a softcap.
     """
     for name in LOGIT_CHANGES:
         if kwargs.get(name) is not None:
@@ -44,7 +44,7 @@ def scale_of(query: Tensor, scaling: float | None) -> float:
 
 
 def usual_scale(query: Tensor, scale: float) -> Tensor:
-    """Return queries ``[..., n, d]`` rescaled so that the scale 1/√d gives the logits of the layer's own scale."""
+    """Return queries ``[..., n, d]`` rescaled so that the factor 1/√d gives the logits that ``scale`` gave."""
     d = query.shape[-1]
     return query if math.isclose(scale, d**-0.5, rel_tol=1e-6) else query * (scale * math.sqrt(d))
 

@@ -92,7 +92,7 @@ class PackedFile:
         self.directory = dict(self._tensors())
 
     def _read(self, format_: str) -> tuple[int, ...]:
-        """Return the next numbers of the file, little-endian, by a format of ``struct``."""
+        """Read the next little-endian numbers of the file; ``format_`` is a format string of the module ``struct``."""
         values = struct.unpack_from("<" + format_, self.data.data, self._offset)
         self._offset += struct.calcsize("<" + format_)
         return values
@@ -120,7 +120,7 @@ class PackedFile:
 
 
 def dequantised(blocks: np.ndarray) -> Tensor:
-    """Return rows of blocks Q4_0 as float32, ``[rows, columns]``."""
+    """Return a matrix stored in Q4_0 blocks, ``uint8 [rows, bytes]``, as float32, ``[rows, columns]``."""
     from gguf import GGMLQuantizationType
     from gguf.quants import dequantize
 
@@ -160,7 +160,7 @@ def read() -> LoadedModel:
 
 
 def read_config(file: PackedFile) -> BertConfig:
-    """Return the configuration of the network, with a vocabulary of one token in place of the quantised one."""
+    """Return the network's configuration with a vocabulary of one token; ``QuantisedEmbedding`` has the real one."""
     from transformers import BertConfig
 
     sizes = file.config

@@ -173,7 +173,7 @@ def _layer(
 
 
 def _is_plain(mask: Tensor, causal: bool) -> bool:
-    """Return whether a mask (true or 0 = allowed) hides only future keys if causal, or else hides nothing."""
+    """Return whether a mask hides only future keys if ``causal``, or nothing otherwise; true or 0 means allowed."""
     allowed = mask if mask.dtype == torch.bool else mask == 0
     all_pairs = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device)
     return bool((allowed == (all_pairs.tril() if causal else all_pairs)).all())

@@ -15,11 +15,11 @@ from types import ModuleType
 MODELS = "transformers.modeling_utils"
 """The module with transformers' attention interface, imported by all of its models."""
 RECORDER = "attention_core.inputs.models.recorder"
-"""The module that registers the name when it is imported."""
+"""The module that registers the attention function when it is imported."""
 
 
 def register() -> None:
-    """Register the name now if transformers' models are imported, or else right after their import."""
+    """Register the attention function now if transformers' models are imported, or else right after their import."""
     if MODELS in sys.modules:
         importlib.import_module(RECORDER)
     else:
@@ -32,7 +32,6 @@ class _AfterModels(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the module's usual specification, with a loader that also imports ``RECORDER``."""
         if fullname != MODELS:
             return None
         sys.meta_path.remove(self)

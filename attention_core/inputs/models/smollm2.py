@@ -163,8 +163,8 @@ def undo_rotary_order(weight: Tensor, heads: int) -> Tensor:
 def read_tokenizer(reader: GGUFReader) -> Tokenizer:
     """Return the byte-level BPE tokenizer, from the file's metadata.
 
-    Each digit is a separate piece, and the rest is split as in GPT-2, as ``smollm`` in the metadata means:
-    https://github.com/ggml-org/llama.cpp/blob/master/src/llama-vocab.cpp
+    Each digit is a separate piece, and the rest is split as in GPT-2. This is the meaning of ``smollm`` in the
+    metadata: https://github.com/ggml-org/llama.cpp/blob/master/src/llama-vocab.cpp
     """
     from gguf import TokenType
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers

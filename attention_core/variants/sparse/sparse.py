@@ -115,7 +115,10 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the strided pattern (in an image along both axes) or the fixed one, ``[..., n, n]``."""
+    """Compute softmax over the pairs of the pattern, ``[..., n, n]``.
+
+    The pattern is fixed or strided. In an image, a strided pattern extends along both axes.
+    """
     if p.pattern == "strided":
         rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
         allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
@@ -127,7 +130,7 @@ def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Merge attention to the pairs of the two rules.
+    """Return the attention over all pairs that either rule allows, ``[..., n, d_v]``.
 
     With window w and stride r, it takes O(n (w + n / r) d) time and O(n d) memory.
     """
@@ -137,8 +140,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) ->
 
 
 def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the pieces (steps of the computation) of distances divisible by the stride, then of the rest of the window.
+    """Yield the pieces (steps of the computation) of the strided pattern.
 
+    First come the pairs whose distance is a multiple of the stride, then the other pairs in the window.
     ``like`` has the shape of the queries, ``[X, n, d]``. ``backward`` is whether gradients will be computed.
     """
     yield from class_pieces(like, p.stride, causal=causal, backward=backward)
@@ -163,7 +167,7 @@ def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the pieces of the fixed pattern; the arguments are as in ``strided_pieces``.
 
-    First come the own blocks, then the summary columns of all other (if causal, earlier) blocks.
+    First come the pairs within a block, then pairs with the summary columns of other (if causal, earlier) blocks.
     """
     yield from band_pieces(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
     summary_keys = summary_positions(like.shape[-2], p, like.device)

@@ -34,9 +34,9 @@ class TopKParams(Params):
 
 
 GROUPING_RATIO = 16
-"""Keys per selected key from which ``largest`` searches groups of keys first."""
+"""Smallest ratio of keys to selected keys at which ``largest`` first selects groups of keys."""
 FEW, LONG = 4, 256
-"""Keys per selected key, and keys in total, from which ``_row_outputs`` gathers the selected values one by one."""
+"""Smallest ratio of keys to selected keys, and smallest number of keys, at which ``gathers_values`` is true."""
 
 
 def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -91,7 +91,7 @@ def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the mask of the only rule by its name: a pair is allowed if its logit is among the largest."""
+    """Return ``{"kept": mask}``, where the mask allows the pairs whose logit is among the largest of its row."""
     return {"kept": pattern(q, k, p, causal=causal)}
 
 
@@ -110,12 +110,15 @@ def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
 
 
 def gathers_values(keys: int, p: TopKParams) -> bool:
-    """Return whether gathering the selected values one by one is faster with this many keys."""
+    """Return whether, for this many keys, gathering the selected values is faster than multiplying by all values."""
     return keys >= max(FEW * p.k, LONG)
 
 
 def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
-    """Return the outputs of one block of queries, ``[..., rows.size, d_v]``, from selected values only if faster."""
+    """Return the outputs of one block of queries, ``[..., rows.size, d_v]``.
+
+    If it is faster and no logit ties with the k-th largest, only selected values are read.
+    """
     if not gathers_values(rows.key_count, p):
         return _row_weights(q, k, rows, p) @ v
     # The k + 1 largest logits are selected, and the smallest of these is left out. If it occurs twice, it equals the

@@ -101,7 +101,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causa
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Join attention to c columns and to s diagonals outside them: O(n (c + s) d) time, O(n (s + d)) memory."""
+    """Merge attention to c columns with attention to s diagonals, from which these columns are left out.
+
+    It takes O(n (c + s) d) time and O(n (s + d)) memory.
+    """
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)

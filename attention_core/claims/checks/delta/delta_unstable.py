@@ -25,9 +25,10 @@ HALF, WHOLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormRow:
-    """The largest ``factor`` by which the updates of a head's tokens can multiply the norm of a state before them.
+    """The largest ``factor`` by which updates of one strength together can multiply the norm of a head's state.
 
-    ``after`` says which tokens: the first half of the text (``HALF``) or all (``WHOLE``).
+    No new values are added to the state. ``after`` says which tokens make the updates: the first half of the text
+    (``HALF``) or all tokens (``WHOLE``).
     """
 
     strength: float
@@ -62,7 +63,7 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
 
 
 def numbers(rows: Sequence[NormRow]) -> Numbers:
-    """Return the largest factor for β up to 2, the smallest just above 2, and the medians at the largest β."""
+    """Return the largest factor for β up to 2, the smallest for β = 2.1, and the medians for the largest β."""
     return {
         "within": max(row.factor for row in rows if row.after == WHOLE and row.strength <= STABLE),
         "beyond": min(values(rows, "factor", after=WHOLE, strength=UNSTABLE)),

@@ -22,7 +22,7 @@ OVERFLOW = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """The largest absolute entry off the diagonal of one head's inverse, for its first ``n`` tokens.
+    """The largest absolute entry below the diagonal of the inverse in ``measure``, for one head's first ``n`` tokens.
 
     ``keys`` is ``UNIT`` for keys of length one, or ``FREE`` for keys of their own lengths.
     """

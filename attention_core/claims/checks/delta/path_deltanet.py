@@ -26,9 +26,9 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRow:
-    """The largest difference between entries of PaTH's and of DeltaNet's matrix, over one head's first ``n`` tokens.
+    """The largest difference between PaTH's logits and DeltaNet's weights, over one head's first ``n`` tokens.
 
-    ``along`` names the directions w along which PaTH changes keys.
+    ``along`` names the directions w. At each token, PaTH removes the component of all earlier keys along w.
     """
 
     n: int
@@ -61,7 +61,7 @@ def path_logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
 
 
 def numbers(rows: Sequence[PathRow]) -> Numbers:
-    """Return the largest difference over heads for keys as directions w, and the medians for other directions."""
+    """Return the largest difference over heads if w is the token's key, and the medians for the other choices of w."""
     n = max(row.n for row in rows)
     same, turned, fixed = (values(rows, "difference", n=n, along=name) for name in NAMES.values())
     return {"same": max(same), "turned": median(turned), "fixed": median(fixed), "n": n}

@@ -23,9 +23,9 @@ SMALLEST, LARGEST = "smallest row sum", "largest row sum"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumRow:
-    """The smallest or the largest row sum (``row``) of the matrix of one product in one head.
+    """The smallest or the largest row sum (``row``) in one head, for one product of query and key features.
 
-    ``used`` is true for a double softmax with the input's own mask, causal or not.
+    ``used`` is true for a double softmax with the mask that the input has: causal or none.
     """
 
     product: str
@@ -53,7 +53,11 @@ def measure(inputs: ExperimentInput) -> Iterator[SumRow]:
 
 
 def numbers(rows: Sequence[SumRow]) -> Numbers:
-    """Return the largest deviation of a row sum from one, and the extreme row sums of the other products."""
+    """Return the largest deviations of a row sum from one, and two extreme row sums.
+
+    The deviations are measured without a mask, and with the input's own mask. The extremes are the smallest row sum
+    of the double softmax with a causal mask, and the largest row sum with elu + 1 features.
+    """
     return {
         "off": max(abs(row.sum - 1) for row in rows if row.product in (DOUBLE, LANDMARKS)),
         "used": max(abs(total - 1) for total in values(rows, "sum", used=True)),

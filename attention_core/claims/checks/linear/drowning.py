@@ -58,8 +58,8 @@ def last_quarter(n: int) -> range:
 class ShareRow:
     """Per cent of the weight of one head's newest queries on the first few or last few keys (``of``) of ``n`` tokens.
 
-    ``kept`` is set at the full length only: per cent of the last token's heaviest quarter of keys that are also among
-    the heaviest without decay.
+    ``kept`` is set at the full length only. It is the share, in per cent, of the last query's heaviest
+    quarter of keys that is also in its heaviest quarter without decay.
     """
 
     attention: str

@@ -23,15 +23,17 @@ SHORTEST = 16
 HALVINGS = 3
 """Number of times that the head size is halved: bytes are counted over an eightfold range of sizes."""
 MAX_STATE_VALUES = 2**22
-"""Maximum number of values in all states of one compared head: 32 MiB in float64, allocated about four times."""
+"""Maximum number of values in one head's states of all tokens, when gradients are compared. In float64 these are
+32 MiB, and about four copies are allocated.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientBytesRow:
-    """The peak memory of the forward and backward pass by one of two algorithms, at a head size, ``max(d, d_v)``.
+    """The peak memory (``kib``) of forward and backward by one of two algorithms, at head size ``size = max(d, d_v)``.
 
-    ``difference`` is the largest difference between the gradients of the two algorithms on the input itself. It is the
-    same in every row.
+    ``difference`` is the largest difference between the gradients of the two algorithms on the input itself. It is
+    the same in every row.
     """
 
     algorithm: str
@@ -73,7 +75,8 @@ def gradients(algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, 
 def max_gradient_difference(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
     """Return the largest difference between two triples of gradients, divided by the largest entry of the second.
 
-    One gradient alone may be zero: if all values are equal, queries and keys have no effect.
+    All three differences have this divisor, because the gradients of queries and keys may be zero: if all values
+    are equal, queries and keys do not change the output.
     """
     largest = max(float(x.abs().max()) for x in second)
     return max(float((a - b).abs().max()) for a, b in zip(first, second, strict=True)) / (largest or 1.0)

@@ -79,7 +79,7 @@ ALGORITHMS = {
 
 
 def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
-    """Return the largest difference, and the memory of cumsum over the matrix's, well below and well above n = d²."""
+    """Return the largest difference, and cumsum's memory divided by the matrix's memory at n near d²/2 and at 2d²."""
     sums, matrix = ({row.n: row.elements for row in rows if row.algorithm == name} for name in (CUMSUM, MATRIX))
     ratios, size = {n: sums[n] / matrix[n] for n in matrix}, rows[0].size
     below, above = min(ratios, key=lambda n: abs(n - size**2 / 2)), max(ratios)

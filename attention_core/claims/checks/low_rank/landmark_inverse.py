@@ -17,7 +17,7 @@ FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"
 
 
 def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
-    """Return medians over heads, and the shares of heads where each inverse has a smaller error than no inverse."""
+    """Return the median errors over heads, and the percentage of heads in which each inverse reduces the error."""
     double, iterated, exact = judged_errors(rows, DOUBLE, ITERATED, EXACT)
     [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}
     return {

@@ -26,14 +26,14 @@ NO_MASK, ON_WEIGHTS, ON_POOLS = ("no mask", "weights on later tokens masked", "m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakRow:
-    """How far a change of the last token reaches back in the outputs of one variant under one mask.
+    """The distance over which a change of the last token changes earlier outputs, for one variant and mask.
 
     Attributes:
         variant: its title.
         mask: ``NO_MASK``, ``ON_WEIGHTS`` or ``ON_POOLS``.
-        pools: whether it pools tokens.
-        back: distance, in tokens, from the last token to the first output that changes with it; 0 if none does.
-        blind: number of rows without any weight in some head.
+        pools: whether the variant pools tokens.
+        back: number of tokens from the first changed output to the last token; 0 if no earlier output changes.
+        blind: number of rows whose weights are all zero in at least one head.
         n: number of tokens.
     """
 
@@ -88,12 +88,12 @@ def pooling_attention(variant: Variant, n: int) -> Attention:
 def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Return the attention matrix under a mask, ``[..., n, n]``.
 
-    ``ON_WEIGHTS`` sets weights on the future to zero and divides each row by the sum of the rest. ``ON_POOLS`` hides
-    each pool, in each factor of the matrix, from queries before its last token. Pools are the queries or keys of a
-    factor. A token attends to the pools that end with it or before it, and a pool to tokens and pools up to its end.
+    ``ON_WEIGHTS`` sets weights on later tokens to zero and divides each row by its sum. ``ON_POOLS`` masks each
+    factor of the matrix instead. A factor has tokens or pools as its queries and keys. The position of a pool is
+    that of its last token. In every factor, a query attends only to keys whose position is not later than its own.
 
-    With ``ON_POOLS``, the matrix between landmarks and its inverse are triangular. Nyström's iterations for the inverse
-    start from the transpose, so until they converge, early rows depend on late landmarks.
+    With ``ON_POOLS``, the matrix between landmarks and its inverse are triangular. Nyström's iterations for the
+    inverse start from the transpose, so until they converge, early rows depend on late landmarks.
     """
     if mask != ON_POOLS:
         weights = attention.weights(q, k)
@@ -114,7 +114,10 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
 
 
 def first_changed(before: Tensor, after: Tensor) -> int | None:
-    """Return the index of the first output, ``[H, n, d_v]``, that changed in any head; None if only the last may."""
+    """Return the first position before the last whose output changed in any head; None if no such output changed.
+
+    ``before`` and ``after`` are the outputs before and after the change of the last token, ``[H, n, d_v]``.
+    """
     change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
     positions = (change > CHANGE_TOLERANCE * size).any(0).nonzero()
     return int(positions[0]) if len(positions) else None

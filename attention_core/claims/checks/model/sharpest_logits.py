@@ -14,7 +14,10 @@ MIN_KEPT, MAX_RATIO, MAX_LOST = 50, 1.5, 50
 
 
 def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
-    """Return how many of the variants that keep the largest logits still work, and how many of the others do."""
+    """Return how many variants that keep the largest logits, and how many others, preserve perplexity and copying.
+
+    Also return the size of both groups, and the rank correlation between the kept weight and the perplexity ratio.
+    """
     keepers, others = [row for row in rows if row.kept >= MIN_KEPT], [row for row in rows if row.kept < MIN_KEPT]
     return {
         "keepers": len(keepers),

@@ -54,7 +54,7 @@ def measure(inputs: ExperimentInput) -> Iterator[ScaleRow]:
 
 
 def numbers(rows: Sequence[ScaleRow]) -> Numbers:
-    """Return how fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
+    """Return the growth exponents of ``exp(entropy)``, the effective number of keys, up to the base length and beyond.
 
     Also return by how much the scale changes the entropies of softmax and of squared ReLU.
     """
@@ -83,7 +83,10 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
 
 
 def is_steady(end: str) -> Condition:
-    """Return the condition that the scaled entropy is steady; ``end`` ends the names of one range of lengths."""
+    """Return the condition that the scaled entropy is steady in one range of lengths.
+
+    ``end`` is the end of the quantities' names: empty up to the base length, ``_beyond`` beyond it.
+    """
     return Condition(f"scaled{end}", "<=", "steady", around=0.0)
 
 

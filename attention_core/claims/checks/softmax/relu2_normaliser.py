@@ -21,7 +21,7 @@ MAX_EXPONENT = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthRow:
-    """The growth factor of one head's row sum, or of n (``growing``), since the first length with a positive sum."""
+    """The growth factor of a head's row sum or of n (see ``growing``), since the first length with a positive sum."""
 
     growing: str
     n: int
