@@ -66,7 +66,7 @@ def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | 
         spec: the measurement that the button starts.
         row: the container of the button and the progress bar.
         draw: draws the last measurement. Receives it and a key that differs from drawing to drawing. Receives None
-            instead of a measurement with another mode or causal mask than ``spec``, or if there is none.
+            instead of a measurement with another mode or causal mask than ``spec``, or if none was made.
     """
 
     def compare(run: runs.Run[TimingRow] | None, key: str) -> None:
