@@ -40,7 +40,7 @@ class Limits:
     upload_members: int = 64
     """Maximum members of an upload's zip: Python holds about a kilobyte for each entry of the zip's directory."""
     photo_bytes: int = 20 * 2**20
-    """Maximum bytes of an uploaded photograph, as unpacking it takes time in proportion."""
+    """Maximum bytes of an uploaded photograph: the time to unpack it grows with its size."""
     photo_pixels: int = 40_000_000
     """Maximum pixels of an uploaded photograph, checked before it is unpacked to 3 bytes for each pixel."""
     picture_side: int = 64
@@ -64,7 +64,7 @@ class Limits:
     swap_tokens: int = 1024
     """Maximum tokens read by a model with replaced layers: 512 tokens take 1 to 2 s; some variants take time O(n²)."""
     swap_variants: int = 8
-    """Maximum variants that replace softmax on one page: a map of layers runs each variant about sixty times."""
+    """Maximum variants that replace softmax on one page: replacing layer by layer takes about sixty runs each."""
     learn_steps: int = 20_000
     """Maximum optimiser steps of a tiny model: a step takes 10 to 100 ms."""
     learn_models: int = 60
@@ -82,7 +82,7 @@ class Limits:
     worker_bytes: int = 2**33
     """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
     concurrent_pages: int = 2
-    """Number of page scripts that run at the same time in one process. They share one interpreter: more are slower."""
+    """Number of page scripts run at the same time in one process; they share one interpreter, so more are slower."""
     cache_entries: int = 32
     """Maximum entries of each results cache, of any size: Python holds about a kilobyte for each entry."""
     cached_bytes: int = 2**30

@@ -157,7 +157,7 @@ class Intermediate:
         formula: its definition in LaTeX.
         mechanism: one sentence that says how it is made, true for every setting.
         rows: what its rows represent, such as queries.
-        columns: what its columns represent; a matrix of tokens by earlier tokens is zero on and above its diagonal.
+        columns: what its columns represent; "earlier token" if it is zero on and above its diagonal.
     """
 
     name: str
@@ -314,17 +314,17 @@ def hooks() -> tuple[str, ...]:
 class Attention:
     """A variant with its settings: the callable object that ``attention_core.get`` returns.
 
-    Call it as ``torch.nn.functional.scaled_dot_product_attention``. It has no parameters and no state, so a module can
-    keep it as an attribute. It supports gradients and autocast. The README says which variants ``torch.compile``
-    compiles.
+    Call it as ``torch.nn.functional.scaled_dot_product_attention``. It has no parameters and no state, so a module
+    can keep it as an attribute. It supports gradients and autocast. The README says which variants
+    ``torch.compile`` compiles.
 
-    Queries q are ``[..., n, d]``, keys k ``[..., m, d]`` and values v ``[..., m, d_v]``. If ``causal`` is set, query i
-    attends to keys 0..i only. All methods check their arguments:
+    Queries q are ``[..., n, d]``, keys k ``[..., m, d]`` and values v ``[..., m, d_v]``. If ``causal`` is set,
+    query i attends to keys 0..i only. All methods check their arguments:
 
     - ``ShapeError`` is raised if shapes or types do not fit together.
     - ``NotCausalError`` is raised if ``causal`` is set and the variant cannot be causal.
-    - ``NotCrossError`` is raised if m differs from n or keys are hidden, and the variant does not allow it. No causal
-      form does.
+    - ``NotCrossError`` is raised if m differs from n or keys are hidden, and the variant does not allow it. Causal
+      forms never allow it.
 
     Example:
         >>> import torch

@@ -36,7 +36,7 @@ class TrainSpec:
 
     Attributes:
         model: the architecture, the task and the variant.
-        length: tokens of a training sequence; the largest if the task varies it.
+        length: tokens of a training sequence; the maximum if the task draws a random length for each step.
         items: pairs or symbols to remember; 0 if the task has none.
         steps: number of optimiser steps.
         batch: sequences per step.
@@ -120,7 +120,7 @@ def evaluation_batch(spec: TrainSpec, length: int, items: int, sequences: int = 
     """Return sequences that training does not use; they depend on the length, the items and the seed alone.
 
     Raises:
-        InputError: if the task has no such sequences.
+        InputError: if the task has no sequences of this length with this number of items.
     """
     task_ = task(spec.model.task)
     task_.check(length, items)
@@ -180,7 +180,7 @@ def train_until(spec: TrainSpec, until: int, start: Checkpoint | None = None) ->
 
 
 def measure(spec: TrainSpec, model: TinyModel, checkpoint: Checkpoint, *, length: int = 0, items: int = 0) -> Row:
-    """Return the row of a checkpoint, at the spec's own length and items by default."""
+    """Evaluate a model at a checkpoint; return the row. A ``length`` or ``items`` of 0 means the spec's own."""
     length, items = length or spec.length, items or spec.items
     loss, accuracy = evaluate(model, evaluation_batch(spec, length, items))
     return Row(

@@ -19,7 +19,7 @@ class PowerFit:
     """A power law ``y = factor · x^exponent``, a straight line on two logarithmic axes.
 
     Attributes:
-        exponent: slope of that line; if x doubles, y stays for 0, doubles for 1 and quadruples for 2.
+        exponent: slope of that line; if x doubles, y is multiplied by ``2^exponent``.
         log_factor: natural logarithm of y at x = 1.
         r2: share of the variance of log y that the line explains, from 0 to 1; 1 if y is constant.
     """
@@ -85,16 +85,22 @@ def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
 
 
 def fit_entropy(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
-    """Fit ``exp H`` of entropies H as a power of n, the slope of H against log n; None as in ``fit_growth``."""
+    """Fit a power of n to ``exp H``, for entropies H; its exponent is the slope of H over log n.
+
+    None as in ``fit_growth``.
+    """
     return fit_growth(lengths, [math.exp(h) for h in nats])
 
 
 def fit_bend(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
-    """Fit the last ``TAIL_POSITIONS`` positions; None if their exponent is within ``MIN_BEND`` of the whole curve's.
+    """Fit the last ``TAIL_POSITIONS`` positions of a curve that bends.
 
     Args:
         x: positive positions, ascending.
         y: positive values, one per position.
+
+    Returns:
+        The fit; None if its exponent is within ``MIN_BEND`` of the whole curve's, or if the curve is too short.
     """
     whole = fit_growth(x, y)
     if whole is None or len(x) <= TAIL_POSITIONS:

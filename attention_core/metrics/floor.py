@@ -9,8 +9,9 @@ from attention_core.metrics.approximation import oracle_keys_error
 from attention_core.metrics.spectrum import rank_of_values, singular_values, tail_norms
 
 MIN_DENSITY = 0.6
-"""Minimum share of non-zeros for which the rank is considered. Masked matrices, including causal ones, keep their rank,
-and computing singular values takes most of the time."""
+"""Minimum share of non-zeros for which the rank is computed. Sparser matrices are masked and usually keep full
+rank, so the rank gives no bound, and computing singular values would take most of the time.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +34,9 @@ class Floor:
 def error_floor(weights: Tensor, reference: Tensor) -> Floor:
     """Compute the lower bound on the error of a matrix from its numerical rank and its zeros.
 
-    Among matrices with as many non-zeros in each row, the matrix with each row's largest entries is closest to the
-    reference. Among matrices of its rank, the truncated singular value decomposition is closest. If both bounds apply,
-    the higher one counts.
+    One bound follows from the closest matrix to the reference with the same number of non-zeros in each row: it
+    keeps the reference's largest entries. The other follows from the closest matrix of the same rank, the truncated
+    singular value decomposition. If both bounds apply, the higher one counts.
 
     Args:
         weights: ``[n, m]``, finite.

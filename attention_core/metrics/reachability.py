@@ -82,9 +82,10 @@ def reached_shares(first: Tensor, depth: int, *, causal: bool) -> tuple[float, .
 
 
 def smallest_depth(layers: Sequence[Tensor], *, causal: bool) -> int | None:
-    """Compute the smallest number of layers, from 1, that connects every pair (causal: every j <= i); None if none.
+    """Return the smallest number of layers, at least 1, that connects all pairs; None if no number does.
 
-    The layers are repeated in order. For a single pattern this is the diameter of its graph.
+    If causal, all pairs are those with ``j <= i``. The layers are repeated in order. For a single pattern, the
+    result is the diameter of its graph.
 
     Args:
         layers: one round of the stack, ``bool [n, n]`` each, the first layer first; at least one layer.

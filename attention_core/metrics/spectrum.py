@@ -45,10 +45,10 @@ def rank_of_values(values: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def effective_rank(weights: Tensor) -> Tensor:
-    """Compute the effective rank, ``[...]`` float64, from 1 to n: how many directions the matrix uses, by their size.
+    """Compute the effective rank, ``[...]`` float64, from 1 to n: the number of directions, weighted by their size.
 
-    The effective rank is the exponential of the entropy of the singular values, divided by their sum; a zero matrix has
-    0. Source: Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
+    It is the exponential of the entropy of the singular values, first divided by their sum; a zero matrix has 0.
+    Source: Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
     """
     return effective_rank_of_values(singular_values(weights))
 

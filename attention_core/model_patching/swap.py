@@ -62,13 +62,11 @@ class _MeanAttention:
     title: str = "Equal weights"
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """Return the output ``[..., n, d_v]``."""
         if not causal:
             return v.mean(-2, keepdim=True).expand_as(v)
         return v.cumsum(-2) / torch.arange(1, v.shape[-2] + 1, dtype=v.dtype, device=v.device)[:, None]
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """Return the uniform matrix ``[..., n, n]``."""
         mask = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
         mask = mask.tril() if causal else mask
         return (mask / mask.sum(-1, keepdim=True)).expand(*q.shape[:-2], *mask.shape)
@@ -84,8 +82,6 @@ def from_word(word: str) -> Attends:
 
 @dataclass(frozen=True)
 class _AttentionLayer:
-    """An attention layer of the model: its module and whether it is causal."""
-
     module: nn.Module
     causal: bool
 
@@ -147,10 +143,10 @@ class _Swap:
 def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[PreTrainedModel]:
     """Replace the attention in a model's layers until the block ends, in this thread only.
 
-    Every key and value head is repeated for its query heads. Queries and keys are passed after rotary positions, scaled
-    as the layer scales them. Padding is ignored. Other layers attend as usual. A text may be read token by token
-    with transformers' cache if all of it is read inside the block. Swaps may be nested; the inner swap takes
-    precedence.
+    Each replacement receives queries and keys with rotary positions, scaled so that its logits have the layer's
+    scale. Each key and value head is repeated for its query heads, and padding is left out. Other layers attend as
+    usual. A text may be read token by token with transformers' cache if all of it is read inside the block. Swaps
+    may be nested; the inner swap takes precedence.
 
     Args:
         model: a model from ``inputs.models.load``, or another model loaded with its attention interface.

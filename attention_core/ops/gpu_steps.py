@@ -9,9 +9,9 @@ GPU_NUMBERS = 2**24
 
 
 def is_gpu(device: torch.device) -> bool:
-    """Return whether the device computes large operations much faster than many small ones.
+    """Return whether to use the large steps of a GPU: true for every device except ``cpu`` and ``meta``.
 
-    Meta tensors, with which costs are counted, use the steps of a CPU.
+    Costs are counted with meta tensors, so they count the steps of a CPU.
     """
     return device.type not in ("cpu", "meta")
 

@@ -23,13 +23,14 @@ EMPTY_SLOT = -2
 
 
 def hash_sizes(buckets: float, largest: int) -> tuple[int, ...]:
-    """Return sizes of hashes, even numbers whose product is about ``buckets``; an empty tuple for one bucket.
+    """Return the sizes of hashes that together make about ``buckets`` buckets, even numbers; empty for one bucket.
 
-    One hash into b buckets costs n d b/2. A long text needs many buckets, and two hashes into √b buckets cost less.
+    The product of the sizes is the number of buckets. One hash into b buckets costs n d b/2. A long text needs many
+    buckets, and two hashes into √b buckets cost less.
 
     Args:
         buckets: the number of buckets wanted.
-        largest: about the largest size of one hash, 4 or more.
+        largest: the approximate maximum size of one hash, 4 or more.
     """
     count = 0
     while buckets > largest**count:
@@ -121,7 +122,6 @@ def bucket_order(bucket: Tensor) -> Tensor:
 
 
 def _inverse_permutation(order: Tensor) -> Tensor:
-    """Return each token's place in an order: the inverse permutation."""
     position = torch.arange(order.shape[-1], device=order.device).expand_as(order)
     return torch.empty_like(order).scatter_(-1, order, position)
 

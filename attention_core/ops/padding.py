@@ -52,7 +52,10 @@ def _batched(x: Tensor, key_mask: Tensor) -> Tensor:
 
 
 def _groups(key_mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the batch entries with equal masks and the positions of their keys, int64; not those without keys."""
+    """Yield, for each distinct mask, the indices of its batch entries and the positions of its keys, int64.
+
+    Masks without keys are left out.
+    """
     masks, group = key_mask.reshape(-1, key_mask.shape[-1]).unique(dim=0, return_inverse=True)
     for i, mask in enumerate(masks):
         if mask.any():

@@ -33,7 +33,8 @@ def normal(shape: tuple[int, ...], seed: int, like: Tensor, *stream: int) -> Ten
 def normal_table(rows: range, columns: int, seed: int, like: Tensor, *stream: int) -> Tensor:
     """Return some rows and the first columns of one infinite N(0, 1) table, ``[len(rows), columns]``.
 
-    The entry at (i, j) does not depend on the part requested, so that a longer input extends the numbers of a shorter.
+    The entry at (i, j) does not depend on the part requested, so a longer input starts with the numbers of a
+    shorter one.
 
     Args:
         rows: consecutive row numbers.

@@ -76,7 +76,7 @@ class ByteLRUCache(Generic[T]):
             del future
 
     def _finish(self, key: Hashable, future: Future[T]) -> bool:
-        """Remove an ended computation; return whether its result may be cached, which ``drop`` forbids."""
+        """Remove an ended computation; return whether to cache its result: not if ``drop`` was called in between."""
         is_current = self._pending.get(key) is future
         if is_current:
             del self._pending[key]

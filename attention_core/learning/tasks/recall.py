@@ -16,7 +16,10 @@ BLANK = KEYS + VALUES
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, pairs: int) -> Batch:
-    """Return sequences with ``pairs`` different keys and values each; symbols are keys, then values, then the blank."""
+    """Return sequences with ``pairs`` different keys and values each.
+
+    Symbols are numbered: first all keys, then all values, then the blank.
+    """
     keys = distinct(generator, sequences, pairs, KEYS)
     values = KEYS + distinct(generator, sequences, pairs, VALUES)
     inputs = torch.full((sequences, length), BLANK)

@@ -27,7 +27,7 @@ from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import merge_partial_softmax
 
 ROWS = 256
-"""Queries scored in one step; a quarter of these where the score needs every key or direction of a block."""
+"""Queries scored in one step; a quarter of these for scores that hold several numbers per query and block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +88,9 @@ class Selection:
         return ROWS if self.score in (MEAN, BOUND) else ROWS // 4
 
     def _steps(self, n: int, m: int, *, causal: bool) -> Iterator[tuple[slice, int]]:
-        """Yield the queries of each step, and how many of the first blocks they score.
+        """Yield the queries of each step and the number b; these queries score the first b blocks.
 
-        They score all blocks, or if causal only the blocks before the last query's own, but at least m.
+        These are all blocks or, if causal, the blocks before that of the step's last query, but at least m.
         """
         for start in range(0, n, self._rows):
             stop = min(start + self._rows, n)

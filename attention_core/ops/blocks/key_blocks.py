@@ -180,7 +180,7 @@ def selected_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
 
 
 def tile_slots(choices: int, n: int, block: int) -> int:
-    """Return the largest number of slots in all tiles, for this many pairs of a query and a chosen block."""
+    """Return the largest possible number of slots in all tiles together, for ``choices`` pairs of query and block."""
     size = min(block, choices)
     return max_chunks(choices, block_count(n, block), size) * size
 

@@ -85,7 +85,7 @@ def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def forward_substitution(matrix: Tensor, right_side: Tensor) -> Tensor:
-    """Return ``(I + matrix)⁻¹ right_side``, ``[..., n, *]``, by forward substitution that ignores the diagonal."""
+    """Return ``(I + L)⁻¹ right_side``, ``[..., n, *]``, where L is the part of ``matrix`` below the diagonal."""
     return torch.linalg.solve_triangular(matrix, right_side, upper=False, unitriangular=True)
 
 
@@ -213,13 +213,14 @@ def final_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
 def anatomy(inputs: RuleInputs, *, causal: bool) -> dict[str, Tensor]:
     """Return the factors of the matrix: ``read @ diag(β)``, or ``read @ inverse @ diag(β)`` if the rule erases.
 
-    Without a causal mask, all tokens are written in the order of the text, and then every query reads the final state.
+    Without a causal mask, all tokens are written in the order of the text, and then every query reads the final
+    state.
 
     Returns:
-        ``read`` is ``(Q Kᵀ ⊙ Γ)``, ``[..., n, n]`` like all others. For the delta rule, ``overlaps`` is
-        ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` is ``(I + overlaps)⁻¹``. With directions W, the overlaps are those of
-        W, and the matrix is ``(read - turned @ inverse @ met) @ diag(β)`` with ``turned = (Q Wᵀ ⊙ Γ)`` and
-        ``met = diag(ε) (W Kᵀ ⊙ Γ⁻)``.
+        All factors are ``[..., n, n]``. If causal, ``read`` is ``(Q Kᵀ ⊙ Γ)``. For the delta rule, ``overlaps`` is
+        ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` is ``(I + overlaps)⁻¹``. With directions W, ``overlaps`` is
+        ``diag(ε) (W Wᵀ ⊙ Γ⁻)``, and the matrix is ``(read - turned @ inverse @ met) @ diag(β)``. Then ``met`` is
+        ``diag(ε) (W Kᵀ ⊙ Γ⁻)`` and, if causal, ``turned`` is ``(Q Wᵀ ⊙ Γ)``.
     """
 
     def query_products(keys: Tensor) -> Tensor:

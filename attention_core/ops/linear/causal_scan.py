@@ -121,7 +121,10 @@ def _scan_features(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
 
 
 def _running_products(chunks: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:
-    """Yield ``Σ_{j <= i} (a_i · b_j) c_j`` chunk by chunk; in reverse, last chunk first, the sums over ``j >= i``."""
+    """Yield ``Σ_{j <= i} (a_i · b_j) c_j`` for each chunk of (a, b, c).
+
+    With ``reverse``, the chunks come last first, and the sums are over ``j >= i``.
+    """
     state: Tensor | None = None
     previous: tuple[Tensor, Tensor] | None = None
     for a, b, c in chunks:

@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_core.ops.linear.scans import running_max
 
 SPREAD = 40.0
-"""Largest increase of a reference for which one value serves all tokens: e⁴⁰ times a sum of features fits float32."""
+"""Largest increase at which a reference's last value can be used for all tokens: e⁴⁰ times a sum fits float32."""
 
 
 class Features(NamedTuple):
@@ -169,8 +169,9 @@ def _similarities_by_blocks(f: Features) -> Tensor:
     """Return the triangle for references that increase by more than ``SPREAD``, too much for a single reference.
 
     Blocks double in size, starting from single tokens. In each pair of blocks, the keys of the first block and the
-    queries of the second block are scaled relative to the end of the first block. Their product fills one square below
-    the diagonal. Every exponent is at most zero and at least that of the product, so nothing overflows or underflows.
+    queries of the second block are scaled relative to the end of the first block. Their product fills one square
+    below the diagonal. No exponent is above zero, so nothing overflows. None is below the exponent ``R_j - R_i`` of
+    the pair, so a factor underflows only if the product does.
     """
     assert f.reference is not None
     n = f.q.shape[-2]

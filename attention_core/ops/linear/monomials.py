@@ -50,10 +50,11 @@ def monomials(x: Tensor, order: int = 2, buffer: Tensor | None = None) -> Tensor
 
 
 def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Return factors, ``[..., s, a, n]`` each, whose products contain each pair of the entries ``[..., d, n]`` once.
+    """Return pairs of tensors whose elementwise products hold each product of two entries of y, ``[..., d, n]``, once.
 
-    Entry a is multiplied by entry a + s modulo d. One product covers all entries and all shifts s below d / 2. For even
-    d, the shift d / 2 would contain each pair twice, so only half of it is used.
+    The tensors are ``[..., s, a, n]`` or broadcast to it: entry a is multiplied by entry a + s modulo d, for all
+    shifts s below d / 2 at once. For even d, the shift d / 2 would give each product twice, so only half of it is
+    used. The squares have the factor √½.
     """
     d = y.shape[-2]
     shifted = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # [..., s, a, :] holds entry a + s modulo d
@@ -71,10 +72,11 @@ def empty_sums(q: Tensor, v: Tensor, order: int = 2) -> Tensor:
 def update_state(
     sums: Tensor, k: Tensor, v: Tensor, order: int = 2, buffer: Tensor | None = None
 ) -> tuple[None, Tensor]:
-    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``; see ``monomials``.
+    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``; return None and the new sums.
 
-    With ``buffer``, the sums of one head, ``[C, d_v + 1]``, are changed in place. The column of ones has its own sum:
-    as one more column next to 64 others, it would make the product a third slower.
+    φ is ``monomials``, and the sums are ``[..., C, d_v + 1]``. With ``buffer``, the sums of one head,
+    ``[C, d_v + 1]``, are changed in place. Their last column is then computed separately: as one more column next
+    to 64 others, it would make the product a third slower.
     """
     features, v = monomials(k, order, buffer), at_least_float32(v)
     if buffer is None:

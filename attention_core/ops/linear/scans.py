@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 MAX_STORED_TOKENS = 64
-"""Largest number of tokens of a single chunk that the backward pass does not recompute: that would free little memory
-but repeat the forward pass."""
+"""Largest single chunk, in tokens, that is stored for the backward pass instead of recomputed there. Recomputing
+it would free little memory but repeat the forward pass.
+"""
 Step = Callable[..., tuple[Any, Any]]
 """``(state, *chunks) -> (result of the chunk, next state)``."""
 
@@ -30,15 +31,16 @@ def scan_chunks(
     A single chunk of at most ``MAX_STORED_TOKENS`` tokens is not recomputed.
 
     Args:
-        step: takes the state and one chunk of every tensor; the backward pass calls it again, so its closure must not
-            change.
+        step: takes the state and one chunk of every tensor; the backward pass calls it again, so its closure must
+            not change.
         state: the state before the first chunk.
         tensors: ``[..., n, *]`` each, split along the tokens.
         size: tokens per chunk; the last chunk may have fewer.
         dim: the axis of tokens, in the results too.
-        reverse: whether to go from the last token to the first. The step then receives each chunk in reverse order, and
-            its result is reversed again.
-        result: the tensor to write to, if no gradients are needed. A step may read the old numbers of its tokens.
+        reverse: whether to go from the last token to the first. The step then receives each chunk in reverse order,
+            and its result is reversed again.
+        result: the tensor to write to, if no gradients are needed. It may share memory with one of ``tensors``:
+            each chunk is overwritten only after its step.
 
     Returns:
         The results of all steps in the order of the tokens, or None if steps return None; and the last state.

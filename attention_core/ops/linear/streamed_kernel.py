@@ -36,8 +36,8 @@ def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
 def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[Tensor, State]:
     """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
-    If all running maxima increase by at most ``features.SPREAD`` within a chunk, the last ones are the reference of all
-    queries.
+    If no running maximum of the keys' logarithms increases by more than ``features.SPREAD`` within the chunk, the
+    maxima at its last token are the reference of all its tokens.
     """
     f = phi(k, *extras)
     values = with_ones(v.to(state.sums.dtype))
@@ -61,7 +61,10 @@ def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor,
 
 
 def query_features(f: LogFeatures, reference: Tensor) -> Tensor:
-    """Return query features ``[..., n, C]`` for keys divided by ``e^reference``, with a maximum of one in each row."""
+    """Return query features times ``e^reference``, ``[..., n, C]``, for keys that are divided by it.
+
+    The exponentials of each row are divided by their largest.
+    """
     assert f.log is not None
     log = f.log + reference
     exponential = log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
@@ -104,7 +107,6 @@ def _add_keys(state: KeySums, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -
 
 
 def _read_sums(state: KeySums, q: Tensor, *extras: Tensor, phi: Phi, dtype: torch.dtype) -> tuple[Tensor, KeySums]:
-    """Return the outputs of a block of queries."""
     f = phi(q, *extras)
     features = f.relative_to(None) if state.reference is None else query_features(f, state.reference)
     out = features @ state.products
@@ -165,10 +167,11 @@ def streamed_cost(
         features: C.
         d_v: value size.
         causal: whether query i attends to keys 0..i only.
-        referenced: whether features have logarithms.
+        referenced: whether the features have logarithms, which need a reference.
         size: tokens per block, as in ``streamed_attention``.
         keys: number of keys; n for None.
-        copies: tensors as large as the features that ``phi`` holds at a time, in the form without a causal mask.
+        copies: how many tensors of the features' size ``phi`` holds at a time; used only if not causal and not
+            ``referenced``.
     """
     C, state, m = features, features * (d_v + 1), keys or n
     size = size or default_block_size(C, causal=causal)

@@ -33,7 +33,6 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
 
 
 def _kmeans_round(centres: Tensor, x: Tensor) -> Tensor:
-    """Run one round of k-means: move each centre to the mean of its nearest tokens."""
     with torch.no_grad():
         # The squared distance |x - c|² is computed without |x|², which is the same for all centres, so the nearest
         # centre is the same.

@@ -19,7 +19,7 @@ from attention_core.ops.softmax.union import Piece, mark_merged, pieces_of_slice
 PIECES = 8
 """A piece has about 1/``PIECES`` of all queries, so that it needs little memory compared with the output."""
 ROWS = 128
-"""Queries for which a mask over columns is made in one step."""
+"""Maximum queries in a piece of ``column_pieces`` with a mask; more on a GPU."""
 
 
 def tokens_per_piece(n: int) -> int:
@@ -28,7 +28,10 @@ def tokens_per_piece(n: int) -> int:
 
 
 def piece_slices(heads: int, blocks: int, max_blocks: int) -> Iterator[tuple[slice, range]]:
-    """Yield each piece's heads and blocks, at most ``max_blocks``: some blocks of all heads, or one block of some."""
+    """Yield the heads and the blocks of each piece: some blocks of all heads, or one block of some heads.
+
+    A piece has at most ``max_blocks`` blocks in total over its heads, but at least one.
+    """
     blocks_per_piece = max(1, max_blocks // heads)
     some_heads = heads if max_blocks >= heads else max(1, max_blocks)
     for head in range(0, heads, some_heads):
@@ -111,7 +114,7 @@ def _window_view(heads: slice, extent: range, blocks: range, step: int) -> Calla
 def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable[[Tensor, Tensor], None]:
     """Return a function ``add(target, source)`` that adds the blocks of ``source`` to ``view(target)`` in place.
 
-    Blocks may overlap: two blocks may share tokens if fewer than ``spacing`` blocks are between their starts.
+    Blocks whose indices differ by less than ``spacing`` may share tokens.
     """
 
     def add(target: Tensor, source: Tensor) -> None:
@@ -169,7 +172,8 @@ def column_pieces(
         keys: the keys: their positions, or a slice.
         rows: the queries' consecutive positions; None means all.
         allowed: returns which keys are allowed, ``[r, S]``, given query positions ``[r, 1]``; None means all.
-        key_count: returns the number of keys, from the first, visible to queries before a position; None means all.
+        key_count: given a position, returns how many of the first keys the queries before it attend to; None means
+            all.
         causal: whether query i attends to keys 0..i of these only; all rows are then in one piece.
     """
     n = like.shape[-2]
@@ -257,7 +261,7 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
 
 
 def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:
-    """Return the peak number of elements in memory for one head.
+    """Return the peak elements of ``union_attention`` with ``anchored_pieces`` for one head.
 
     Args:
         n: number of tokens.

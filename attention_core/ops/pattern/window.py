@@ -30,7 +30,7 @@ def window_pieces(like: Tensor, reach: int, *, causal: bool, backward: bool) -> 
 
 
 def window_piece_counts(n: int, reach: int, *, causal: bool) -> tuple[int, int, int]:
-    """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
+    """Return, for one head, the pairs in all pieces together, and the queries and the pairs of the largest piece."""
     after = 0 if causal else reach
     rows, mask = band_elements(n, reach + after)
     return window_pairs(n, block=BLOCK, before=reach, after=after), rows, mask
@@ -102,7 +102,7 @@ def square_pieces(
     first: int = 0,
     allowed_pairs: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
-    """Yield blocks of as many pixels as an image row, each with the pixels that its squares reach.
+    """Yield blocks of ``columns`` queries, each with the keys that the squares around these queries reach.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.
@@ -126,7 +126,7 @@ def square_pieces(
 
 
 def square_piece_counts(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:
-    """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
+    """Return, for one head, the pairs in all pieces together, and the queries and the pairs of the largest piece."""
     before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)
     mask += mask // 4  # the booleans from which it is made need one more byte per pair, the floats four
@@ -134,6 +134,6 @@ def square_piece_counts(n: int, reach: int, columns: int, *, causal: bool, first
 
 
 def _reach_in_tokens(reach: int, columns: int, first: int, *, causal: bool) -> tuple[int, int]:
-    """Return how many pixels before and after each block of ``columns`` pixels its squares reach."""
+    """Return how many tokens the squares around ``columns`` queries reach before the first and after the last query."""
     before = reach * columns + (min(reach, columns - 1) if first % columns else 0)
     return before, 0 if causal else before

@@ -113,14 +113,14 @@ def blockwise_attention(
     The backward pass recomputes each block of A. It cannot be differentiated again.
 
     Args:
-        row_weights: the rule, which receives at least float32; the backward pass calls it again, so its closure must
-            not change.
+        row_weights: the rule, which receives at least float32; the backward pass calls it again, so its closure
+            must not change.
         q: ``[..., n, d]``; without leading axes it is shared by all leading axes of v.
         k: ``[..., m, d]``, like q; if causal, m must equal n.
         v: ``[..., m, d_v]``.
         causal: whether query i attends to keys 0..i only.
         per_pair: numbers that the rule needs in memory for each pair of query and key.
-        step: numbers per block of the forward pass below which a block covers several heads.
+        step: size in numbers below which a block of the forward pass covers several heads.
         row_outputs: a faster function for the rows times v in the forward pass; q, k and v then share leading axes.
     """
     q, k, flat = (at_least_float32(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))

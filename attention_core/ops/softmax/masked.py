@@ -53,7 +53,7 @@ def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
 
 
 def visible_pairs(q: Tensor, *, causal: bool) -> Tensor | None:
-    """Return the pairs that are allowed if causal, ``bool [n, n]``, for queries ``[..., n, d]``; None if all are."""
+    """Return the causal mask, ``bool [n, n]``, for queries ``[..., n, d]``; None if all pairs are visible."""
     return causal_mask(q.shape[-2], q.device) if causal else None
 
 

@@ -36,18 +36,19 @@ Gradients = tuple[Tensor, Tensor, Tensor]
 class Piece(CompactRepr):
     """Some queries and the keys they attend to; no pair is in two pieces.
 
-    In the shapes, X is the number of all heads and x that of the piece's heads. Y counts its groups of r queries and c
-    keys, and e is the size of a token's vector.
+    In the shapes, X is the number of all heads and x that of the piece's heads. Y counts its groups of r queries
+    and c keys, and e is the size of a token's vector.
 
     Attributes:
-        queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once; a copy with ``write``.
+        queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once, or a copy (see
+            ``write``).
         keys: returns a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
         add: adds ``[x, Y, c, e]`` to the tokens of ``[X, n, e]`` that ``keys`` returns.
         bias: ``[r, c]``, from ``mask_bias``, which is added to the scores; None if every pair is allowed.
         causal: whether query i of the piece attends to its keys 0..i only.
         merges: False for the first piece of its queries, True for every later one.
-        write: writes ``[x, Y, r, e]`` to the tokens of ``[X, n, e]`` that ``queries`` returns; needed if ``queries``
-            returns a copy, which requires ``merges`` to be false.
+        write: writes ``[x, Y, r, e]`` to the tokens of ``[X, n, e]`` that ``queries`` returns; needed if
+            ``queries`` returns a copy, which requires ``merges`` to be false.
     """
 
     queries: TensorView
@@ -154,7 +155,7 @@ class ScatteredPiece(CompactRepr):
 
 
 Pieces = Callable[..., Iterable[Piece | ScatteredPiece]]
-"""``(queries [X, n, d], *, backward) -> pieces``; in the backward pass the gradients of keys add to their memory."""
+"""``(queries [X, n, d], *, backward) -> pieces``; with ``backward``, a piece also needs memory for gradients."""
 
 
 def union_attention(pieces: Pieces, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -229,7 +230,7 @@ def _merge(piece: Piece | ScatteredPiece, out: Tensor, lse: Tensor, piece_out: T
 
 
 def pieces_of_slice(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]:
-    """Yield the pieces applied to every ``step``-th token from ``start`` on."""
+    """Convert pieces of the slice ``x[:, start::step]`` to pieces of the whole ``x``."""
 
     def slice_view(view: TensorView) -> TensorView:
         return lambda x: view(x[:, start::step])

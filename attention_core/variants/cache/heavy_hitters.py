@@ -128,7 +128,7 @@ def _write_slot(x: Tensor, slot: int, value: Tensor | float) -> Tensor:
 def cached_positions(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
     """Return the positions in the cache when each query reads it, ``int64 [..., n, c]``; -1 in an empty slot.
 
-    This follows ``step``, but gathers the keys from the text, where ``step`` copies its cache.
+    The rule is that of ``step``. The keys are gathered from ``k``; ``step`` copies them with its cache instead.
     """
     n, size = q.shape[-2], k.shape[-1]
     recent = min(p.recent, n)

@@ -45,7 +45,7 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 def truncate_rank(x: Tensor, rank: int) -> Tensor:
-    """Return the best approximation of this rank to all heads' ``[..., H, n, d]``, in at least float32."""
+    """Return x, ``[..., H, n, d]``, its joined heads replaced by the closest matrix of this rank; at least float32."""
     x = at_least_float32(x)
     rows = join_heads(x)
     if rank >= min(rows.shape[-2:]):
@@ -69,7 +69,7 @@ def _split_heads(rows: Tensor, like: Tensor) -> Tensor:
 
 
 class _LeadingProjection(torch.autograd.Function):
-    """The projection onto the leading eigenvectors of a symmetric matrix; their choice does not affect the gradient."""
+    """The projection onto the leading eigenvectors of a symmetric matrix; its gradient exists for equal eigenvalues too."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's context object

@@ -30,7 +30,6 @@ def weights(q: Tensor, k: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: AlibiParams) -> Tensor:
-    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     i = torch.arange(rows.start, rows.stop, device=q.device)[:, None]
     distance = (i - torch.arange(rows.key_count, device=q.device)).abs().to(q)
     return rows.softmax(scores(q, k) - p.slope * distance)

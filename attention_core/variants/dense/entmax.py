@@ -35,9 +35,9 @@ class EntmaxParams(Params):
 def entmax(logits: Tensor, alpha: float) -> Tensor:
     """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` of logits z with the τ at which each row sums to one, ``[..., n]``.
 
-    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: large logits would
-    round ``τ`` too coarsely. The gradient is exact, since autograd records the last Newton step, which moves τ as the
-    logits do.
+    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: large logits would round
+    ``τ`` too coarsely. The gradient is exact, since autograd records one more Newton step, through which τ depends
+    on the logits.
     """
     x, exponent = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
     tau = _find_tau(x.detach(), exponent)
@@ -97,7 +97,6 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: EntmaxParams) -> Tensor:
-    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     return entmax(rows.fill_future(scores(q, k), -math.inf), p.alpha)
 
 

@@ -29,7 +29,7 @@ def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
     """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``.
 
-    The last two entries of each key are the large and the small part of its sum of log gates.
+    The last two entries of each key are two numbers whose sum is g, the running sum of log gates.
     """
     sums = k[..., -2:]
     query_sums = sums[..., rows.start : rows.stop, :]

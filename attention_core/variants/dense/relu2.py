@@ -62,7 +62,6 @@ COUNT_EXPONENTS = {"length": -0.5, "squared": -1.0}
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: Relu2Params) -> Tensor:
-    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     # A divisor of relu²(x) can be applied to the queries as its square root, because relu²(a x) = a² relu²(x). This
     # scales n queries instead of n² scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5

@@ -45,7 +45,6 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 
 
 def _attend_block(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
-    """Return the outputs of a block of queries and the next state."""
     start, subtracted_so_far, k, v = state
     stop, n = start + q.shape[-2], k.shape[-2]
     key_count = stop if causal else n

@@ -43,7 +43,6 @@ def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: SigmoidParams) -> Tensor:
-    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     shift = math.log(p.base_length) if p.shift == "fixed" else rows.key_counts(q.device).log().to(q)
     shifted = (q * q.shape[-1] ** -0.5) @ k.mT - shift
     return rows.fill_future(shifted, -math.inf).sigmoid()

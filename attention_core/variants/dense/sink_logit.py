@@ -42,7 +42,7 @@ def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
-    """Multiply each output of softmax attention by its gate: O(n² d) time, O(n d) memory by the fused kernel."""
+    """Multiply each output of softmax attention by ``σ(log-sum-exp - sink logit)``: O(n² d) time, O(n d) memory."""
     out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
     out, lse = (x.reshape(*q.shape[:-1], x.shape[-1]) for x in (out, lse))
     return (out * (lse - sink_logit(p, lse)).sigmoid()).to(v.dtype)

@@ -36,7 +36,6 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
-    """Compute the weights of one block of queries, ``[..., rows.size, rows.key_count]``."""
     return softpick(rows.fill_future(scores(q, k), 0.0))
 
 

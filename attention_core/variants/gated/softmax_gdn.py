@@ -140,10 +140,11 @@ def attend_chunk(
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the parts of the matrix ``read @ inverse @ diag(strength) @ (I - earlier means) + means``.
+    """Return the parts of the matrix, which is ``read @ inverse @ diag(strength) @ (I - E) + M``.
 
-    ``queries`` are scaled, and ``keys`` are centred and scaled, ``[..., n, d]``. ``strength`` is the capped β, and
-    ``uncapped`` is 1/t, ``[..., n, 1]``. ``overlaps``, ``inverse`` and ``read`` are ``[..., n, n]``.
+    M averages the values up to each token (all values if not causal), and E the values before it. ``queries`` are
+    scaled, and ``keys`` are centred and scaled, ``[..., n, d]``. ``strength`` is the capped β, and ``uncapped`` is
+    1/t, ``[..., n, 1]``. ``overlaps``, ``inverse`` and ``read`` are ``[..., n, n]``.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     inputs = rule_inputs(q, k - running_means(k), p.cap)
@@ -166,7 +167,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> 
 
 
 def next_inputs(state: State, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> RuleInputs:
-    """Return the inputs of the recurrence for the next token, ``[..., 1, *]``; its key is part of the mean key."""
+    """Return the inputs of the recurrence for the next token, ``[..., 1, *]``. The mean key includes its key."""
     query, key = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2)
     return rule_inputs(query, key - running_means(key, state.key_mean, state.token_count), p.cap, state.token_count)
 

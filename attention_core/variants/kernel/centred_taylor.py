@@ -72,7 +72,7 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
 
 
 def subtract_origin(k: Tensor, origin: Tensor) -> Tensor:
-    """Return keys minus one vector, the origin, ``[..., n, d]``: the same series with smaller rounding errors."""
+    """Return keys minus ``origin``, ``[..., n, d]``: the centred logits are unchanged, with smaller rounding errors."""
     return at_least_float32(k) - at_least_float32(origin)
 
 
@@ -94,7 +94,8 @@ def attend_chunk(
 ) -> tuple[Tensor, Tensor]:
     """Return the outputs of a causal block, and the sums including its keys.
 
-    Within the block, logits are cheaper than features. ``buffer`` is as in ``read_state``.
+    Pairs within the block are computed from their logits, which take less time than features. ``buffer`` is as in
+    ``read_state``.
     """
     x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
     ones, first, *second = _moments(state, q, order, buffer)
@@ -104,7 +105,10 @@ def attend_chunk(
 
 
 def _moments(state: Tensor, q: Tensor, order: int, buffer: Tensor | None = None) -> list[Tensor]:
-    """Return the sums over keys of 1, x and, at order 2, x²/2, each times ``[v, 1]``, ``[..., n or 1, d_v + 1]``."""
+    """Return the sums over keys of 1, the logit x and, at order 2, x²/2, each times ``[v, 1]``.
+
+    They are ``[..., n, d_v + 1]``, but the first has one row for all queries.
+    """
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
     ones, *rest = zip(monomials(q, order, buffer).split(sizes, -2), state.split(sizes, -2), strict=True)

@@ -34,7 +34,7 @@ class CosformerParams(Params):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
-    """Multiply products of positive parts by a cosine of the distance, then divide each row by its sum."""
+    """Compute ``relu(q) relu(k)ᵀ`` times a cosine of the distance, divided by row sums, times v, ``[..., n, d_v]``."""
     n = q.shape[-2]
     length = p.length if causal else n
     position = torch.arange(n).to(q).clamp(max=length)

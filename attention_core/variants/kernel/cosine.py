@@ -33,7 +33,7 @@ class CosineParams(Params):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
-    """Add 1 to the cosine of each query and key, then divide each row by its sum."""
+    """Compute ``1 + cos(q_i, k_j)``, each row divided by its sum, times v, ``[..., n, d_v]``."""
     similarity = 1 + F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
     similarity = similarity.tril() if causal else similarity
     return normalise_rows(similarity) @ v

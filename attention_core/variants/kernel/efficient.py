@@ -32,9 +32,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
 
 
 def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) -> Features:
-    """Return the softmaxes of q and of k, ``[..., n, d]`` each; if causal, q is divided by the running sum of keys.
+    """Return features of q and k, ``[..., n, d]`` each: softmax of q over features and of k over positions.
 
-    A causal form can continue from the state of earlier tokens; the last column of that state is their sum of keys.
+    If causal, k is only exponentiated, and q is also divided by the running sum of these exponentials. With
+    ``state``, the sum includes earlier tokens: it continues the state's last column.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     if not causal:

@@ -92,7 +92,7 @@ def em_iterations(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]
 
 
 def has_many_bases(k: Tensor, p: EmanetParams) -> bool:
-    """Return whether the responsibilities of a token are more than half as many numbers as its key."""
+    """Return whether the number of bases is more than half of the head size d."""
     return 2 * p.bases > k.shape[-1]
 
 
@@ -102,7 +102,7 @@ def mean_directions(log_z: Tensor, k: Tensor) -> Tensor:
 
 
 def normalise_over_tokens(log_z: Tensor) -> Tensor:
-    """Return responsibilities, given as logs, over their sum along the tokens, ``[..., n, b]``; never 0/0."""
+    """Return the softmax of ``log_z`` over tokens, ``[..., n, b]``: responsibilities over their sums, but never 0/0."""
     return log_z.softmax(-2)
 
 
@@ -114,7 +114,7 @@ def assignments(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
 
 
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Return the shares of bases in queries times those of tokens in bases, ``[..., n, n]``; see ``assignments``."""
+    """Return the product ``query_shares token_sharesᵀ`` of the two results of ``assignments``, ``[..., n, n]``."""
     query_shares, token_shares = assignments(q, k, p)
     return query_shares @ token_shares.mT  # [..., n, b] @ [..., b, n]
 

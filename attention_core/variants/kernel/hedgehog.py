@@ -22,7 +22,7 @@ def phi(x: Tensor) -> LogFeatures:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Multiply the features ``[softmax(x), softmax(-x)]``, then divide each row by its sum."""
+    """Compute products of features ``[softmax(x), softmax(-x)]``, divided by row sums, times v, ``[..., n, d_v]``."""
     phi_q, phi_k = (torch.cat([x.softmax(-1), (-x).softmax(-1)], -1) for x in (q, k))
     similarity = phi_q @ phi_k.mT
     similarity = similarity.tril() if causal else similarity

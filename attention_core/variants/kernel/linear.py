@@ -35,7 +35,7 @@ class LinearParams(Params):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
-    """Multiply the features of queries and keys, then divide each row by its sum."""
+    """Compute ``φ(q) φ(k)ᵀ``, each row divided by its sum, times v, ``[..., n, d_v]``."""
     phi = {**FEATURE_MAPS, "exp": torch.exp}[p.feature_map]
     similarity = phi(q) @ phi(k).mT
     similarity = similarity.tril() if causal else similarity

@@ -107,7 +107,7 @@ def directions(q: Tensor, p: PerformerParams) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
-    """Multiply random features of queries and keys, then divide each row by its sum."""
+    """Compute ``φ(q) φ(k)ᵀ`` of random features, each row divided by its sum, times v, ``[..., n, d_v]``."""
     W = directions(q, p)  # [m, d]
 
     def features(x: Tensor) -> Tensor:
@@ -220,12 +220,12 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool
 
 
 def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
-    """Return the kernel that products of features estimate as value and log, ``[..., n, n]`` and ``[..., n, 1]``.
+    """Return the kernel that products of features estimate: ``value``, ``[..., n, n]``, and ``log``, ``[..., n, 1]``.
 
     The kernel is ``value · e^log``, so that it cannot overflow.
 
-    It is ``exp(q·k / √d)``. For ``relu`` it is the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)`` of
-    the angle θ (Cho and Saul 2009), for directions of length √d and of random length.
+    It is ``exp(q·k / √d)``. For ``relu`` it is the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)``
+    of the angle θ (Cho and Saul 2009), for directions of length √d and of random length.
     """
     products = q @ k.mT / math.sqrt(q.shape[-1])
     if kind != "relu":

@@ -47,7 +47,7 @@ class RetentionParams(Params):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
-    """Multiply the products of features by ``γ^|i-j|``, then divide each row by its sum."""
+    """Compute ``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, times v, ``[..., n, d_v]``."""
     phi = {**FEATURE_MAPS, "exp": torch.exp}[p.feature_map]
     position = torch.arange(q.shape[-2]).to(q)
     distance = (position[:, None] - position).abs()  # [n, n]
@@ -63,10 +63,10 @@ def log_decays(n: int, p: RetentionParams, like: Tensor) -> Tensor:
 
 @torch.no_grad()
 def largest_keys(k: Tensor, p: RetentionParams, *, causal: bool, earlier_peak: Tensor | None = None) -> Tensor:
-    """Return the logarithm of the largest decayed key of each feature, ``[..., n, d]``, for every query position.
+    """Return the peak of each feature at each query, ``[..., n, d]``: the logarithm of its largest decayed key.
 
-    The peaks multiply numerator and denominator of a row by the same factor, so they cancel. Only ``exp`` needs them to
-    stay in range: for other maps they are 0, ``[n, 1]``.
+    The peaks multiply numerator and denominator of a row by the same factor, so they cancel. Only ``exp`` needs
+    them, to stay in range: for other maps they are 0, ``[n, 1]``.
 
     Args:
         k: keys, ``[..., n, d]``.

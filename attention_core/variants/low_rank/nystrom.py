@@ -60,7 +60,7 @@ def to_precision(x: Tensor, p: NystromParams) -> Tensor:
 
 
 def inverses(middle: Tensor, p: NystromParams) -> Iterator[Tensor]:
-    """Return successive pseudo-inverses of the landmarks' own matrix, ``[..., m, m]`` each; the last one is used."""
+    """Return successive approximations of the pseudo-inverse of ``middle``, ``[..., m, m]``; the last one is used."""
     return iter([exact_inverse(middle)]) if p.inverse == "exact" else inverse_steps(middle, p.iterations)
 
 

@@ -49,7 +49,7 @@ def _value_pooling(p: PooledParams) -> str:
 
 
 def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
-    """Return the pools: of sizes that differ by at most one, or if causal of ``stride`` tokens, except for the last."""
+    """Return the pools. Sizes differ by at most one; if causal, each but the last has ``stride`` tokens."""
     if not causal:
         return strided_segments(n, p.stride)
     full_pools, rest = divmod(n, p.stride)

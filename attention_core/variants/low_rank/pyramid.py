@@ -36,7 +36,7 @@ class PyramidParams(Params):
 
 
 def _pool_counts(n: int, p: PyramidParams) -> list[int]:
-    """Return the numbers of pools of the levels, without repetitions: 1, 3, 6 and 8 times ``levels``, at most n."""
+    """Return the number of pools of each level: 1, 3, 6 and 8 times ``levels``, at most n, without repetitions."""
     return list(dict.fromkeys(min(size * p.levels, n) for size in POOLS_PER_LEVEL))
 
 

@@ -19,7 +19,7 @@ from attention_core.ops.softmax.masked import at_least_float32, key_counts, scor
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEP = 2**16
-"""Numbers in one block of several chunks: 256 KiB of float32, which halves the calls of a smaller block."""
+"""Numbers in one block of several chunks: twice the default of ``blockwise_attention``, for half as many calls."""
 
 
 class FlashMixedParams(Params):

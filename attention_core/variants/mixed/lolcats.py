@@ -36,13 +36,19 @@ class LolcatsParams(Params):
 
 
 def exponentials(logits: Tensor, in_window: Tensor) -> Tensor:
-    """Return ``e^logits`` over the row's largest where ``in_window`` is true, zero elsewhere, ``[..., rows, keys]``."""
+    """Return ``e^logits`` where ``in_window`` is true, divided by each row's largest, and zero elsewhere.
+
+    The shape is ``[..., rows, keys]``.
+    """
     logits = logits.masked_fill(~in_window, -math.inf)
     return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
 
 
 def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
-    """Compute exponentials in the window and products of features beyond it, over row sums, ``[..., n, n]``."""
+    """Compute exponentials in the window and products of features beyond it, each row divided by its sum.
+
+    The shape is ``[..., n, n]``.
+    """
     n = q.shape[-2]
     in_window = distances(n, q.device).abs() < p.window
     beyond = ~in_window
@@ -53,7 +59,10 @@ def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
-    """Add the sums of the window w and those of features over all other keys: O(n (w + d) d) time, O(n d) memory."""
+    """Compute the output ``[..., n, d_v]`` from sums over the window w and feature sums over all other keys.
+
+    It takes O(n (w + d) d) time and O(n d) memory.
+    """
     x = at_least_float32(q), at_least_float32(k), with_ones(at_least_float32(v))
     sums = torch.zeros_like(x[2]) if p.window == 0 else _window_sums(*x, window=p.window, causal=causal)
     if q.shape[-2] > p.window:
