@@ -53,7 +53,7 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
     """Return pairs of tensors whose elementwise products hold each product of two entries of y, ``[..., d, n]``, once.
 
     The tensors are ``[..., s, a, n]`` or broadcast to it: entry a is multiplied by entry a + s modulo d, for all
-    shifts s below d / 2 at once. For even d, the shift d / 2 would give each product twice, so only half of it is
+    shifts s from 1 to below d / 2. For even d, the shift d / 2 would give each product twice, so only half of it is
     used. The squares have the factor √½.
     """
     d = y.shape[-2]

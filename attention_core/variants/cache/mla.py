@@ -69,7 +69,7 @@ def _split_heads(rows: Tensor, like: Tensor) -> Tensor:
 
 
 class _LeadingProjection(torch.autograd.Function):
-    """The projection onto the leading eigenvectors of a symmetric matrix; its gradient exists for equal eigenvalues too."""
+    """The projection onto the leading eigenvectors of a symmetric matrix; equal eigenvalues also have a gradient."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's context object
