@@ -28,7 +28,8 @@ class BoardNames(TypedDict, total=False):
         upcoming: on an animated board, the readout's text for cells whose category only a later frame shows.
         masked: the name of cells whose value is NaN, "masked" by default.
         note: a sentence under the panels.
-        reading: how to read a panel and pin a row, in place of the hint for a mouse.
+        reading: how to read a panel and pin a row with a mouse, next to the legend.
+        hint: a sentence under the panels in place of the hint for a mouse.
         above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
     """
 
@@ -42,6 +43,7 @@ class BoardNames(TypedDict, total=False):
     masked: str | None
     note: str
     reading: str
+    hint: str
     above_ceiling: str
 
 
@@ -81,7 +83,8 @@ def board_texts(
             "Each pixel combines up to {count} cells and shows the cell value that is largest in absolute value. Zoom "
             "in to see each cell."
         ),
-        "hint": _("Click to pin a {row} · Ctrl + wheel or double-click to zoom", row=row),
+        "reading": names.get("reading", ""),
+        "hint": names.get("hint") or _("Click a row to pin its {row}. Double-click to zoom.", row=row),
         "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(
             "Attention matrices. Use the arrow keys to move between cells, and Page Up and Page Down to move "
@@ -90,8 +93,6 @@ def board_texts(
             row=row,
         ),
     }
-    if names.get("reading"):
-        texts["hint"] = names["reading"]
     if not pins:
         texts |= {
             "hint": _("Ctrl + wheel or double-click to zoom"),

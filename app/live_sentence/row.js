@@ -93,11 +93,10 @@ export class Row {
   showNumbers(texts) {
     const { settings, errors, costs, long_costs: longCosts } = this.message;
     const numbers = [errors, costs, longCosts].map((steps) => percent(steps[this.step], 2));
-    const columns = texts.columns.map((column) => column.split("\n")[0]);
     this.setting.textContent = String(settings[this.step]);
-    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${columns[0]} ${numbers[0]}`);
+    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${texts.columns[0]} ${numbers[0]}`);
     this.counts.replaceChildren(
-      ...numbers.map((number, i) => make("div", {}, make("span", {}, columns[i]), " ", make("b", {}, number))),
+      ...numbers.map((number, i) => make("div", {}, make("span", {}, texts.columns[i]), " ", make("b", {}, number))),
     );
     this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", texts.help);
   }

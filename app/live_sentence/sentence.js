@@ -35,8 +35,9 @@ export class Sentence {
   constructor(host) {
     this.table = make("div", { class: "rows" });
     this.finding = make("p", { class: "finding" });
+    this.legend = make("p", { class: "caption" });
     this.columns = make("div", { class: "counts", "aria-hidden": "true" });
-    this.headings = make("div", { class: "row headings" }, this.finding, this.columns);
+    this.headings = make("div", { class: "row headings" }, make("div", { class: "top" }, this.finding, this.legend), this.columns);
     this.story = make("p", { class: "story" });
     this.link = make("a", { class: "way", target: "_self" });
     this.caption = make("span");
@@ -87,7 +88,8 @@ export class Sentence {
     const { texts, word, steps } = (this.settings = settings);
     this.link.textContent = `${texts.open} \u2192`;
     this.notesButton.textContent = texts.notes_label;
-    this.columns.replaceChildren(...texts.columns.map((heading) => make("span", {}, heading)));
+    this.legend.textContent = texts.legend;
+    this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
     this.caption.textContent = texts.caption;
     this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));
     if (this.reportTimer === undefined && this.pending === undefined) this.applySettings(); // otherwise the visitor's input is newer than these settings

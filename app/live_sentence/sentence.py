@@ -76,6 +76,7 @@ def live_sentence(
     row_parameter: str,
     uniform_error: float,
     columns: Sequence[str],
+    headings: Sequence[str],
     caption: str,
     notes: Sequence[str] = (),
 ) -> None:
@@ -90,12 +91,12 @@ def live_sentence(
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
-        columns: the names of the three columns of numbers: the error, the cost, and the cost for a long text. Each has
-            a second line that says what its numbers mean.
+        columns: the names of the three numbers of a row: the error, the cost, and the cost for a long text.
+        headings: the headings of these three columns: the first, one over the other two, and one for each of them.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """
-    texts = _texts() | {"columns": columns, "caption": caption, "notes": notes}
+    texts = _texts() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
     settings = {
         "word": choices.word,
         "steps": dict(choices.steps),
@@ -135,16 +136,20 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
 def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
+        "legend": _(
+            "Thicker arcs mean more weight. The framed word is the query; crossed-out words are hidden from it."
+        ),
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
         "most": _("With softmax, “{word}” attends most to “{target}” ({weight})."),
         "itself": _("With softmax, “{word}” attends most to itself ({weight})."),
         "weaker": _("All others weaken this link, {row} least ({weight})."),
         "removed": _("{removed} removes this link. {row} weakens it least ({weight})."),
+        "preserved": _("{removed} removes this link; {row} keeps most of it ({weight})."),
         "others": _("This weight is at most {weight} with the other variants."),
         "same": _("All variants give “{target}” about the same weight."),
         "equal": _("Equal weights on all keys would have an output error of {zero}."),
-        "worse": _("{row}'s output error ({error}) is even larger than with equal weights on all keys ({zero})."),
+        "worse": _("{row}'s output error ({error}) is even larger than that of equal weights ({zero})."),
         "attends": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: “{word}” gives every token less than 0.5% of its attention."),
         "target": _("“{target}” {weight}"),

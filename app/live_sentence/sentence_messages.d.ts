@@ -31,6 +31,7 @@ export interface StoryTexts {
   itself: string;
   weaker: string; // the weight is smaller in all other rows, and in which of them it is largest
   removed: string; // as above, and one other row masks the word
+  preserved: string; // as above, and another row keeps at least half of the weight
   others: string; // the largest weight in the other rows
   same: string;
   equal: string; // the error of equal weights
@@ -46,7 +47,9 @@ export interface StoryTexts {
 export interface SentenceTexts extends StoryTexts {
   title: string;
   help: string;
-  columns: string[]; // the name of each column; the meaning of its numbers on a second line
+  legend: string;
+  columns: string[]; // the name of each column
+  headings: string[]; // of the first column, of the other two together, and of each of these
   caption: string;
   open: string;
   notes_label: string;

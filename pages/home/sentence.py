@@ -41,10 +41,7 @@ def show() -> None:
     sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
     for each in [cut_note(text), *sentences] if text != entered else sentences:
         st.caption(each)
-    columns = [
-        _("output error\n0% = same as softmax"),
-        *(_("cost at {n} tokens\nsoftmax = 100%", n=n) for n in (budgets.n, f"{LONG_TEXT_TOKENS:,}")),
-    ]
+    lengths = budgets.n, f"{LONG_TEXT_TOKENS:,}"
     live_sentence(
         budgets.tokens,
         [row(steps) for steps in budgets.variants],
@@ -54,8 +51,13 @@ def show() -> None:
         link=_matrices_address(text),
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
-        columns=columns,
-        caption=caption(),
+        columns=[_("output error"), *(_("cost at {n} tokens", n=n) for n in lengths)],
+        headings=[
+            _("output error\n0% = same as softmax"),
+            _("cost (softmax = 100%)"),
+            *(_("{n} tokens", n=n) for n in lengths),
+        ],
+        caption=caption(budgets, is_example=text == presets.SENTENCE),
         notes=notes(budgets),
     )
 
@@ -69,53 +71,57 @@ def cut_note(text: str) -> str:
     )
 
 
-def caption() -> str:
-    """Return the caption: what the cost is, and which model the weights are from."""
+def caption(budgets: BudgetComparison, *, is_example: bool) -> str:
+    """Return the caption: what the cost is, why cheap variants save nothing, and which head the weights are from.
+
+    Args:
+        budgets: the numbers of the sentence.
+        is_example: whether the sentence is the one for which the head was chosen.
+    """
+    head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
     return paragraph(
-        _("Cost: multiply-adds. In a short sentence, a variant can cost more than softmax."),
+        _("Cost: multiply-adds."),
         _(
-            "Model MiniLM-L6, layer {layer}, head {head}. The tokens [CLS] and [SEP] count as tokens but are not "
-            "drawn.",
-            layer=presets.SENTENCE_LAYER,
-            head=presets.SENTENCE_HEAD,
-        ),
+            "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
+            n=budgets.n,
+            block=BLOCK,
+        )
+        if budgets.n <= BLOCK
+        else "",
+        _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
+        _(
+            "Layer {layer}, head {head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ.",
+            **head,
+        )
+        if is_example
+        else _("Model MiniLM-L6, layer {layer}, head {head}.", **head),
     )
 
 
 def notes(budgets: BudgetComparison) -> list[str]:
     """Return sentences that explain the numbers."""
-    texts = [
+    return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
             "softmax's output. The Error page shows the output error for longer texts.",
             n=budgets.n,
         ),
         _(
-            "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
-            "words.",
+            "The {n} tokens include [CLS] and [SEP], which also receive weight but are not drawn. The percentages "
+            "below the words are shares of the weight on the words shown.",
             n=budgets.n,
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
             "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
         ),
-        _(
-            "Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix. In a short "
-            "sentence, these steps can cost more than they save."
-        ),
-        _(
-            "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
-            block=BLOCK,
-        )
-        if budgets.n <= BLOCK
-        else "",
+        _("Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix."),
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
             "orange.",
             most=presets.SENTENCE_TOKENS,
         ),
     ]
-    return [text for text in texts if text]
 
 
 def row(steps: BudgetSteps) -> Row:

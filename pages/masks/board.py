@@ -18,7 +18,7 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, caption, cost_note, layers_text, percent, rule_text
+from pages.masks.patterns import Masks, caption, cost_note, layers_text, pairs_sum, percent, rule_text
 from pages.masks.reach import StackReach, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
@@ -73,7 +73,7 @@ def show(stack_reach: StackReach) -> None:
             on_turn=_set_budget,
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
-            unit=_("Allowed by"),
+            unit=_("Allowed in one layer by"),
             note=_n(
                 "{names} is not drawn, because it allows all pairs.",
                 "{names} are not drawn, because they allow all pairs.",
@@ -124,11 +124,15 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
     max_depth, depth = stack_reach.max_depth, stack_reach.depth
     stops = sorted({*range(1, max_depth + 1), depth})
     missing = (reach.first < 0) | (reach.first > max_depth)
-    frames = [connected_after(reach, number) for number in range(1, stops[-1] + 1)]
+    total = "" if reach.complete in (None, 1) else "\n" + pairs_sum(stack_reach.patterns, reach.complete)
+    frames = [
+        connected_after(reach, number) + total * (reach.complete is not None and number >= reach.complete)
+        for number in range(1, stops[-1] + 1)
+    ]
     codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
     return Panel(
         PANEL_KEY,
-        stack_title([_(a.title) for a in stack_reach.stack]),
+        stack_title([_(a.title) for a in stack_reach.stack], max_depth),
         frames[depth - 1],
         hide_future(codes.astype(np.float32), causal=stack_reach.masks.view.causal),
         frames=frames[:max_depth],

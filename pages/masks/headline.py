@@ -118,15 +118,27 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
         )
     if others:
         low, high = (f"{choose([cost, *others.values()]):.0%}" for choose in (min, max))
-        return _(
-            "**{names}, and {stack}, connect all pairs of tokens in {n} layers, with {share} of the pairs of one "
-            "softmax layer.**",
-            n=reach.complete,
-            names=enumeration(others),
-            stack=_("{first} followed by {second}", first=names[0], second=names[1])
-            if len(names) == reach.complete == 2
-            else _("the stack {layers}", layers=stack),
-            share=high if low == high else _("at most {share}", share=high),
+        share = high if low == high else _("at most {share}", share=high)
+        if reach.complete == 2:
+            last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])
+            return paragraph(
+                _(
+                    "**Two layers are enough to connect all pairs: {options}.**",
+                    options=alternatives([*map(twice, others), last]),
+                ),
+                _("Together, the two layers compute {share} as many pairs as one softmax layer.", share=share),
+            )
+        return paragraph(
+            _(
+                "**{n} layers are enough to connect all pairs: {options}.**",
+                n=reach.complete,
+                options=alternatives([*others, _("the stack {layers}", layers=stack)]),
+            ),
+            _(
+                "Together, the {n} layers compute {share} as many pairs as one softmax layer.",
+                n=reach.complete,
+                share=share,
+            ),
         )
     return _n(
         "**The stack {stack} connects all pairs of tokens in {n} layer, with {cost:.0%} of the pairs of one softmax "
@@ -137,6 +149,17 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
         stack=stack,
         cost=cost,
     )
+
+
+def twice(name: str) -> str:
+    """Return that a variant is used in both of two layers."""
+    return _("{name} twice", name=name)
+
+
+def alternatives(options: Sequence[str]) -> str:
+    """Return two or three options as a list in words."""
+    names = dict(zip(("first", "second", "third"), options, strict=False))
+    return _("{first}, or {second}", **names) if len(options) == 2 else _("{first}, {second}, or {third}", **names)
 
 
 def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:

@@ -97,6 +97,26 @@ def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
     return sum(pattern.pairs for pattern in islice(cycle(layers), depth)) / layers[0].possible
 
 
+def pairs_sum(layers: Sequence[Pattern], depth: int) -> str:
+    """Return the sum of the shares of allowed pairs in ``depth`` layers, such as ``28.7% + 12.5% = 41.2%``.
+
+    Args:
+        layers: patterns of the layers, which are repeated up to the depth.
+        depth: number of layers, at least two.
+    """
+    counts = [len(range(place, depth, len(layers))) for place in range(min(depth, len(layers)))]
+    shares = [pattern.pairs / pattern.possible for pattern in layers]
+    terms = [f"{share:.1%}" if n == 1 else f"{n} × {share:.1%}" for n, share in zip(counts, shares, strict=False)]
+    total = relative_cost(layers, depth)
+    shown = sum(n * round(1000 * share) for n, share in zip(counts, shares, strict=False))
+    return _(
+        "{terms} {sign} {total:.1%} of softmax's pairs",
+        terms=" + ".join(terms),
+        sign="=" if shown == round(1000 * total) else "≈",
+        total=total,
+    )
+
+
 def cost_note(layers: Sequence[Pattern], complete: int | None) -> str:
     """Return the tooltip of a panel's caption: what connecting all pairs means, and how many pairs its layers allow.
 

@@ -18,7 +18,7 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, enumeration, escape_markdown
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label, token_options
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
@@ -86,7 +86,11 @@ def show(stack_reach: StackReach) -> None:
         return
     if smallest := window_sentence(stack_reach):
         st.markdown(smallest)
-    _show_curves(stack_reach.masks, stack_reach.reach, stack_title([_(a.title) for a in stack_reach.stack]))
+    _show_curves(
+        stack_reach.masks,
+        stack_reach.reach,
+        stack_title([_(a.title) for a in stack_reach.stack], stack_reach.max_depth),
+    )
     first = stack_reach.reach.first
     _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
     lazy_expander(_("How reach is computed"), _explain, key="reach.explained")
@@ -109,27 +113,26 @@ def window_sentence(stack_reach: StackReach) -> str:
     if cached.reach(view, stack, current().stack_layers).complete != 2:
         return ""
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
-    name = " → ".join(_(each.title) for each in stack)
-    return smallest_window(name, step - 1, windows[0].params.window, relative_cost(layers, 2))  # type: ignore[attr-defined]
+    return smallest_window(step, windows[0].params.window, relative_cost(layers, 2))  # type: ignore[attr-defined]
 
 
-def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
-    """Return the sentence about how small the window of a stack may be.
+def smallest_window(stride: int, window: int, cost: float) -> str:
+    """Return the sentence about how small the window of a stack of a window and a stride may be.
 
     Args:
-        stack: name of the stack.
-        smallest: the smallest window with which two layers connect all pairs.
+        stride: the stride; the smallest window with which two layers connect all pairs is one less.
         window: the chosen window.
         cost: sum of the pairs allowed in two layers with the smallest window, as a share of all pairs.
     """
-    if window == smallest:
+    if window == stride - 1:
         return _("With a smaller window, two layers would not connect all pairs.")
-    return _(
-        "With a window of only {least}, {stack} would still connect all pairs in two layers, with {cost:.0%} of the "
-        "pairs of one softmax layer.",
-        least=smallest,
-        stack=stack,
-        cost=cost,
+    return paragraph(
+        _(
+            "A window of {least} would be enough, because stride {stride} leaves gaps of {least} keys.",
+            least=stride - 1,
+            stride=stride,
+        ),
+        _("The two layers then need only {cost:.0%} as many pairs as one softmax layer.", cost=cost),
     )
 
 
@@ -165,9 +168,10 @@ def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
     )
 
 
-def stack_title(layers: Sequence[str]) -> str:
-    """Return the title of a stack, such as ``Stack: Local → Atrous``."""
-    return _("Stack: {layers}", layers=" → ".join(layers))
+def stack_title(layers: Sequence[str], depth: int) -> str:
+    """Return the title of a stack with up to ``depth`` layers, such as ``Two layers: Local → Atrous``."""
+    names = " → ".join(layers)
+    return _("Two layers: {layers}", layers=names) if len(layers) == depth == 2 else _("Stack: {layers}", layers=names)
 
 
 def _show_curves(masks: Masks, stack: Reach, name: str) -> None:

@@ -21,7 +21,7 @@ from app.words.labels import label
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import OPENING_ROW, SUBJECT, MatricesOptions
-from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
+from pages.matrices.words import caption, details, effective_keys_note, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
 MAX_SCALE_EXTENSION = 1.25
@@ -193,8 +193,9 @@ def show_board(comparison: Comparison) -> None:
         if difference
         else _(
             "Each row is a query. The stronger the blue, the more it attends to the key in that column. Click a row to "
-            "pin it. Effective keys: equally weighted keys with the same entropy."
+            "pin it."
         ),
+        hint="" if difference else effective_keys_note(comparison.matrices),
         unit=comparison.unit,
     )
 

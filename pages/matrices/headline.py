@@ -76,9 +76,15 @@ def findings(
         and len(closest) == 1
         and [name] != closest
     }
-    results = (
-        ranking(reference, errors, causal=causal, described=described) for reference, errors in groups.items() if errors
-    )
+    losses = [masked_weight(*each, hidden) for each in matrices.items() if sentence_name(each[0]) in closest]
+    loss = losses[0] if len(losses) == 1 else ""
+    results = [
+        ranking(reference, errors, causal=causal, described=described, loss=loss * (reference == _(REFERENCE)))
+        for reference, errors in groups.items()
+        if errors
+    ]
+    if loss and loss in results[0].text:
+        del causes[closest[0]]
     reasons = paragraph(*(text for name, cause in causes.items() for text in (cause, described.get(name, ""))))
     negative = (negative_weights(*each, difference=difference) for each in matrices.items())
     return [*([each] for each in results), [Finding("", paragraph(reasons, *negative))]]
@@ -119,20 +125,22 @@ def is_masked_softmax(variant: Variant) -> bool:
     return has_mask and variant.approximates == REFERENCE and variant.key not in MASKED_ROWS
 
 
+def masked_weight(attention: Attention, compared: MatrixComparison, hidden: str = "") -> str:
+    """Return the end of a sentence about the weight that a variant masks; empty if it masks none."""
+    if not is_masked_softmax(attention.variant) or in_percent(compared.misplaced) <= 0:
+        return ""
+    # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,
+    # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
+    drawn = compared.passport.total_variation
+    if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
+        return _("masks {share:.0%} of softmax's weight, mostly on {tokens}", share=compared.misplaced, tokens=hidden)
+    return _("masks {share:.0%} of softmax's weight", share=compared.misplaced)
+
+
 def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
     """Return why a variant with a mask or with landmarks has an error; empty for other variants or without a loss."""
-    if is_masked_softmax(attention.variant) and in_percent(compared.misplaced) > 0:
-        fields = {"subject": subject, "share": compared.misplaced}
-        # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,
-        # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
-        drawn = compared.passport.total_variation
-        if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
-            return _(
-                "{subject} masks {share:.0%} of softmax's weight, mostly on {tokens} (not drawn).",
-                tokens=hidden,
-                **fields,
-            )
-        return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
+    if loss := masked_weight(attention, compared, hidden):
+        return _("{subject} {loss}.", subject=subject, loss=loss)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(compared.weights):
         return _("{subject} replaces groups of tokens by their means, the landmarks.", subject=subject)
@@ -147,12 +155,12 @@ def negative_weights(attention: Attention, compared: MatrixComparison, *, differ
     if difference:
         return _(
             "**{name}** multiplies by an inverse matrix, which can have negative entries, so some of its weights are "
-            "negative. Ignoring signs, they make up {share:.0%} of its weight.",
+            "negative. By absolute value, they make up {share:.0%} of its weight.",
             **fields,
         )
     return _(
         "**{name}** multiplies by an inverse matrix, which can have negative entries, so some weights are negative "
-        "(orange). Ignoring signs, they make up {share:.0%} of the weight shown.",
+        "(orange). By absolute value, they make up {share:.0%} of the weight shown.",
         **fields,
     )
 
@@ -174,7 +182,12 @@ def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
 
 
 def ranking(
-    reference: str, errors: Sequence[VariantError], *, causal: bool = False, described: Collection[str] = ()
+    reference: str,
+    errors: Sequence[VariantError],
+    *,
+    causal: bool = False,
+    described: Collection[str] = (),
+    loss: str = "",
 ) -> Finding:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
 
@@ -185,13 +198,14 @@ def ranking(
         errors: at least one, all compared with this reference.
         causal: whether future keys are hidden, so that the baseline averages the values up to each query.
         described: variants whose error, and that of equal weights, another sentence says.
+        loss: the weight that the closest variant masks, as `masked_weight` returns it.
     """
     ranked = sorted((each for each in errors if math.isfinite(each.error)), key=lambda each: each.name)
     invalid = not_finite(sorted(each.name for each in errors if not math.isfinite(each.error)))
     if ranked and not math.isfinite(errors[0].baseline):
         text = _("The output of {against} contains values that are not finite.", against=reference)
         return Finding(paragraph(text, invalid))
-    result = _rank(reference, ranked, causal=causal, described=described) if ranked else Finding("")
+    result = _rank(reference, ranked, causal=causal, described=described, loss=loss) if ranked else Finding("")
     separate = _(
         "These variants are compared with {against} instead of softmax, so they are ranked separately.",
         against=reference,
@@ -211,7 +225,9 @@ def not_finite(names: Sequence[str]) -> str:
     )
 
 
-def _rank(reference: str, errors: Sequence[VariantError], *, causal: bool, described: Collection[str]) -> Finding:
+def _rank(
+    reference: str, errors: Sequence[VariantError], *, causal: bool, described: Collection[str], loss: str
+) -> Finding:
     """Return the ranking of variants with finite errors, and the finite error of equal weights as its explanation."""
     (smallest, largest), baseline = _extremes(errors), errors[0].baseline
     fields: dict[str, Any] = {
@@ -237,10 +253,18 @@ def _rank(reference: str, errors: Sequence[VariantError], *, causal: bool, descr
         return Finding(paragraph(sentence, _closest(smallest, **fields)), farthest)
     is_close = in_percent(fields["error"]) <= CLOSE_ERROR_SHARE * in_percent(baseline)
     closest = _closest(smallest, **fields) if is_close else _closest_but_far(smallest, **fields)
-    if set(largest) <= set(described):
-        return Finding(paragraph(closest, farthest))
     near = margin <= MAX_CLOSE_POINTS
     compared = _near_baseline(largest, margin, **fields) if near else _baseline(margin, **fields)
+    if set(largest) <= set(described):
+        compared = ""
+    if loss and not is_close:
+        closest = _(
+            "**{name} is closest to {against}, but its output error is {error:.0%}: it {loss}.**",
+            name=smallest[0],
+            loss=loss,
+            **fields,
+        )
+        return Finding(closest, paragraph(farthest.replace("**", ""), compared))
     return Finding(paragraph(closest, farthest), compared)
 
 

@@ -131,6 +131,24 @@ def excluded_note(hidden: str) -> str:
     return _("All numbers except the output error are computed without {tokens}.", tokens=hidden)
 
 
+def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
+    """Return the meaning of the first matrix's number of effective keys, which also explains the other numbers."""
+    finite = [each.passport for each in matrices.values() if math.isfinite(each.passport.row_sum_max)]
+    if not finite:
+        return ""
+    n = round(finite[0].perplexity)
+    return paragraph(
+        _n(
+            "{n} effective key: on average, a query's weight is spread as widely as if it were on {n} key.",
+            "{n} effective keys: on average, a query's weight is spread as widely as equal weights on {n} keys.",
+            n=n,
+        ),
+        _("Here, negative weights count by absolute value.")
+        if any(each.negative_mass > NEGATIVE_TOLERANCE for each in finite)
+        else "",
+    )
+
+
 def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: bool) -> str:
     """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
     if difference:
@@ -151,12 +169,15 @@ def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> st
         all_heads: whether the matrices are averages over all heads.
     """
     low, high = (f"{choose(shares, default=0):.0%}" for choose in (min, max))
-    share = low if low == high else _("{low} to {high}", low=low, high=high)
-    left_out = (
-        _("Not drawn: {tokens}, with {share} of the weight.", tokens=hidden, share=share)
-        if shares
-        else _("Not drawn: {tokens}.", tokens=hidden)
-    )
+    fields = {"tokens": hidden, "low": low, "high": high}
+    if not shares:
+        left_out = _("Not drawn (see Display): {tokens}.", **fields)
+    elif low == high:
+        left_out = _("Not drawn (see Display): {tokens}, with {low} of the weight.", **fields)
+    else:
+        left_out = _(
+            "Not drawn (see Display): {tokens}, with {low} to {high} of the weight, depending on the variant.", **fields
+        )
     return paragraph(
         _(
             "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
@@ -171,10 +192,10 @@ def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> st
 def largest_weights(heaviest: Sequence[KeyWeight], labels: Sequence[str]) -> str:
     """Return the keys with the largest weights of a query, the largest first."""
     if not heaviest:
-        return _("no key has a weight of {least} or more", least=MIN_SHOWN_WEIGHT)
+        return _("no key has a weight of {least:.1%} or more", least=MIN_SHOWN_WEIGHT)
     if heaviest[0].weight < min(SMALL_WEIGHT, EVEN_RATIO / len(labels)):
-        return _("no key stands out (largest weight {weight:.2f})", weight=heaviest[0].weight)
-    return _("attends most to {keys}", keys=_key_list(heaviest, labels, ".2f"))
+        return _("no key stands out (largest weight {weight:.0%})", weight=heaviest[0].weight)
+    return _("attends most to {keys}", keys=_key_list(heaviest, labels, ".0%"))
 
 
 def largest_changes(

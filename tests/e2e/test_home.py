@@ -67,11 +67,11 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
         "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
-        "tokens into landmarks, which blurs the weights. Local's output error (99%) is even larger than with equal "
-        "weights on all keys (95%)."
+        "tokens into landmarks, which blurs the weights. Local's output error (99%) is even larger than that of equal "
+        "weights (95%)."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” attends most to “animal” (77%). Local removes this link. Nyström weakens it least (51%)."
+        "With softmax, “it” attends most to “animal” (77%). Local removes this link; Nyström keeps most of it (51%)."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -278,7 +278,9 @@ def test_the_finding_compares_the_largest_weight_of_the_other_variants(text_of):
     assert finding(less, masked) == "All others weaken this link, B least (0%)."
     assert finding(masked, tiny) == "B removes this link. C weakens it least (<1%)."
     assert finding(masked, masked, tiny) == "All others weaken this link, C least (<1%)."
-    assert finding(("A", [0, 0.74, 0, 0]), masked) == "B removes this link. A weakens it least (74%)."
+    assert finding(("A", [0, 0.74, 0, 0]), masked) == "B removes this link; A keeps most of it (74%)."
+    for weight, end in ((0.4, "; A keeps most of it (40%)."), (0.39, ". A weakens it least (39%).")):
+        assert finding(("A", [0, weight, 0, 0]), masked) == f"B removes this link{end}"
     assert finding(("A", [0, 0.74, 0, 0]), tiny) == "All others weaken this link, A least (74%)."
     assert finding(("A", [0, 0.76, 0, 0]), masked) == at_most.format("76%")
     assert finding(tiny, ("E", [0, 0.003, 0, 0])) == at_most.format("1%"), "both show the same number"
@@ -287,8 +289,8 @@ def test_the_finding_compares_the_largest_weight_of_the_other_variants(text_of):
 @pytest.mark.parametrize(
     ("errors", "expected"),
     [
-        ({"A": 0.99, "B": 0.5}, "A's output error (99%) is even larger than with equal weights on all keys (95%)."),
-        ({"A": 0.96, "B": 0.97}, "B's output error (97%) is even larger than with equal weights on all keys (95%)."),
+        ({"A": 0.99, "B": 0.5}, "A's output error (99%) is even larger than that of equal weights (95%)."),
+        ({"A": 0.96, "B": 0.97}, "B's output error (97%) is even larger than that of equal weights (95%)."),
         ({"A": 0.952}, "Equal weights on all keys would have an output error of 95%."),
         ({"A": 0.5}, "Equal weights on all keys would have an output error of 95%."),
     ],

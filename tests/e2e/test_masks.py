@@ -47,7 +47,8 @@ def masks(page, server, link=SMALL):
 def test_every_part_of_the_page_works(page, server):
     masks(page, server)
     legend = page.locator('[data-board="masks.board"] .legend')
-    expected = "Allowed by: window, global token, random key, not allowed; First connected by: layer 1, .*not connected"
+    allowed = "Allowed in one layer by: window, global token, random key, not allowed"
+    expected = f"{allowed}; First connected by: layer 1, .*not connected"
     expect(legend).to_have_attribute("aria-label", re.compile(f"^{expected}$"))
     board(page, MASKS).locator(".grid").focus()
     page.keyboard.press("ArrowDown")

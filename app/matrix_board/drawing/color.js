@@ -95,7 +95,7 @@ export const PALETTES = {
     over: oklch([0.22, 0.085, 278]),
     under: oklch([0.24, 0.065, 32]),
     zero: "#f4f4f1",
-    hatch: ["#ffffff", "#f1f2f5"],
+    hatch: ["#ffffff", "#e2e5eb"],
     mark: "#c2186b", // the colour of chosen cells: magenta, which no ramp contains
     onMark: "#ffffff",
   },
@@ -112,7 +112,7 @@ export const PALETTES = {
     over: oklch([0.985, 0.015, 205]),
     under: oklch([0.97, 0.06, 95]),
     zero: "#1d1f27",
-    hatch: ["#171614", "#201f1d"],
+    hatch: ["#171614", "#2e2c2a"],
     mark: "#ff74b4",
     onMark: "#000000",
   },

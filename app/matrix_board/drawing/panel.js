@@ -254,11 +254,12 @@ export function legendLayout(pen, width, scale, appearance, { masked, bare = fal
   const beside = wrapItems(swatches, Infinity);
   if (bare || width - beside.width >= MIN_BAR) {
     const bar = Math.min(longest, width - beside.width);
-    return { bar, positions: beside.positions.map(({ x, y }) => ({ x: x + bar + 16, y })), height: LEGEND_HEIGHT };
+    const positions = beside.positions.map(({ x, y }) => ({ x: x + bar + 16, y }));
+    return { bar, positions, width: bar + 16 + beside.width, height: LEGEND_HEIGHT };
   }
   const below = wrapItems(swatches, width);
   const positions = below.positions.map(({ x, y }) => ({ x, y: y + LEGEND_HEIGHT - 13 }));
-  return { bar: Math.min(longest, width), positions, height: LEGEND_HEIGHT + 4 + below.height };
+  return { bar: Math.min(longest, width), positions, width, height: LEGEND_HEIGHT + 4 + below.height };
 }
 
 /**

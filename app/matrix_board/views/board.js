@@ -73,12 +73,13 @@ export class Board {
     this.buttons = make("div", { class: "buttons" });
     this.player = make("button", { class: "play", type: "button", "data-act": "play" }); // next to the knob of the animated panel
     this.grid = make("div", { class: "grid", role: "application", tabindex: "0" });
+    this.reading = make("span", { class: "reading" });
     this.hint = make("span", { class: "hint" });
     this.note = make("span", { class: "note" });
     this.root = make(
       "div",
       { class: "board" },
-      make("div", { class: "bar" }, this.legend, this.buttons),
+      make("div", { class: "bar" }, this.legend, this.reading, this.buttons),
       this.grid,
       make("div", { class: "foot" }, this.hint, this.note),
       this.readout.tip,
@@ -186,7 +187,9 @@ export class Board {
     const { texts } = settings;
     this.grid.setAttribute("aria-label", texts.help);
     this.grid.classList.toggle("turns", settings.turns);
-    this.hint.textContent = matchMedia("(hover: none)").matches ? texts.touch_hint : texts.hint;
+    const isTouched = matchMedia("(hover: none)").matches;
+    this.hint.textContent = isTouched ? texts.touch_hint : texts.hint;
+    this.reading.textContent = isTouched ? "" : texts.reading;
     this.buttons.replaceChildren(
       ...[
         ["reset", "⤢", texts.reset],
@@ -357,8 +360,11 @@ export class Board {
 
   paintLegend() {
     const boardWidth = this.root.clientWidth;
-    const width = boardWidth > 560 ? boardWidth - this.buttons.offsetWidth - GAP : boardWidth; // next to the buttons, or above them
     const ruler = new CanvasPen(contextOf(this.legend), devicePixelRatio, this.theme.font);
+    let width = boardWidth > 560 ? boardWidth - this.buttons.offsetWidth - GAP : boardWidth; // next to the buttons, or above them
+    if (this.reading.textContent && this.sharedScale) {
+      width = Math.min(width, legendLayout(ruler, width - 2, this.sharedScale, this.appearance, { masked: this.maskedLabel }).width + 2);
+    }
     const omitted = this.panels.map(({ group }) => group).filter(Boolean);
     const height = this.legendHeight(ruler, width - 2, omitted);
     this.drawLegend(preparePen(this.legend, width, height, this.theme.font), 1, 0, width - 2, omitted);

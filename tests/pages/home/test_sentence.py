@@ -65,11 +65,7 @@ def test_the_numbers_are_compared_with_equal_weights(first):
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
     assert first[2]["uniform_error"] == pytest.approx(off, abs=1e-5)
-    assert first[2]["texts"]["caption"].endswith(
-        f" Model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}. The tokens [CLS] and [SEP] "
-        "count as tokens but are not drawn."
-    )
-    errors, _, _, _, _, length = first[2]["texts"]["notes"]
+    errors, _, _, _, length = first[2]["texts"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
 
@@ -84,9 +80,14 @@ def test_error_and_cost_use_the_same_tokens(text):
         for row in header["rows"]:
             for word, cost in zip(row["variant_words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
-    cost_columns = [f"cost at {length} tokens\nsoftmax = 100%" for length in (n, "8,192")]
-    assert settings["texts"]["columns"] == ["output error\n0% = same as softmax", *cost_columns]
-    assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["texts"]["notes"][1]
+    lengths = [f"{length} tokens" for length in (n, "8,192")]
+    assert settings["texts"]["columns"] == ["output error", *(f"cost at {each}" for each in lengths)]
+    assert settings["texts"]["headings"] == ["output error\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
+    assert f"The {n} tokens include [CLS] and [SEP], which also receive weight" in settings["texts"]["notes"][1]
+    head = f"ayer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
+    chosen = f" L{head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ."
+    other = f" Model MiniLM-L6, l{head}."
+    assert settings["texts"]["caption"].endswith(chosen if text == presets.SENTENCE else other)
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
 
 
@@ -95,7 +96,8 @@ def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
     assert (local < softmax) == saves
     found = compare_budgets(ac.inputs.from_text("the " * (n - 2)), sentence.VARIANTS, head=0)
-    assert ("blocks of 32 tokens, so it saves no multiply-adds" in " ".join(sentence.notes(found))) != saves
+    caption = sentence.caption(found, is_example=False)
+    assert (f"At {n} tokens, Local saves nothing, because it computes whole blocks of 32 tokens." in caption) != saves
 
 
 def test_the_first_visit_sends_little_data(first):

@@ -282,7 +282,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     assert frames[2].endswith("% of pairs connected after 3 layers")
-    assert frames[3] == "connects all pairs after 4 layers"
+    assert frames[3].startswith("connects all pairs after 4 layers\n4 × ")
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
@@ -294,11 +294,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     state = {"n": 60, "causal": causal, "stack": order}
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
-    name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
-    assert (
-        f"With a window of only 7, {name} would still connect all pairs in two layers, with {scores:.0%} of the "
-        "pairs of one softmax layer." in spoken(wide)
-    )
+    need = f"The two layers then need only {scores:.0%} as many pairs as one softmax layer."
+    assert f"A window of 7 would be enough, because stride 8 leaves gaps of 7 keys. {need}" in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
@@ -309,8 +306,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    names = "BigBird, and Local followed by Atrous,"
-    assert f"**{names} connect all pairs of tokens in 2 layers, with at most 41% of the pairs of one " in text
+    assert "**Two layers are enough to connect all pairs: BigBird twice, or Local and then Atrous.** Together" in text
+    assert "the two layers compute at most 41% as many pairs as one softmax layer." in text
     reason = "**BigBird**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read "
     assert f"**Local** fills the gaps between them. {reason}" in text
 

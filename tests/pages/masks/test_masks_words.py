@@ -19,7 +19,7 @@ from pages.masks.headline import (
     never_connected,
     single_variants,
 )
-from pages.masks.patterns import caption, cost_note, layers_text, percent, rule_text
+from pages.masks.patterns import caption, cost_note, layers_text, pairs_sum, percent, rule_text
 from pages.masks.reach import connected_counts, left_out_note, smallest_window, stack_title
 
 
@@ -204,20 +204,39 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (7, "With a smaller window, two layers would not connect all pairs."),
         (
             16,
-            "With a window of only 7, A → B would still connect all pairs in two layers, with 26% of the pairs "
-            "of one softmax layer.",
+            "A window of 7 would be enough, because stride 8 leaves gaps of 7 keys. The two layers then need only 26% "
+            "as many pairs as one softmax layer.",
         ),
     ],
 )
 def test_the_smallest_window_of_a_stack_is_named(window, words):
-    assert smallest_window("A → B", 7, window, 0.262) == words
+    assert smallest_window(8, window, 0.262) == words
 
 
 @pytest.mark.parametrize(
-    ("layers", "words"), [(["A"], "Stack: A"), (["A", "B"], "Stack: A → B"), (["A", "A", "B"], "Stack: A → A → B")]
+    ("layers", "depth", "words"),
+    [
+        (["A"], 2, "Stack: A"),
+        (["A", "B"], 2, "Two layers: A → B"),
+        (["A", "B"], 3, "Stack: A → B"),
+        (["A", "A", "B"], 3, "Stack: A → A → B"),
+    ],
 )
-def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, words):
-    assert stack_title(layers) == words
+def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, depth, words):
+    assert stack_title(layers, depth) == words
+
+
+@pytest.mark.parametrize(
+    ("pairs", "depth", "words"),
+    [
+        ((287, 125), 2, "28.7% + 12.5% = 41.2% of softmax's pairs"),
+        ((287,), 3, "3 × 28.7% = 86.1% of softmax's pairs"),
+        ((287, 125), 3, "2 × 28.7% + 12.5% = 69.9% of softmax's pairs"),
+        ((287.4, 125.4), 2, "28.7% + 12.5% ≈ 41.3% of softmax's pairs"),
+    ],
+)
+def test_the_pairs_of_the_layers_add_up(pairs, depth, words):
+    assert pairs_sum([pattern(each) for each in pairs], depth) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -238,17 +257,23 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**C and D, and A followed by B, connect all pairs of tokens in 2 layers, with at most 50% of the pairs "
-            "of one softmax layer.**",
+            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Together, the two "
+            "layers compute at most 50% as many pairs as one softmax layer.",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**C, and the stack A → B, connect all pairs of tokens in 3 layers, with at most 40% of the pairs of "
-            "one softmax layer.**",
+            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Together, the 3 layers compute at "
+            "most 40% as many pairs as one softmax layer.",
         ),
-        (2, 2, {"C": 0.401}, f"**C, and A followed by B, connect all pairs of tokens in 2 layers, with {ALL}**"),
+        (
+            2,
+            2,
+            {"C": 0.401},
+            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Together, the two layers "
+            "compute 40% as many pairs as one softmax layer.",
+        ),
         (
             1,
             2,
@@ -269,6 +294,8 @@ ALL = "40% of the pairs of one softmax layer."
 def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, text):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
     assert connected_pairs(["A", "B"], reached, depth, 0.4, others) == text
+    if reached.complete == 2 and others:
+        assert "twice, or A twice.**" in connected_pairs(["A"], reached, depth, 0.4, others)
 
 
 @pytest.mark.parametrize(

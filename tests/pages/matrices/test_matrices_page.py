@@ -152,7 +152,9 @@ def test_hidden_special_tokens_are_not_counted():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["texts"]["note"]
-    assert re.fullmatch(r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.", note)
+    assert re.fullmatch(
+        r"Not drawn \(see Display\): the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.", note
+    )
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
@@ -216,7 +218,7 @@ def test_the_headline_names_the_closest_variant():
     text = spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
     still = errors[first] > zero / 2
     closest = f"**{sentence_name(first)} is closest to softmax" + (
-        f", but its output error is still {errors[first]:.0%}.**"
+        f", but its output error is {errors[first]:.0%}: it masks "
         if still
         else f" (output error: {errors[first]:.0%}).**"
     )
@@ -379,7 +381,7 @@ def test_the_largest_changes_equal_the_numbers_of_the_panel():
     change = panels["linear"][5, lost] - panels["softmax"][5, lost]
     assert change < -0.01
     largest, second = np.argsort(-panels["linear"][5])[:2]
-    texts = [f"“t{key}” {panels['linear'][5, key]:.2f}" for key in (largest, second)]
+    texts = [f"“t{key}” {panels['linear'][5, key]:.0%}" for key in (largest, second)]
     assert strips(at)[2]["linear"] == f"attends most to {' and '.join(texts)}"
     difference = open_matrices(**options, variants=(PLAIN, LINEAR), view="difference")
     assert list(strips(difference)[2]) == ["linear"]

@@ -28,6 +28,7 @@ from pages.matrices.headline import (
 from pages.matrices.words import (
     caption,
     details,
+    effective_keys_note,
     excluded_note,
     head_description,
     joined_tokens,
@@ -240,15 +241,29 @@ def test_a_panels_caption_has_the_singular_for_one_effective_key():
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
-        ([], "Not drawn: [CLS] and [SEP]."),
-        ([0.254], "Not drawn: [CLS] and [SEP], with 25% of the weight."),
-        ([0.254, 0.252], "Not drawn: [CLS] and [SEP], with 25% of the weight."),
-        ([0.254, 0.04, 0.02, 0.132], "Not drawn: [CLS] and [SEP], with 2% to 25% of the weight."),
+        ([], "Not drawn (see Display): [CLS] and [SEP]."),
+        ([0.254], "Not drawn (see Display): [CLS] and [SEP], with 25% of the weight."),
+        ([0.254, 0.252], "Not drawn (see Display): [CLS] and [SEP], with 25% of the weight."),
+        (
+            [0.254, 0.04, 0.02, 0.132],
+            "Not drawn (see Display): [CLS] and [SEP], with 2% to 25% of the weight, depending on the variant.",
+        ),
     ],
 )
 def test_the_weight_of_hidden_tokens_is_shown_as_a_range(shares, words):
     assert scope_note("[CLS] and [SEP]", shares, all_heads=False) == words
     assert scope_note("", shares, all_heads=False) == ""
+
+
+def test_the_first_number_of_effective_keys_is_explained():
+    sharp, wide = make_compared("softmax", entropy=0.1, negative_mass=0), make_compared("linear", entropy=2.0)
+    one = "1 effective key: on average, a query's weight is spread as widely as if it were on 1 key."
+    seven = "7 effective keys: on average, a query's weight is spread as widely as equal weights on 7 keys."
+    assert effective_keys_note(dict([sharp])) == one
+    for share, note in ((0, ""), (0.1, " Here, negative weights count by absolute value.")):
+        signed = make_compared("nystrom", negative_mass=share)
+        assert effective_keys_note(dict([wide, signed])) == seven + note
+    assert effective_keys_note(dict([make_compared("local", row_sum_max=math.nan)])) == ""
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
@@ -265,7 +280,7 @@ def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_
 
 @pytest.mark.parametrize("hidden", ["", "[CLS] and [SEP]"])
 def test_the_note_names_the_tokens_and_heads_of_the_output_error_and_of_the_matrices(hidden):
-    rest = f"Not drawn: {hidden}." if hidden else ""
+    rest = f"Not drawn (see Display): {hidden}." if hidden else ""
     heads = (
         "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
         "heads' matrices."
@@ -343,14 +358,13 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
     }
     window = "masks 26% of softmax's weight."
     closest = (
-        "**Local with window 16 is closest to softmax, but its output error is still 49%.** **Linear is farthest from "
-        "softmax"
+        f"**Local with window 16 is closest to softmax, but its output error is 49%: it {window}** Linear is farthest "
+        "from softmax"
     )
     expected = {
-        0.82: f"{closest} (output error: 82%).** **Linear** {flat} Its error is close to that of equal weights (84%). "
-        f"**Local** {window}",
-        0.6: f"{closest} (output error: 60%).** **Linear** {flat} Its error is 60% (with equal weights on all keys: "
-        f"84%). **Local** {window}",
+        0.82: f"{closest} (output error: 82%). **Linear** {flat} Its error is close to that of equal weights (84%).",
+        0.6: f"{closest} (output error: 60%). **Linear** {flat} Its error is 60% (with equal weights on all keys: "
+        "84%).",
         0.4: "**Linear is closest to softmax (output error: 40%).** **Local with window 16 is farthest from softmax "
         "(output error: 49%).** Equal weights on all keys would have an output error of 84%. "
         f"**Linear** {flat} **Local** {window}",
@@ -421,7 +435,7 @@ def test_the_weight_hidden_by_a_window(share, words):
     for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
         local, numbers = make_compared("local", total_variation=drawn)
         assert lost_weight(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "the token [CLS]") == (
-            f"{masks} {share:.0%} of softmax's weight, mostly on the token [CLS] (not drawn)."
+            f"{masks} {share:.0%} of softmax's weight, mostly on the token [CLS]."
             if special
             else f"{masks} {share:.0%} of softmax's weight."
         )
@@ -476,9 +490,9 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = make_compared(key, negative_mass=share)
     words = "**Nyström** multiplies by an inverse matrix, which can have negative entries, so some"
-    shown = f"{words} weights are negative (orange). Ignoring signs, they make up {share:.0%} of the weight shown."
+    shown = f"{words} weights are negative (orange). By absolute value, they make up {share:.0%} of the weight shown."
     assert negative_weights(*numbers) == (shown if named else "")
-    differences = f"{words} of its weights are negative. Ignoring signs, they make up {share:.0%} of its weight."
+    differences = f"{words} of its weights are negative. By absolute value, they make up {share:.0%} of its weight."
     assert negative_weights(*numbers, difference=True) == (differences if named else "")
     assert (shown in headline(dict([numbers, make_compared("softmax")]))) == named
 
@@ -552,17 +566,17 @@ def shares(**weights):
 
 
 def test_a_row_of_softmax_names_its_heaviest_keys_if_there_are_any():
-    assert largest_weights(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61 and “the (2)” 0.05"
-    assert largest_weights([], LABELS) == "no key has a weight of 0.005 or more"
+    assert largest_weights(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 61% and “the (2)” 5%"
+    assert largest_weights([], LABELS) == "no key has a weight of 0.5% or more"
 
 
 @pytest.mark.parametrize(
     ("weight", "keys", "text"),
     [
-        (0.02, 100, "attends most to “t1” 0.02"),
-        (0.019, 100, "no key stands out (largest weight 0.02)"),
-        (0.05, 10, "attends most to “t1” 0.05"),
-        (0.049, 10, "no key stands out (largest weight 0.05)"),
+        (0.02, 100, "attends most to “t1” 2%"),
+        (0.019, 100, "no key stands out (largest weight 2%)"),
+        (0.05, 10, "attends most to “t1” 5%"),
+        (0.049, 10, "no key stands out (largest weight 5%)"),
     ],
 )
 def test_a_row_of_nearly_equal_weights_names_no_key(weight, keys, text):
