@@ -88,7 +88,7 @@ def test_the_strip_of_a_query_shows_the_keys():
     names = ["one", "two", "one (2)", *WORDS[3:]]
     assert text.startswith("attends most to")
     assert names[first] in text.split(",")[0]
-    assert f"{weights[first]:.2f}" in text
+    assert f"{weights[first]:.0%}" in text
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "entropy", "error"])
