@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.jobs import runs
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import in_words
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
 from attention_core.benchmarking.run_records import Point, Run, Skipped, TimingRow, group_samples
@@ -79,8 +80,9 @@ def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | 
         spec,
         runs.one_at_a_time(partial(timing_length.next_sample, spec)),
         key=KEY,
-        label=_("Run on this machine"),
-        icon=":material/play_arrow:",
+        label=_("Measure on this server"),
+        icon=":material/timer:",
+        kind="secondary",
         button="timing.button",
         row=row,
         progress=partial(progress, spec),
@@ -139,7 +141,7 @@ def summary_text(series: Sequence[Series]) -> str:
     variant_count = sum(map(len, by_kind.values()))
     values = {
         "names": enumeration(text for _tokens, _name, text in faster),
-        "device": _("this machine") if line.live else escape_markdown(line.run.stamp.device),
+        "device": _("this server") if line.live else escape_markdown(line.run.stamp.device),
         "limits": measured_limits(line.run),
     }
     fastest_below = _fastest_below(series, by_kind)
@@ -209,39 +211,35 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
         return None
     text = (
         N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on, but on the {other_device} "
-            "only from {other_n} tokens on.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, this takes "
+            "{other_n} tokens.**"
         )
         if own < elsewhere
         else N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on, and on the {other_device} "
-            "already from {other_n} tokens on.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, this takes "
+            "only {other_n} tokens.**"
         )
     )
     line, by_kind = series[0], crossings(series)
-    machine = _machine(line)
     fastest_below = _fastest_below(series, by_kind)
     explanation = paragraph(
-        _("On {machine}, softmax is the fastest below {n} tokens.", machine=machine, n=fastest_below)
-        if fastest_below
-        else "",
+        _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else "",
         _rounds_note(series, by_kind),
         missing_text(line.run),
     )
-    other_device = escape_markdown(other[0].run.stamp.device)
-    other_device = f"[{other_device}]({link})" if link else other_device
-    return Finding(_(text, n=n, other_n=other_n, other_device=other_device, machine=machine), explanation)
+    machines = {"machine": _machine(line), "other": _machine(other[0], link)}
+    return Finding(_(text, n=n, other_n=other_n, **machines), explanation)
 
 
-def _machine(series: Series) -> str:
-    """Return the name of the machine that timed a series, with the number of its cores if it is a processor."""
+def _machine(series: Series, link: str = "") -> str:
+    """Return the kind and the name of the machine that timed a series; ``link`` is the address behind its name."""
     if series.live:
-        return _("this machine")
+        return _("this server")
     host = series.run.stamp
-    device = escape_markdown(host.device)
+    device = f"[{escape_markdown(host.device)}]({link})" if link else escape_markdown(host.device)
     if host.device == host.cpu:
-        return _n("{n} core of the {device}", "{n} cores of the {device}", n=host.threads, device=device)
-    return _("the {device}", device=device)
+        return _n("one CPU core ({device})", "{n} CPU cores ({device})", n=host.threads, device=device)
+    return _("a GPU ({device})", device=device)
 
 
 def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
@@ -254,7 +252,7 @@ def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]
     for line in series:
         point = None if line.is_reference or line.masked else crossing(line.ratios)
         if point is not None:
-            name = escape_markdown(line.name)
+            name = escape_markdown(in_words(line.name))
             text = _("{name} from {n} tokens", name=name, n=format_interpolated(point.tokens))
             if point.where == "below":
                 text = _("{name} at every measured length", name=name)

@@ -1,4 +1,4 @@
-// An image as several attention variants return it, each with a map of its errors. On an image, a map of attention weights
+// An image as several attention variants return it, or the errors of these images. On an image, a map of attention weights
 // shows to which pixels the pixel under the pointer attends.
 /** @import { PicturesHeader, PicturesSettings, SentTile, ShownTile } from "./pictures_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
@@ -15,7 +15,7 @@ const WARM = [255, 149, 0]; // the colour of positive weights over a darkened im
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
 const PAGE_HEIGHT = 232; // pixels of the window that the rest of the page takes above the images
-const CAPTION = 80; // pixels of a tile's height that its name, its note, its slider and its error map take
+const CAPTION = 80; // pixels of a tile's height that its name, its note and its slider take
 const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
 const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
 const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
@@ -32,6 +32,7 @@ export class PictureBoard {
   pinned = null; // the pinned pixel
   /** @type {number | null} */
   pointed = null; // the pixel under the pointer
+  showsErrors = false; // whether the images are maps of their errors
   /** @type {Send} */
   send;
 
@@ -41,7 +42,9 @@ export class PictureBoard {
     this.legend = make("p", { class: "legend" });
     this.grid = make("div", { class: "tiles", role: "group", tabindex: "0" });
     this.save = make("button", { type: "button", class: "save" }, "PNG");
-    this.root = make("div", { class: "pictures" }, make("div", { class: "head" }, make("div", { class: "line" }, this.legend, this.readout), this.save), this.grid);
+    this.modes = [0, 1].map(() => make("button", { type: "button" })); // the images, or their errors
+    const modes = make("div", { class: "modes" }, ...this.modes);
+    this.root = make("div", { class: "pictures" }, make("div", { class: "head" }, make("div", { class: "line" }, this.legend, this.readout), modes, this.save), this.grid);
     host.append(this.root);
     this.knobs = new Knobs(this);
     this.listeners = new AbortController();
@@ -53,6 +56,7 @@ export class PictureBoard {
     listenTo(this.save, this.listeners.signal)("click", () => {
       picturesPng(this).then((blob) => download(blob, `${this.settings.file_name}.png`));
     });
+    this.modes.forEach((button, i) => listenTo(button, this.listeners.signal)("click", () => this.showErrors(i === 1)));
     addEventListener("resize", () => this.layout(), { signal: this.listeners.signal });
     this.resizeObserver = new ResizeObserver(() => this.layout());
     this.resizeObserver.observe(this.root);
@@ -113,8 +117,18 @@ export class PictureBoard {
     this.pinned = settings.pinned;
     this.grid.setAttribute("aria-label", settings.texts.help);
     for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.texts.download);
-    for (const { figure } of this.panels) this.labelError(figure);
+    const { image, errors, error } = settings.texts;
+    [image, errors].forEach((text, i) => (this.modes[i].textContent = text));
+    this.modes[1].title = error;
     if (this.header) this.rank();
+    this.showErrors(this.showsErrors);
+  }
+
+  /** @param {boolean} showsErrors whether maps of the errors replace the images */
+  showErrors(showsErrors) {
+    this.showsErrors = showsErrors;
+    this.modes.forEach((button, i) => button.setAttribute("aria-pressed", String((i === 1) === showsErrors)));
+    for (const tile of this.panels) this.fill(tile);
     this.paintAttention();
   }
 
@@ -126,9 +140,9 @@ export class PictureBoard {
   build() {
     const opener = make("button", { type: "button", class: "open" }, settingsIcon());
     const texts = ["rank", "title", "number"].map((name) => make("span", { class: name }));
-    const [pixels, map, error] = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
+    const [pixels, map] = ["pixels", "map"].map((name) => make("canvas", { class: name }));
     const image = make("div", { class: "image" }, pixels, map, make("i"));
-    const below = make("div", { class: "below" }, make("div", {}, make("div", { class: "costs" }, make("span", { class: "note" }), opener), this.knobs.build()), make("div", { class: "errors" }, make("span"), error));
+    const below = make("div", { class: "below" }, make("div", { class: "costs" }, make("span", { class: "note" }), opener), this.knobs.build());
     return make("figure", {}, make("figcaption", {}, ...texts), image, below);
   }
 
@@ -149,15 +163,13 @@ export class PictureBoard {
   }
 
   /**
-   * Draw an image and its error map.
+   * Draw an image, or its error map.
    * @param {ShownTile} tile
    */
   fill(tile) {
     const { side, channels } = this.header;
     const { figure, pixels, error } = tile;
-    const [image, , errors] = figure.querySelectorAll("canvas");
-    errors.hidden = !error;
-    if (this.settings) this.labelError(figure);
+    figure.toggleAttribute("data-input", !tile.maps);
     const [title, opener] = [".title", ".open"].map((name) => findElement(figure, name));
     title.textContent = tile.title;
     title.title = tile.tooltip || tile.title;
@@ -166,16 +178,12 @@ export class PictureBoard {
     opener.title = opener.ariaLabel = tile.settings_label;
     findElement(figure, ".number").dataset.tone = tile.tone;
     findElement(figure, ".number").title = tile.details;
-    paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
-    if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
+    const image = /** @type {HTMLCanvasElement} */ (figure.querySelector("canvas"));
+    if (error && this.showsErrors) paint(image, side, (i) => [Math.min(255, 255 - error[i] / 2), 255 - error[i], 255 - error[i]]);
+    else paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
+    this.modes[0].parentElement?.toggleAttribute("hidden", !this.panels.some((each) => each.error));
     this.knobs.update(findElement(figure, ".knob"), tile);
     findElement(figure, ".note").textContent = tile.note;
-  }
-
-  /** @param {HTMLElement} figure */
-  labelError(figure) {
-    findElement(figure, ".errors span").textContent = this.settings.texts.error_label;
-    findElement(figure, ".error").title = this.settings.texts.error;
   }
 
   /** Give all images the largest size that fits. */
@@ -190,7 +198,9 @@ export class PictureBoard {
     const narrow = sideWith(maxHeight) < NARROW_IMAGE;
     this.grid.toggleAttribute("data-narrow", narrow);
     this.grid.style.setProperty("--columns", String(columns));
-    this.grid.style.setProperty("--side", `${Math.floor(sideWith(narrow ? maxHeight - NUMBER_LINE : maxHeight))}px`);
+    const side = Math.floor(sideWith(narrow ? maxHeight - NUMBER_LINE : maxHeight));
+    this.grid.style.setProperty("--side", `${side}px`);
+    this.grid.style.setProperty("--gap", `${(boardWidth - columns * side) / Math.max(1, columns - 1)}px`);
   }
 
   /** Number the images by their score, best first; equal ones have the same rank. */
@@ -215,7 +225,7 @@ export class PictureBoard {
     const mapIndex = hasPixel ? (row / cell) * cells + column / cell : cells * cells; // the mean follows all other maps
     this.root.toggleAttribute("data-pointing", hasPixel);
     const touch = matchMedia("(hover: none)").matches;
-    this.legend.textContent = `${texts.legend} ${touch ? texts.touch_hint : texts.hint}`;
+    this.legend.textContent = this.showsErrors ? texts.error : `${texts.legend} ${touch ? texts.touch_hint : texts.hint}`;
     this.readout.textContent = hasPixel ? fill(texts.at, { row: String(row + 1), column: String(column + 1) }) : "";
     for (const { figure, peaks, levels, number } of this.panels) {
       const mark = findElement(figure, ".image i");

@@ -1,4 +1,4 @@
-"""A noisy image denoised by several attention variants; each result has a map of its errors.
+"""A noisy image denoised by several attention variants; a switch shows the errors of all results instead.
 
 An attention map shows to which pixels the pixel under the pointer attends. All attention maps are sent in advance, so
 that pointing at another pixel needs no request. If a setting of a variant changes, only that variant is sent again.
@@ -84,7 +84,7 @@ def picture_board(
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
         rank: sentence about the rank of an image; the browser fills in ``{rank}`` and ``{count}``.
-        legend: what the ranks, colours and small images are.
+        legend: what the colours or the tokens are.
         file_name: the name of a downloaded picture of the board, without extension.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
         on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
@@ -147,8 +147,9 @@ def _texts() -> dict[str, str]:
             "Each picture has its own scale. Click to keep the pixel selected."
         ),
         "largest": _("max {most}"),
-        "error": _("Error of each pixel, darker for larger errors"),
-        "error_label": _("error"),
+        "error": _("Error of each pixel, darker for larger errors."),
+        "image": _("Image"),
+        "errors": _("Error"),
         "download": _("Save these images as PNG"),
         "help": _(
             "Images. Use the arrow keys to move to another pixel. Press Enter to keep the pixel selected, and Escape "

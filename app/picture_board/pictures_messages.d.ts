@@ -26,7 +26,7 @@ export interface PicturesHeader extends Header<"pictures"> {
 
 /** Sentences; the parts in braces are filled in. */
 export type PicturesTexts = Record<
-  "hint" | "touch_hint" | "at" | "largest" | "error" | "error_label" | "rank" | "legend" | "download" | "help",
+  "hint" | "touch_hint" | "at" | "largest" | "error" | "errors" | "image" | "rank" | "legend" | "download" | "help",
   string
 >;
 

@@ -9,7 +9,6 @@ import { knobText } from "../matrix_board/views/knobs.js";
 const SAVED_SIDE = 220; // CSS pixels of an image's side in the file, whatever its size on screen
 const SAVED_GAP = 16; // CSS pixels around an image
 const [NAME_LINE, UNDER_IMAGE] = [24, 60]; // CSS pixels above and below an image
-const ERROR_SIDE = 50; // CSS pixels of an error map's side
 
 /**
  * Return the images and, if a pixel is shown, its attention maps.
@@ -40,8 +39,6 @@ export function picturesPng({ root, grid, panels }) {
     const below = top + NAME_LINE + SAVED_SIDE + 6;
     pen.text(note, left, below + 8, { size: 13, colour: theme.muted });
     if (knob) pen.text(knobText(knob), left, below + 26, { size: 13, colour: theme.muted });
-    const error = figure.querySelectorAll("canvas")[2];
-    if (!error.hidden) pen.context.drawImage(error, left + SAVED_SIDE - ERROR_SIDE, below, ERROR_SIDE, ERROR_SIDE);
   });
   origin.forEach((line, i) => pen.text(line, SAVED_GAP, imagesHeight + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));

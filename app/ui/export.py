@@ -5,7 +5,7 @@ import mimetypes
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,14 @@ def matrix_rows(
     return rows
 
 
-def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_input: bool = False) -> None:
+def download(
+    label: str,
+    data: Callable[[], bytes],
+    file_name: str,
+    *,
+    whole_input: bool = False,
+    kind: Literal["secondary", "tertiary"] = "secondary",
+) -> None:
     """Draw a button that builds the file only when it is pressed; CSV and NPZ files also state their origin.
 
     Args:
@@ -77,6 +84,7 @@ def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_inp
             this function while the page is open, so it must read large results from the caches, not hold them.
         file_name: name of the saved file.
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
+        kind: type of the button.
     """
     mime, origin = mimetypes.guess_type(file_name)[0], export_metadata.read_origin(label, whole_input=whole_input)
 
@@ -86,7 +94,15 @@ def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_inp
         return export_metadata.add_to_npz(data(), origin) if file_name.endswith(".npz") else data()
 
     st.download_button(
-        label, build, file_name, mime, key=file_name, icon=":material/download:", on_click="ignore", width="content"
+        label,
+        build,
+        file_name,
+        mime,
+        key=file_name,
+        icon=":material/download:",
+        on_click="ignore",
+        type=kind,
+        width="content",
     )
 
 

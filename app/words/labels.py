@@ -1,5 +1,6 @@
 """The names on screen of attention variants, their settings and families, their references, tokens and papers."""
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import attention_core as ac
 from app.jobs import cached
 from app.state.session import REFERENCE
-from app.words.i18n import C_, SETTING, _, language
+from app.words.i18n import C_, SETTING, _, enumeration, language
 from app.words.isolation import isolate
 from attention_core.variant import Paper
 
@@ -17,6 +18,19 @@ def label(attention: ac.Attention) -> str:
     budget, params = attention.variant.budget, attention.params
     names = params.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
     return " · ".join([_(attention.title), *(f"{setting_name(name)} {getattr(params, name)}" for name in names)])
+
+
+def sentence_name(attention: ac.Attention) -> str:
+    """Return a variant's label as words of a sentence: "Local with window 16", "Top-k with k = 8"."""
+    return in_words(label(attention))
+
+
+def in_words(label: str) -> str:
+    """Return a label as words of a sentence: "Nyström with 16 landmarks" for "Nyström · landmarks 16"."""
+    title, *settings = label.split(" · ")
+    settings = [f"{each[0]} = {each[2:]}" if each[1:2] == " " else each for each in settings]
+    settings = [re.sub(r"^([a-z]+s) ([2-9]|\d\d+)\b", r"\2 \1", each) for each in settings]
+    return _("{title} with {setting}", title=title, setting=enumeration(settings)) if settings else title
 
 
 def setting_name(name: str) -> str:

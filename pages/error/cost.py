@@ -109,7 +109,7 @@ def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int 
 
 def _mark_best(label: str) -> str:
     """Return the label of the point that the finding above the chart names."""
-    return _("{setting}: lowest error up to half", setting=label)  # The chart marks half of softmax's cost.
+    return _("{setting}: lowest error<br>at half the cost or less", setting=label)
 
 
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
@@ -169,11 +169,15 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
             i = steepest_error_rise(question, group) if labels_all_points(question) else None
             if i is not None and texts[i] and group[i] is not best:
-                texts[i] = _("{setting}: less error than {dearer}", setting=texts[i], dearer=texts[i + 1])
-        if best in group and texts[group.index(best)]:
-            texts[group.index(best)] = _mark_best(texts[group.index(best)])
-        elif best in group and (budget is None or group.index(best) == line.name_index):
-            line = replace(line, label=_mark_best(line.label or name))
+                values = {"setting": f"{name} {texts[i]}", "dearer": f"{name} {texts[i + 1]}"}
+                texts[i] = _("{setting}: less error<br>than {dearer}", **values)
+        if best in group:
+            i = group.index(best)
+            line = replace(line, ring_index=i)
+            if texts[i] and budget is not None:
+                texts[i] = _mark_best(f"{setting_name(budget.name)} {number(group[i].value, 3)}")
+            elif budget is None or i == line.name_index:
+                line = replace(line, label=_mark_best(line.label or name))
         line = replace(line, texts=texts)
         symbol = "circle-open" if line.hollow else "circle"
         curves.append(replace(line, symbol=symbol) if len(group) == 1 else line)

@@ -7,7 +7,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import describe_counts
 from app.words.i18n import _, _n, enumeration
-from app.words.labels import every_key, label, setting_name
+from app.words.labels import every_key, sentence_name, setting_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from pages.error.options import Question
@@ -89,10 +89,11 @@ def settings_beyond_axis(
         expensive = [p.value for p in ascending if costs.get(p.word, 0.0) > AXIS_END_RATIO * full_cost]
         count += len(expensive)
         budget = attention.variant.budget
-        settings = (
-            "" if budget is None else f" · {setting_name(budget.name)} {enumeration(f'{value}' for value in expensive)}"
-        )
-        names += [_(attention.title) + settings] if expensive else []
+        title = _(attention.title)
+        if budget is not None:
+            setting = f"{setting_name(budget.name)} {enumeration(f'{value}' for value in expensive)}"
+            title = _("{title} with {setting}", title=title, setting=setting)
+        names += [title] if expensive else []
     if not names:
         return ""
     return _n(
@@ -150,7 +151,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
         )
     if question.options.against == "cost" and question.options.price == "count":
         sentences.append(describe_counts())
-    exact = dict.fromkeys(label(ac.from_word(p.word)) for p in points if p.middle == 0 and p.variant != UNIFORM)
+    exact = dict.fromkeys(sentence_name(ac.from_word(p.word)) for p in points if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
         sentences.append(
             _("These variants have an error of 0, which a log scale cannot show: {names}.", names=enumeration(exact))

@@ -7,12 +7,14 @@ from itertools import pairwise
 import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.i18n import N_, _, _n, enumeration, paragraph
-from app.words.labels import label, reference_name
+from app.words.labels import reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.options import Question
 
+NEAR_BASELINE = 0.9
+"""Share of the error of equal weights from which an error counts as little better."""
 MIN_LARGER_RATIO = 1.1
 """Smallest ratio of the sizes of two outputs at which one is called larger."""
 LENGTH_FACTOR = 10
@@ -23,7 +25,7 @@ MIN_NEGATIVE_INCREASE = 0.05
 
 def cause(question: Question, best: ErrorPoint) -> str:
     """Return why the best variant differs from its reference: the hidden or moved weight, where that is a share."""
-    values = {"name": label(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
+    values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
     text = (
@@ -35,26 +37,50 @@ def cause(question: Question, best: ErrorPoint) -> str:
 
 
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
-    """Return why narrow windows are costly and worse than equal weights, and why more landmarks can be worse.
+    """Return why variants have errors and costs like these; empty texts are left out.
 
-    No reason is given over the length, or if its effect does not occur.
+    Over the length, there is no reason but the explanation of the finding.
 
     Args:
         question: what the visitor compares.
         points: points of the variants.
-        explanation: explanation of the finding, which follows the cost of the narrowest window.
+        explanation: explanation of the finding.
     """
-    sentences = [block_cost(question, points), explanation]
+    if question.options.against == "length":
+        return [explanation] if explanation else []
+    sentences = [explanation, near_equal_weights(question, points)]
     uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}
-    for attention, group in question.by_variant(points if question.options.against != "length" else ()):
+    for attention, group in question.by_variant(points):
         group = sorted(group, key=lambda p: p.budget)
         if attention.key == "local" and (
             windows := [p for p in group if p.middle > uniform_errors.get(p.reference, math.inf)]
         ):
             sentences.append(narrow_windows(question, windows))
         if attention.key == "nystrom":
-            sentences.append(more_landmarks(question, group))
-    return [sentence for sentence in sentences if sentence]
+            sentences.insert(2, more_landmarks(question, group))
+    return [sentence for sentence in (*sentences, block_cost(question, points)) if sentence]
+
+
+def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
+    """Return which variants, at their current settings, are little better than equal weights compared with softmax."""
+    baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, REFERENCE)), math.inf)
+    near = {
+        sentence_name(attention): p.middle
+        for attention, group in question.by_variant(points)
+        for p in group
+        if (p.word, p.reference) == (attention.word, REFERENCE) and NEAR_BASELINE * baseline <= p.middle < baseline
+    }
+    if not near:
+        return ""
+    return _n(
+        "{names} is little better than equal weights ({zero}).",
+        "{names} are little better than equal weights ({zero}).",
+        n=len(near),
+        names=enumeration(
+            _("{name} ({error})", name=name, error=question.format_error(error)) for name, error in near.items()
+        ),
+        zero=question.format_error(baseline),
+    )
 
 
 def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
@@ -71,9 +97,8 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     share, later_share = narrowest.multiply_adds / softmax.multiply_adds, local_cost / full_cost
     return paragraph(
         _(
-            "**Local needs at least {share} of softmax's multiply-adds**, even with a window of {window}. It processes "
-            "queries in blocks of {block} and multiplies every query of a block by all keys in the block's windows.",
-            window=narrowest.value,
+            "**Local needs at least {share} of softmax's multiply-adds**, because it multiplies blocks of {block} "
+            "queries by all keys in the windows of a block.",
             share=percent(share),
             block=getattr(local.params, "columns", 0) or BLOCK,
         ),
@@ -91,30 +116,26 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
     """Return why these windows have a larger error than equal weights."""
     # The hidden share ("at least") is rounded down, and the output's size ("up to") is rounded up, so that the text
     # holds for every window.
-    output_is_larger = question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO
-    return paragraph(
-        _n(
-            "**Local with window {windows} has a larger error than equal weights.**",
-            "**Local with windows {windows} has a larger error than equal weights.**",
-            n=len(windows),
-            windows=enumeration(f"{p.value}" for p in windows),
-        ),
-        _n(
-            "The window hides at least {hidden}% of softmax's weight and rescales the remaining weights to sum to "
-            "100%.",
-            "Each window hides at least {hidden}% of softmax's weight and rescales the remaining weights to sum to "
-            "100%.",
-            n=len(windows),
-            hidden=math.floor(100 * min(p.mass for p in windows)),
-        ),
-        _(
-            "An average of fewer values cancels less, so the output of local attention is up to {size:.1f} times as "
-            "large as softmax's output.",
-            size=math.ceil(10 * max(p.size for p in windows)) / 10,
-        )
-        if output_is_larger
-        else "",
+    first = _n(
+        "**Local with window {windows} has a larger error than equal weights.**",
+        "**Local with windows {windows} has a larger error than equal weights.**",
+        n=len(windows),
+        windows=enumeration(f"{p.value}" for p in windows),
     )
+    if question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO:
+        size = math.ceil(10 * max(p.size for p in windows)) / 10
+        text = _(
+            "An average of fewer values cancels less, so its output is up to {size:.1f} times as large as softmax's.",
+            size=size,
+        )
+        return paragraph(first, text)
+    text = _n(
+        "The window hides at least {hidden}% of softmax's weight.",
+        "Each window hides at least {hidden}% of softmax's weight.",
+        n=len(windows),
+        hidden=math.floor(100 * min(p.mass for p in windows)),
+    )
+    return paragraph(first, text)
 
 
 def more_landmarks(question: Question, group: Sequence[ErrorPoint]) -> str:
@@ -138,9 +159,8 @@ def more_landmarks(question: Question, group: Sequence[ErrorPoint]) -> str:
         return ""
     fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
     return _(
-        "**Nyström is worse with {more} landmarks than with {fewer}.** It multiplies by an inverse matrix, which can "
-        "make weights negative. Negative weights make up {after:.0f}% of the sum of absolute weights with {more} "
-        "landmarks, and {before:.0f}% with {fewer}.",
+        "**Nyström is worse with {more} landmarks than with {fewer}**, because the inverse matrix makes more weights "
+        "negative ({after:.0f}% of the sum of absolute weights, instead of {before:.0f}%).",
         fewer=fewer.value,
         more=more.value,
         before=100 * fewer.negative_mass,

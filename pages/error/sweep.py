@@ -20,7 +20,7 @@ from app.figures.lines.curves import Curve, doublings
 from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette, sweep
-from app.ui.lazy import lazy_expander, lazy_popover
+from app.ui.lazy import lazy_popover
 from app.words.finding import Lines, text_above, text_below
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import axis_title, label, reference_name, setting_name
@@ -36,8 +36,6 @@ HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT = 364
 """Height of the chart in pixels: with the finding above it and the explanations below it, it fits a projector."""
-MAX_REASONS = 2
-"""Number of reasons below the chart; the others are in an expander."""
 TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
 FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
@@ -128,6 +126,7 @@ class View:
 
         captions = [
             *explain_marks(question, points, curves),
+            _("Other heads and inputs have other errors.") if question.heads == 1 else "",
             lines_above_axis(question, curves, y_end, x_end),
             "" if full_cost is None else settings_beyond_axis(question, points, times, full_cost),
         ]
@@ -135,17 +134,14 @@ class View:
             st.caption(paragraph(*captions))
         explanation = text_below(self.describe(question, points))
         if is_drawn and (why := [f"- {reason}" for reason in reasons(question, points, explanation)]):
-            st.markdown("\n".join(why[:MAX_REASONS]))
-            if more := "\n".join(why[MAX_REASONS:]):
-                title = _("Why a larger setting can have a larger error")
-                lazy_expander(title, lambda: st.markdown(more), key="error.reasons")
+            st.markdown("\n".join(why))
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.best_cheap_point(question, points)):
                 attention = ac.from_word(best.word)
                 text = _("Matrix of {name}", name=label(attention))
                 navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), attention))))
             if rows:
-                export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
+                export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv", kind="tertiary")
             lazy_popover(
                 _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
             )

@@ -7,7 +7,7 @@ import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration, paragraph
-from app.words.labels import every_key, label, reference_name
+from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within_cost
 from attention_core.formatting import percent
 from pages.error.options import Question
@@ -67,6 +67,20 @@ def error_text(question: Question, error: float) -> str:
     return _(texts[question.options.measure], error=question.format_error(error))
 
 
+def error_sentence(question: Question, error: float, *, is_large: bool = False) -> str:
+    """Return the sentence about the error of the variant in the sentence before it."""
+    texts = {
+        "matrix": N_("Its matrix error is {error}."),
+        "mass": N_("Its misplaced weight is {error}."),
+        "kl": N_("Its KL divergence is {error} nats."),
+        "missed": N_("Its share of missed top keys is {error}."),
+        "output": N_("Its output error is {error}."),
+        "turn": N_("Its direction error is {error}."),
+    }
+    text = question.format_error(error)
+    return _(texts[question.options.measure], error=_("still {error}", error=text) if is_large else text)
+
+
 def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> Lines:
     """Return the best variant at half of softmax's cost or less, for each reference on a line of its own.
 
@@ -92,13 +106,13 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 finding.explanation,
                 cause(question, best),
                 _(
-                    "{name} needs slightly more than half of softmax's {cost} and has {error}."
+                    "{name} just misses the limit: it needs {share} of the {cost}. {error}",
+                    name=sentence_name(ac.from_word(next_best.word)),
+                    share=_("slightly more than half")
                     if percent(costs[next_best.word] / full_cost) == percent(CHEAP_SHARE)
-                    else "{name} needs {share} of softmax's {cost} and has {error}.",
-                    name=label(ac.from_word(next_best.word)),
-                    share=percent(costs[next_best.word] / full_cost),
+                    else percent(costs[next_best.word] / full_cost),
                     cost=cost,
-                    error=error_text(question, next_best.middle),
+                    error=error_sentence(question, next_best.middle),
                 )
                 if next_best and question.format_error(next_best.middle) != question.format_error(best.middle)
                 else "",
@@ -111,19 +125,14 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
 def metric_scale(question: Question) -> str:
     """Return the scale of the chosen metric, for the title of the error axis."""
     texts = {
-        "matrix": N_("100%: as large as the reference's matrix"),
-        "mass": N_("100%: all weight on other keys"),
-        "kl": N_("0: the same weights"),
-        "missed": N_("100%: no top key in common"),
-        "output": N_("100%: as large as the reference's output"),
-        "turn": N_("0: same direction, 1: right angle"),
+        "matrix": N_("(100% = error as large as the matrix)"),
+        "mass": N_("(100% = all weight on other keys)"),
+        "kl": N_("(0 = the same weights)"),
+        "missed": N_("(100% = no top key in common)"),
+        "output": N_("(100% = error as large as the output)"),
+        "turn": N_("(0 = same direction, 1 = right angle)"),
     }
-    softmax_texts = {
-        "matrix": N_("100%: as large as softmax's matrix"),
-        "output": N_("100%: as large as softmax's output"),
-    }
-    other = any(attention.variant.reference is not None for attention in question.attentions)
-    return _((texts if other else texts | softmax_texts)[question.options.measure])
+    return _(texts[question.options.measure])
 
 
 def best_cheap_point(
@@ -166,23 +175,22 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
                 **values,
             )
         )
-    values |= {"name": label(ac.from_word(best.word)), "error": error_text(question, best.middle)}
+    values |= {"name": sentence_name(ac.from_word(best.word)), "error": error_text(question, best.middle)}
+    condition = (
+        _("Among the settings shown that cost at most half as much as softmax")
+        if cost == cost_name(None)
+        else _("Among the settings shown that take at most half as long as softmax")
+    )
+    values |= {"name": sentence_name(ac.from_word(best.word)), "condition": condition}
     if best.middle >= baseline:
         return Finding(
-            _(
-                "**At half of softmax's {cost} or less, no variant shown is closer to {reference} than "
-                "equal weights.**",
-                **values,
-            ),
-            _("The best, {name}, has {error}.", **values),
+            _("**{condition}, none is closer to {reference} than equal weights.**", **values),
+            paragraph(_("The best is {name}.", **values), error_sentence(question, best.middle)),
         )
-    if best.middle <= CLOSE_ERROR_SHARE * baseline:
-        return Finding(
-            _("**At half of softmax's {cost} or less, {name} is closest to {reference}, with {error}.**", **values)
-        )
-    return Finding(
-        _("**At half of softmax's {cost} or less, {name} is closest to {reference}, but still has {error}.**", **values)
-    )
+    values["error"] = error_sentence(question, best.middle, is_large=best.middle > CLOSE_ERROR_SHARE * baseline)
+    if reference == REFERENCE:
+        return Finding(_("**{condition}, {name} comes closest. {error}**", **values))
+    return Finding(_("**{condition}, {name} comes closest to {reference}. {error}**", **values))
 
 
 def baseline_error(question: Question, baseline: float) -> str:
@@ -227,7 +235,7 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             explanation = paragraph(
                 _(
                     "Among the settings that cost less than softmax, the best is {name}, with {error}.",
-                    name=label(ac.from_word(best.word)),
+                    name=sentence_name(ac.from_word(best.word)),
                     error=error_text(question, best.middle),
                 )
                 if best
@@ -241,7 +249,7 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         text = _(
             "**{name} is the cheapest setting shown that comes close to {reference}: {share} of softmax's "
             "multiply-adds, {error}.**",
-            name=label(ac.from_word(cheapest.word)),
+            name=sentence_name(ac.from_word(cheapest.word)),
             share=percent(cheapest.multiply_adds / full_cost),
             error=error_text(question, cheapest.middle),
             **values,
@@ -283,7 +291,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             continue
         best = min(finite, key=lambda p: p.middle)
         values: dict[str, str | int] = {
-            "name": label(ac.from_word(best.word)),
+            "name": sentence_name(ac.from_word(best.word)),
             "reference": reference_name(ac.get(reference)),
             "error": error_text(question, best.middle),
             "n": n,
@@ -310,7 +318,7 @@ def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:
     if first.n == last.n:
         return ""
     before, after = question.format_error(first.middle), question.format_error(last.middle)
-    values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": label(ac.from_word(last.word))}
+    values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": sentence_name(ac.from_word(last.word))}
     if question.queries:
         if before == after:
             return _("From {a:,} to {b:,} keys, the error of {name} stays at {last}.", **values)

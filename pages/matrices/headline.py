@@ -8,7 +8,7 @@ from typing import Any
 from app.state.session import REFERENCE
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
-from app.words.labels import every_key, label, reference_name
+from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.variant import Attention, Variant
 
@@ -96,13 +96,6 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
     ends = (choose(rounded.values(), default=math.nan) for choose in (min, max))
     smallest, largest = ([name for name, error in rounded.items() if error == end] for end in ends)
     return smallest, largest
-
-
-def sentence_name(attention: Attention) -> str:
-    """Return a variant's label as words of a sentence: "Local with window 16", "Top-k with k = 8"."""
-    title, *settings = label(attention).split(" · ")
-    settings = [f"{each[0]} = {each[2:]}" if each[1:2] == " " else each for each in settings]
-    return _("{title} with {setting}", title=title, setting=enumeration(settings)) if settings else title
 
 
 def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixComparison], hidden: str = "") -> str:

@@ -5,14 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, end_sentence, enumeration, paragraph, quote
-from app.words.labels import every_key, reference_name
+from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, KeyWeight
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
 from attention_core.variant import Attention
-from pages.matrices.headline import NYSTROM, in_percent, sentence_name
+from pages.matrices.headline import NYSTROM, in_percent
 
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 """No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""

@@ -50,7 +50,7 @@ def subject(images: Images) -> Subject:
         rank=_("Rank {rank} of {count} by PSNR"),
         findings=_findings(images),
         units=words.units(),
-        legend=words.legend(),
+        legend=words.legend(images.source.patch),
         remarks=[text for text in _remarks(images) if text],
         views={
             "explain": partial(_explain, images),
@@ -72,7 +72,9 @@ def _findings(images: Images) -> Lines:
     causes = [cause for each in mean_like if name(each) in weights and (cause := _cause(each, qkv))]
     noisy, softmax = images.noisy.psnr, _softmax_image(images)
     removal = words.noise_removal(softmax, noisy)
-    return words.findings(titles, noisy, softmax.psnr, weights, largest[ac.get(REFERENCE)], costs, causes, removal)
+    sparse = [name(each) for each in images.variants if each.variant.family == "sparse"]
+    sharpest = largest[ac.get(REFERENCE)]
+    return words.findings(titles, noisy, softmax.psnr, weights, sharpest, costs, causes, removal, sparse)
 
 
 def _softmax_image(images: Images) -> DenoisedImage:

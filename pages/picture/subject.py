@@ -17,6 +17,7 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.words.finding import Lines, text_below
 from app.words.i18n import _
+from app.words.labels import setting_name
 from attention_core.analysis.denoised_image import cell_side
 from attention_core.experiments.denoising import image_columns, square_form
 from attention_core.formatting import percent
@@ -91,8 +92,10 @@ def cost_share(attention: ac.Attention, qkv: QKV) -> float:
 
 
 def cost_text(attention: ac.Attention, qkv: QKV) -> str:
-    """Return the line about the cost of a variant below its image."""
-    return _("cost {share}", share=percent(cost_share(attention, qkv)))
+    """Return the line about the cost of a variant below its image, and the size of its square window or stride."""
+    cost = _("cost {share}", share=percent(cost_share(attention, qkv)))
+    sizes = (f"{setting_name(name)} {side} × {side}" for name, side in _sizes(attention).items())
+    return " · ".join((cost, *sizes))
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:

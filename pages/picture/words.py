@@ -1,10 +1,10 @@
 """The sentences of the Picture page, as functions of its numbers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.formatting import number, percent
 
@@ -12,6 +12,8 @@ NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
 MAX_EVEN_WEIGHT = 3.0
 """Largest weight, in equal shares, below which the weights hardly differ."""
+COUNTS = {2: N_("Two"), 3: N_("Three"), 4: N_("Four"), 5: N_("Five")}
+"""Numbers that begin a sentence, as words."""
 NEAR_SOFTMAX = 1.5
 """Difference in dB up to which an image counts as nearly as good as softmax's."""
 
@@ -25,6 +27,7 @@ def findings(
     costs: Mapping[str, float],
     causes: Sequence[str] = (),
     removal: str = "",
+    sparse: Collection[str] = (),
 ) -> Lines:
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
@@ -37,6 +40,7 @@ def findings(
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
         causes: why the weights of such variants hardly differ, as clauses.
         removal: why softmax removes noise; may be empty.
+        sparse: names of the variants that skip pairs of pixels.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -53,7 +57,10 @@ def findings(
             names=enumeration(grey),
         )
     reason = even_weights(weights, sharpest, causes) if weights else ""
-    return [_best_variants(images, noisy, softmax, costs, removal), [Finding(almost_mean, reason)] if grey else []]
+    return [
+        _best_variants(images, noisy, softmax, costs, removal, sparse),
+        [Finding(almost_mean, reason)] if grey else [],
+    ]
 
 
 def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
@@ -81,7 +88,12 @@ def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence
 
 
 def _best_variants(
-    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float], reason: str
+    images: Mapping[str, DenoisedImage],
+    noisy: float,
+    softmax: float,
+    costs: Mapping[str, float],
+    reason: str,
+    sparse: Collection[str],
 ) -> list[Finding]:
     """Return whether softmax removes noise, and why, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
@@ -105,11 +117,11 @@ def _best_variants(
     if better:
         # The images show their PSNR, so that the sentence needs no further numbers.
         is_best = round(softmax, 1) > round(images[better[0]].psnr, 1)
-        most = _("**Softmax removes the most noise.**") if is_best else _("**Softmax removes noise.**")
+        most = _("**Softmax comes closest to the original.**") if is_best else _("**Softmax removes noise.**")
         removes = most if softmax > noisy else first
         return [
             Finding(removes, reason),
-            _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs),
+            _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs, sparse),
         ]
     only = _("**Only softmax brings the noisy image closer to the original (higher PSNR).**") if costs else ""
     return [Finding(paragraph(first, only), reason)]
@@ -121,6 +133,7 @@ def _close_variants(
     noisy: float,
     softmax: float,
     costs: Mapping[str, float],
+    sparse: Collection[str],
 ) -> Finding:
     """Return which variants come close to softmax, and which cheaper one comes halfway.
 
@@ -130,6 +143,7 @@ def _close_variants(
         noisy: the same of the noisy image.
         softmax: the same of the image of softmax.
         costs: cost of each variant, relative to softmax's.
+        sparse: names of the variants that skip pairs of pixels.
     """
     first, *_others = better
     fields = {"name": first, "psnr": better[first], "cost": percent(costs[first]), "limit": NEAR_SOFTMAX}
@@ -143,20 +157,31 @@ def _close_variants(
             **fields,
         )
         return Finding(text)
-    low, high = (choose(costs[each] for each in near) for choose in (min, max))
-    halfway = [name for name in better if better[name] - noisy >= (softmax - noisy) / 2 and costs[name] < low]
+    high = max(costs[each] for each in near)
+    halfway = [
+        name
+        for name in better
+        if better[name] - noisy >= (softmax - noisy) / 2 and costs[name] < min(costs[each] for each in near)
+    ]
     cheapest = min(halfway, key=costs.__getitem__, default=None)
-    return Finding(
-        _n(
-            "**{names} comes within {limit} dB of it at {cost} of its cost.**",
-            "**{names} come within {limit} dB of it at {cost} of its cost.**",
-            n=len(near),
-            names=enumeration(near),
-            cost=percent(high) if percent(low) == percent(high) else _("no more than {share}", share=percent(high)),
+    explanation = _cheapest(cheapest, images, noisy, costs) if cheapest else ""
+    if len(near) == 1:
+        text = _(
+            "**{name} comes close (within {limit} dB) at {cost} of its cost.**",
+            name=near[0],
             limit=NEAR_SOFTMAX,
-        ),
-        _cheapest(cheapest, images, noisy, costs) if cheapest else "",
+            cost=percent(high),
+        )
+        return Finding(text, explanation)
+    text = (
+        N_("**{count} sparse variants come close (within {limit} dB) at {cost} of its cost or less.**")
+        if set(near) <= set(sparse)
+        else N_("**{count} variants come close (within {limit} dB) at {cost} of its cost or less.**")
     )
+    count = _(COUNTS[len(near)]) if len(near) in COUNTS else len(near)
+    text = _(text, count=count, limit=NEAR_SOFTMAX, cost=percent(high))
+    names = _("Within {limit} dB of softmax: {names}.", limit=NEAR_SOFTMAX, names=enumeration(near))
+    return Finding(text, paragraph(names, explanation))
 
 
 def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, costs: Mapping[str, float]) -> str:
@@ -224,17 +249,19 @@ def is_even(largest: float) -> bool:
 
 
 def units() -> str:
-    """Return what the ranks, the arrows, the costs and the small images on the board are."""
+    """Return what the ranks, the arrows and the costs on the board are."""
     return paragraph(
-        _("Ranked by PSNR. ▲ better than the noisy image, ▼ worse."),
+        _("Ranked by PSNR: a higher value is closer to the original. ▲ better than the noisy image, ▼ worse."),
         cost_unit(),
-        _("Point at an error image to enlarge it."),
     )
 
 
-def legend() -> str:
-    """Return what the board compares."""
-    return _("Each variant filters the same noisy image. A higher PSNR (dB) is closer to the original.")
+def legend(patch: int) -> str:
+    """Return what the queries and keys of a photograph are; ``patch`` is the side of a patch in pixels."""
+    return _(
+        "Nothing is trained: a pixel's query and key are the colours of the {patch} × {patch} pixels around it.",
+        patch=patch,
+    )
 
 
 def cost_unit() -> str:
@@ -302,21 +329,13 @@ def square_cost(square: str, reach: int, side: int, cost: float) -> str:
     inside, pixels = (2 * reach + 1) ** 2, side**2
     if cost < 2 * inside / pixels:
         return ""
-    return paragraph(
-        _(
-            "**{square} computes one row of the image at a time**, with all pixels of the {rows} rows that its windows "
-            "reach.",
-            square=square,
-            rows=2 * reach + 1,
-        ),
-        _(
-            "Its cost is therefore {cost} of softmax's, although a window contains only {share} of the pixels "
-            "({inside} of {pixels:,}).",
-            cost=percent(cost),
-            share=percent(inside / pixels),
-            inside=inside,
-            pixels=pixels,
-        ),
+    return _(
+        "**{square} costs {cost}, although a window contains only {share} of the pixels.** The variant computes a row "
+        "of the image at a time, with all pixels of the {rows} rows that its windows reach.",
+        square=square,
+        rows=2 * reach + 1,
+        cost=percent(cost),
+        share=percent(inside / pixels),
     )
 
 

@@ -94,15 +94,15 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
     """
     share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
     room = share * (NARROW_WIDTH if narrow else WIDTH)
-    width = max(map(line_names.text_width, re.sub("<span.*?</span>", "", text).split("<br>")))
+    width = max(map(line_names.text_width, re.sub("<span.*?</span> ", "", text).split("<br>")))
     return "bottom right" if width > room or (is_first and share < 0.5) else "top left"
 
 
 def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
     """Return the label at each crossing (the length from which a variant is faster than softmax), as HTML for Plotly.
 
-    Of neighbouring crossings, the last one has the labels of all, each in a line with a dot in the variant's colour.
-    The others have an empty label.
+    Each variant has a line with a dot in its colour. Of neighbouring crossings, the last one has the lines of all, and
+    the others have an empty label.
 
     Args:
         crossings: the length, the variant's short name (may be empty) and its colour, by ascending length.
@@ -114,10 +114,7 @@ def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
             texts.append("")
             continue
         if any(name for _n, name, _colour in near):
-            dots = [
-                f'<span style="color:{style(colour).colour}">●</span> ' if len(near) > 1 else ""
-                for *_place, colour in near
-            ]
+            dots = [f'<span style="color:{style(colour).colour}">●</span> ' for *_place, colour in near]
             lines = [
                 dot + _("{names}: faster from {n} tokens", names=name, n=format_interpolated(n))
                 for dot, (n, name, _colour) in zip(dots, near, strict=True)
@@ -221,6 +218,17 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     figure["layout"].setdefault("annotations", []).append(mark)
 
 
+def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
+    """Return the line of the stamp about the repeats of a run; none for charts of counts."""
+    counts = [len(point.ms) for line in series if line.live == live for point in line.points]
+    if name not in ("time", "ratio") or not counts:
+        return []
+    least, most = min(counts), max(counts)
+    if least < most:
+        return [_("medians of {least} to {most} rounds, quartiles at the pointer", least=least, most=most)]
+    return [_("medians of {n} rounds, quartiles at the pointer", n=most) if most > 1 else _("1 round")]
+
+
 def show_chart(
     lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], series: Sequence[Series], key: str, name: str
 ) -> None:
@@ -252,7 +260,12 @@ def show_chart(
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
         add_machine_stamp(
-            figure, [stamp_lines(run, live=live, only_run=one_run) for run, live in runs], narrow=chart.is_narrow()
+            figure,
+            [
+                [*stamp_lines(run, live=live, only_run=one_run), *_rounds(series, live=live, name=name)]
+                for run, live in runs
+            ],
+            narrow=chart.is_narrow(),
         ),
         key=key,
         name=f"timing-{name}",

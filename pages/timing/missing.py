@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
+from app.words.labels import in_words
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_records import Run, Skipped
 from pages.timing.options import TimingOptions, timed_variants
@@ -20,7 +21,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     missing: dict[tuple[int, str], list[str]] = {}
     for skipped in run.left_out:
         if (key := skipped.variant.partition("~")[0]) in names:
-            missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(names[key]))
+            missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(in_words(names[key])))
     return [
         _n(
             "There is no {run} measurement of {names} at {tokens:,} tokens or more. Reason: {reason}",
@@ -65,7 +66,7 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
     """
     measured = words_of(run)
     missing = [
-        escape_markdown(name(each))
+        escape_markdown(in_words(name(each)))
         for each in timed_variants()
         if each.key not in measured
         and not (isinstance(each, MaskedFullAttention) and TimingOptions.masked.value is None)
@@ -83,8 +84,8 @@ def other_settings(run: Run, *, live: bool) -> list[str]:
     others = [
         _(
             "{own} instead of {chosen}",
-            own=f"**{escape_markdown(name(attention_from_word(words[0])))}**",
-            chosen=escape_markdown(name(each)),
+            own=f"**{escape_markdown(in_words(name(attention_from_word(words[0]))))}**",
+            chosen=escape_markdown(in_words(name(each))),
         )
         for each in timed_variants()
         if (words := measured.get(each.key)) and each.word not in words
@@ -92,5 +93,5 @@ def other_settings(run: Run, *, live: bool) -> list[str]:
     if not others:
         return []
     text = _("The live run measured {names}.") if live else _("The recorded run measured {names}.")
-    more = _("To measure your settings, press “Run on this machine”.")
+    more = _("To measure your settings, press “Measure on this server”.")
     return [":material/info: " + paragraph(_(text, names=clauses(others)), more)]

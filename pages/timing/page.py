@@ -12,18 +12,17 @@ from pages.timing.options import TimingOptions
 
 
 def top() -> DeltaGenerator:
-    """Draw the variant picker, and return the element above it for the summary of the results."""
-    headline = st.container(key="timing.summary").empty()
-    variant_picker.show(uses_input=False)
-    return headline
+    """Return the element for the summary of the results."""
+    return st.container(key="timing.summary").empty()
 
 
 def show(headline: DeltaGenerator) -> None:
-    """Draw the controls, the run with its results, and the method."""
+    """Draw the controls and the variant picker, the run with its results, and the method."""
     row = st.container(horizontal=True, vertical_alignment="bottom", key="controls.timing")
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
+    variant_picker.show(uses_input=False)
     placeholders = [headline, st.empty()]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="top"):
         st.markdown("## " + _(charts.TITLES[TimingOptions.side.value]), anchors=False, width="content")

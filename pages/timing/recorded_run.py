@@ -72,7 +72,7 @@ def _show_files() -> None:
     state = st.session_state
     live = last_measurement()
     if live is None:
-        st.caption(_("After a run on this machine, you can save its results here."))
+        st.caption(_("After a measurement on this server, you can save its results here."))
     else:
         export.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
     st.file_uploader(

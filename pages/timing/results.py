@@ -9,7 +9,7 @@ from app.figures.theme import separate_colours
 from app.jobs.timing_runs import Series, device_comparison, summary_text
 from app.lessons.options import LessonOptions
 from app.state import url
-from app.ui import chart, palette
+from app.ui import chart, navigation, palette
 from app.words.i18n import _, paragraph
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_file import recorded_runs
@@ -42,7 +42,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     runs = [(run, live_) for run, live_ in ((live, True), (other, False)) if run is not None]
     found = [line for run, live_ in runs for line in series(run, live=live_)]
     if not found:
-        st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
+        st.info(_("No measurements yet. Press “Measure on this server”."), icon=":material/timer:")
         return
     shown = [line for line in found if line.live] or found
     speedup = speedup_sentence(shown)
@@ -68,6 +68,8 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
             mask_effects(shown),
         )
         st.markdown("\n".join(f"- {text}" for text in (*causes, *settings) if text))
+        label = _("Faster does not mean equal: output error of these variants")
+        navigation.link("error", label, fields={"fidelity": ["output"]})
     with below.container():
         side = TimingOptions.side.value
         if side_curves := charts.side_lines(side, found):

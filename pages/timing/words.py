@@ -9,16 +9,18 @@ import attention_core as ac
 from app.jobs.timing_runs import Series, crossings
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import label
+from app.words.labels import in_words, label
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
-from attention_core.formatting import format_interpolated, memory, number, percent
+from attention_core.formatting import format_interpolated, memory, number
 from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
 """If the work grows at least this many times as much as the time, short texts mostly wait for operations to start."""
+NEAR_WHOLE = 0.15
+"""Distance from a whole number below which a factor is called about this number."""
 MIN_FIXED_SHARE = 0.5
-"""If at least this share of multiply-adds does not depend on the length, it explains why short texts are slow."""
+"""If more than this share of multiply-adds does not depend on the length, it explains why short texts are slow."""
 
 
 def name(attention: ac.Attention) -> str:
@@ -36,15 +38,16 @@ def softmax_growth(series: Sequence[Series]) -> str:
         return ""
     if series[0].run.spec.mode == "decode":
         text = N_(
-            "When the length of the cache doubles, softmax takes {times} times as long, because it reads every "
-            "cached key."
+            "With a long cache, softmax takes about {times} times as long when the cache doubles, because "
+            "it reads every cached key."
         )
     else:
         text = N_(
-            "When the length of the text doubles, softmax takes {times} times as long, because it compares "
+            "In long texts, softmax takes about {times} times as long when the length doubles, because it compares "
             "every pair of tokens."
         )
-    return _(text, times=number(2**law.exponent, 2))
+    times = 2**law.exponent
+    return _(text, times=number(times, 1 if abs(times - round(times)) < NEAR_WHOLE else 2))
 
 
 def start_overhead(series: Sequence[Series]) -> str:
@@ -78,7 +81,7 @@ def start_overhead(series: Sequence[Series]) -> str:
         text,
         first=first.n,
         last=last.n,
-        name=f"**{escape_markdown(smallest.name)}**",
+        name=f"**{escape_markdown(in_words(smallest.name))}**",
         work=number(last.multiply_adds / first.multiply_adds),
         times=number(times(smallest), 2),
     )
@@ -155,7 +158,11 @@ def speedup_sentence(series: Sequence[Series]) -> str:
     if (factors := speedup(series)) is None:
         return ""
     n, lowest, highest = factors
-    names = [escape_markdown(line.name) for line in series if not line.masked and not line.is_reference and line.ratios]
+    names = [
+        escape_markdown(in_words(line.name))
+        for line in series
+        if not line.masked and not line.is_reference and line.ratios
+    ]
     if len(names) == 1:
         return _("At {n:,} tokens, {name} is {most} times as fast as softmax.", n=n, name=names[0], most=highest)
     if lowest == highest:
@@ -185,28 +192,21 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     if slowest.is_reference or slowest is not largest_work or double is None or not first.multiply_adds:
         return ""
     share = (2 * first.multiply_adds - double.multiply_adds) / first.multiply_adds
-    if share < MIN_FIXED_SHARE:
+    if share <= MIN_FIXED_SHARE:
         return ""
-    longest = max(line.points[-1].n for line in lines)
-    last = {line.word: line.points[-1].quartiles[1] for line in lines if line.points[-1].n == longest}
-    if len(last) == len(lines) and min(last, key=last.__getitem__) == slowest.word:
-        finding = N_("{name} is the slowest at {n:,} tokens and the fastest at {longest:,} tokens.")
-    else:
-        finding = N_("{name} is the slowest at {n:,} tokens.")
-    if share == 1:
-        cause = N_("{title} needs the same number of multiply-adds for {n:,} tokens as for twice as many tokens.")
-    elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
-        cause = N_(
-            "At {n:,} tokens, {title} spends {share} of its multiply-adds on work that does not grow with the text, "
-            "such as inverting a matrix."
+    attention = attention_from_word(slowest.word)
+    text = (
+        N_(
+            "At {n:,} tokens, {title} is the slowest, because it spends most of its multiply-adds on steps that do not "
+            "shrink with the text, such as inverting a matrix."
         )
-    else:
-        cause = N_(
-            "At {n:,} tokens, {title} spends {share} of its multiply-adds on work that does not grow with the text."
+        if getattr(attention.params, "inverse", "") == "iterative"
+        else N_(
+            "At {n:,} tokens, {title} is the slowest, because it spends most of its multiply-adds on steps that do not "
+            "shrink with the text."
         )
-    title = _(attention_from_word(slowest.word).title)
-    values = {"n": first.n, "longest": longest, "share": percent(share), "title": title}
-    return paragraph(_(finding, name=f"**{escape_markdown(slowest.name)}**", **values), _(cause, **values))
+    )
+    return _(text, n=first.n, title=f"**{_(attention.title)}**")
 
 
 def memory_sentence(series: Sequence[Series]) -> str:
@@ -227,7 +227,7 @@ def memory_sentence(series: Sequence[Series]) -> str:
     softmax_peak = peaks.pop(softmax)[n]
     other = min(peaks, key=lambda name: peaks[name][n])
     smallest = peaks[other][n]
-    values = {"n": n, "name": escape_markdown(other), "own": memory(softmax_peak), "other": memory(smallest)}
+    values = {"n": n, "name": escape_markdown(in_words(other)), "own": memory(softmax_peak), "other": memory(smallest)}
     decodes = series[0].run.spec.mode == "decode"
     if softmax_peak <= smallest:
         text = _(
@@ -278,7 +278,7 @@ def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> st
     text = _(
         "At {n:,} tokens, full attention with the mask of {name} ({form}) takes {masked:.2g} times softmax's time. The "
         "variant's own algorithm, which skips hidden pairs, takes {own:.2g} times softmax's time.",
-        name=escape_markdown(name),
+        name=escape_markdown(in_words(name)),
         form=form,
         masked=masked.middle,
         n=masked.n,

@@ -89,7 +89,7 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
 )
 @pytest.mark.parametrize("live", [True, False])
 def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, finding, more, cell, live):
-    machine = "this machine" if live else r"A \*GPU\*"
+    machine = "this server" if live else r"A \*GPU\*"
     if where == "at":
         more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
         more += "lengths from which variants are faster than softmax may differ in another run."
@@ -109,17 +109,17 @@ def test_the_faster_variants_come_first():
     certain = "Each time was measured in only one round, so the lengths from which variants are faster than "
     certain += "softmax may differ in another run."
     assert summary_text(series(times | others)) == (
-        f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this machine, 16 to 64 tokens). "
+        f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this server, 16 to 64 tokens). "
         "**Sparse** shows no clear difference in time from softmax at the longest length. "
         f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
     )
     assert summary_text(series(times)) == (
-        f"**From 60 tokens on, every variant shown is faster than softmax** (this machine, 16 to 64 tokens). {certain}"
+        f"**From 60 tokens on, every variant shown is faster than softmax** (this server, 16 to 64 tokens). {certain}"
     )
     always = {word: times[word] for word in ("softmax", "local")} | {"longformer": (0.9, 1.0)}
     assert summary_text(series(always)) == (
         "**Every variant shown is faster than softmax: Local at every measured length and Longformer at every measured "
-        "length** (this machine, 16 to 64 tokens)."
+        "length** (this server, 16 to 64 tokens)."
     )
     one = {word: ms for word, ms in (times | others).items() if word in ("softmax", "local", "atrous")}
     assert summary_text(series(one)).startswith("**1 of 2 variants shown is faster than softmax: Local at every ")
@@ -151,7 +151,7 @@ def test_the_lengths_are_compared_if_every_variant_is_faster_on_both_devices(tim
         linked = device_comparison(own, elsewhere({"softmax": SOFTMAX, **times}), "#?run=x")
         assert "on the [A GPU](#?run=x) " in linked.text
         assert found.text == (
-            f"**On this machine, every variant shown is faster than softmax from 60 tokens on, {contrast}"
+            f"**On this server, every variant shown is faster than softmax from 60 tokens on, {contrast}"
         )
         assert found.explanation.startswith(
             "On this machine, softmax is the fastest below 32 tokens. Each time was measured in only one round"

@@ -45,6 +45,8 @@ MARKER = 3
 """Half the width in pixels of a marker, which a text does not cover."""
 MARKER_GROWTH = 6
 """Pixels by which the marker of a selected point is larger."""
+RING = 15
+"""Diameter in pixels of a ring around a point."""
 EDGE = 0.5
 """Share of the horizontal axis, from the left, in which a vertical line has its label on its right side.
 
@@ -80,6 +82,7 @@ class Curve:
         name_heights: values of y at which the name may be next to a rising line, in order of preference. Without
             room there, the name is at the line's end.
         large_index: index of a point with a larger marker.
+        ring_index: index of a point whose marker is a ring.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Curve:
     name_index: int | None = None
     name_heights: Sequence[float] = ()
     large_index: int | None = None
+    ring_index: int | None = None
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -274,18 +278,26 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             else {}
         ),
         "line": {"color": style_.colour, "dash": style_.dash if line.dash == "solid" else line.dash, "width": 2},
-        "marker": {
-            "size": line.size
-            if line.large_index is None
-            else [line.size + MARKER_GROWTH * (i == line.large_index) for i in range(len(line.x))],
-            "opacity": float(line.markers),
-            "symbol": line.symbol or style_.marker + ("-open" if line.hollow else ""),
-            "line": {"width": 2 if line.hollow else 0},
-        },
+        "marker": _marker(line),
         "customdata": list(notes),
         **({"meta": {"links": list(line.links)}} if line.links else {}),
         "hovertemplate": f"{hover}<extra>{line.name}</extra>",
     }
+
+
+def _marker(line: Curve) -> dict[str, Any]:
+    """Return plotly's markers of a line: one size and symbol, or one for each point if a point is marked."""
+    symbol = line.symbol or style(line.colour).marker + "-open" * line.hollow
+    marker: dict[str, Any] = {"opacity": float(line.markers), "symbol": symbol, "line": {"width": 2 * line.hollow}}
+    if line.large_index is None and line.ring_index is None:
+        return marker | {"size": line.size}
+    sizes = [line.size + MARKER_GROWTH * (i == line.large_index) for i in range(len(line.x))]
+    if line.ring_index is not None:
+        rings = [i == line.ring_index for i in range(len(line.x))]
+        sizes = [RING if ring else size for ring, size in zip(rings, sizes, strict=True)]
+        marker["symbol"] = [symbol.removesuffix("-open") + "-open" if ring else symbol for ring in rings]
+        marker["line"] = {"width": [2 * (ring or line.hollow) for ring in rings]}
+    return marker | {"size": sizes}
 
 
 def _write_names(

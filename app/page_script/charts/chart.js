@@ -8,6 +8,8 @@ import { saveChart } from "./saving.js";
 
 /* global PLOTLY -- the file name of plotly.js, which app/page_script/mounting.py defines above this script */
 
+const LINE_SHARE = 0.68; // share of a line's colour in the colour of its labels; the contrast is then at least 4.5 to 1
+
 /** @type {Promise<any> | undefined} */
 let library;
 
@@ -65,6 +67,7 @@ export class Chart {
     this.drawnKey = key;
     this.config ??= this.makeConfig(plotly);
     const { data, layout, frames } = JSON.parse(this.figure);
+    colourLabels(data, layout.annotations ?? [], this.theme.text);
     await plotly.react(this.root, {
       data,
       frames,
@@ -88,6 +91,25 @@ export class Chart {
   async destroy() {
     this.resizeObserver.disconnect();
     (await library).purge(this.root);
+  }
+}
+
+/**
+ * Give labels next to points a darker or lighter shade of their line's colour, unless they contain a mark in this colour.
+ * @param {{ line?: { color?: string }, text?: string[], textfont?: object }[]} data
+ * @param {{ name?: string, text: string, font?: object }[]} annotations
+ * @param {string} text the page's text colour, as rgb(…)
+ */
+function colourLabels(data, annotations, text) {
+  const page = (text.match(/\d+/g) ?? []).map(Number);
+  const shade = (/** @type {string | undefined} */ colour = "") => {
+    const line = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+    return { color: `rgb(${line.map((v, i) => Math.round(LINE_SHARE * v + (1 - LINE_SHARE) * page[i])).join(", ")})` };
+  };
+  for (const trace of data) if (trace.text && !trace.text.some((each) => each.includes("<span"))) trace.textfont = shade(trace.line?.color);
+  for (const label of annotations) {
+    const trace = data[Number(label.name?.match(/^→ (\d+)$/)?.[1] ?? -1)];
+    if (trace && !label.text.includes("<span")) label.font = shade(trace.line?.color);
   }
 }
 

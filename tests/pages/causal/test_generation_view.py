@@ -39,7 +39,7 @@ def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view,
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
     assert "**Times measured on this machine, 2 heads of size 8.** **" in spoken(at)
-    assert "(this machine, " in spoken(at)
+    assert "(this server, " in spoken(at)
     at.session_state["heads"] = 1
     assert "Times of the recorded run, 8 heads of size 64" in spoken(at.run())
 

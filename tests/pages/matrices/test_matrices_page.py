@@ -27,10 +27,9 @@ import attention_core as ac
 from app.jobs import cached
 from app.state import presets
 from app.state.session import AUTOMATIC, default_variants
-from app.words.labels import label
+from app.words.labels import label, sentence_name
 from attention_core.analysis.matrix.informative_query import informative_query, occurs_once
 from pages.matrices import comparison
-from pages.matrices.headline import sentence_name
 from pages.matrices.options import OPENING_ROW, SUBJECT
 
 

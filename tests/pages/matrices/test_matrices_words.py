@@ -10,21 +10,14 @@ import attention_core as ac
 from app.jobs.cached import MatrixView, matrix
 from app.words.finding import text_above, text_below
 from app.words.i18n import paragraph
+from app.words.labels import sentence_name
 from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.informative_query import KeyWeight
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.matrices import headline as headlines
-from pages.matrices.headline import (
-    VariantError,
-    findings,
-    flatness,
-    is_masked_softmax,
-    lost_weight,
-    negative_weights,
-    sentence_name,
-)
+from pages.matrices.headline import VariantError, findings, flatness, is_masked_softmax, lost_weight, negative_weights
 from pages.matrices.words import (
     caption,
     details,
@@ -503,6 +496,8 @@ def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, n
         ("linear", "Linear"),
         ("local~window~4", "Local with window 4"),
         ("topk~k~8", "Top-k with k = 8"),
+        ("nystrom~landmarks~8", "Nyström with 8 landmarks"),
+        ("nystrom~landmarks~1", "Nyström with landmarks 1"),
         ("softmax~temperature~2", "Softmax with temperature 2.0"),
     ],
 )

@@ -104,7 +104,7 @@ def test_the_button_measures_next_to_the_recorded_run():
     )
     ratio = lines(charts(at)[1], "solid")["Local · window 16"]
     assert list(numbers(ratio["y"])) == pytest.approx([r.middle for r in ratios(live, "local")])
-    assert "(this machine, " in sentence(at)
+    assert "(this server, " in sentence(at)
     table = at.dataframe[0].value
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
@@ -114,7 +114,7 @@ def test_the_button_measures_next_to_the_recorded_run():
     assert f"{kernel} takes {masked_ratio} times softmax's time." in text
     assert f"which skips hidden pairs, takes {own_ratio} times softmax's time." in text
     assert "mask" not in sentence(at)
-    assert at.button(key="timing.button").label == "Run on this machine"
+    assert at.button(key="timing.button").label == "Measure on this server"
     assert not at.session_state["timing.run"].is_running
 
 
@@ -197,7 +197,7 @@ def test_a_stopped_run_names_missing_results_and_continues():
         "Incomplete run: so far, all variants are measured up to 16 tokens; the longest planned length is 32 tokens."
     )
     assert missing in sentence(at)
-    assert "(this machine, 16 to 32 tokens)" in sentence(at)
+    assert "(this server, 16 to 32 tokens)" in sentence(at)
     assert list(at.dataframe[0].value["faster than softmax from"])[1].endswith(", so far")
     assert not [b for b in at.button if b.label == "Continue"]  # The stopped run has other settings.
     at.session_state["t_rounds"] = 2
@@ -257,7 +257,7 @@ def test_no_recorded_run_can_be_chosen():
     at = open_timing(variants=PAIR)
     assert "none" not in at.segmented_control(key="timing.beside").options
     at.selectbox(key="timing.compared").set_value("none").run()
-    assert any("Run on this machine" in i.value for i in at.info)
+    assert any("Measure on this server" in i.value for i in at.info)
     assert at.segmented_control(key="timing.beside").value == "none"
     at.segmented_control(key="timing.beside").set_value("cuda_forward").run()
     assert at.query_params["t_beside"] == "cuda_forward"
@@ -265,7 +265,7 @@ def test_no_recorded_run_can_be_chosen():
 
 def test_a_page_without_runs_shows_instructions():
     at = open_timing(t_beside="none")
-    assert any("Run on this machine" in i.value for i in at.info)
+    assert any("Measure on this server" in i.value for i in at.info)
 
 
 def test_a_missing_device_is_replaced_with_a_notice(monkeypatch):

@@ -617,7 +617,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     assert missing.not_measured(RUN, live=False) == [
         "The recorded run did not measure Nyström · landmarks 32 and Linear."
     ]
-    press = "To measure your settings, press “Run on this machine”."
+    press = "To measure your settings, press “Measure on this server”."
     assert missing.other_settings(RUN, live=False) == [
         f":material/info: The recorded run measured **Local · window 16** instead of Local · window 4. {press}"
     ]
