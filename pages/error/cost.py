@@ -109,7 +109,7 @@ def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int 
 
 def _mark_best(label: str) -> str:
     """Return the label of the point that the finding above the chart names."""
-    return _("{setting}: lowest error<br>at half the cost or less", setting=label)
+    return _("{setting}: lowest error<br>up to half the cost", setting=label)
 
 
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
@@ -174,8 +174,9 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         if best in group:
             i = group.index(best)
             line = replace(line, ring_index=i)
-            if texts[i] and budget is not None:
-                texts[i] = _mark_best(f"{setting_name(budget.name)} {number(group[i].value, 3)}")
+            value = group[i].value
+            if budget is not None and texts[i] and isinstance(value, (int, float)):
+                texts[i] = _mark_best(f"{setting_name(budget.name)} {number(value, 3)}")
             elif budget is None or i == line.name_index:
                 line = replace(line, label=_mark_best(line.label or name))
         line = replace(line, texts=texts)

@@ -68,7 +68,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
             mask_effects(shown),
         )
         st.markdown("\n".join(f"- {text}" for text in (*causes, *settings) if text))
-        label = _("Faster does not mean equal: output error of these variants")
+        label = _("Faster does not mean equal: their output error")
         navigation.link("error", label, fields={"fidelity": ["output"]})
     with below.container():
         side = TimingOptions.side.value

@@ -47,48 +47,48 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     near = [point(0.1, "reformer", "reformer", "reformer"), uniform_point(0.7, "reformer")]
     far = [point(0.5), uniform_point(0.9)]
     [one], [other] = words.cost_findings(question, near + far)
-    assert one.text == not_close("softmax", "50%")
-    assert other.text == f"**{HALF}, Reformer · rounds 2 is closest to shared-QK softmax, with 10% matrix error.**"
-    assert words.metric_scale(question) == "100%: as large as the reference's matrix"
+    assert one.text == not_close("", "50%")
+    assert other.text == (
+        f"**{HALF}, Reformer with 2 rounds comes closest to shared-QK softmax. Its matrix error is 10%.**"
+    )
     assert "Reformer" not in full_text(words.cost_findings(question, far))
     assert "Local" not in full_text(words.cost_findings(question, near))
 
 
-FOUR = "Local · window 4"
-HALF = "At half of softmax's multiply-adds or less"
+FOUR = "Local with window 4"
+HALF = "Among the settings shown that cost at most half as much as softmax"
 
 
 def not_close(reference, error):
-    return f"**{HALF}, {FOUR} is closest to {reference}, but still has {error} matrix error.**"
+    return f"**{HALF}, {FOUR} comes closest{reference}. Its matrix error is still {error}.**"
 
 
 @pytest.mark.parametrize(
     ("reference", "name", "middle", "finding"),
     [
-        ("softmax", "softmax", 0.4, f"**{HALF}, {FOUR} is closest to softmax, with 40% matrix error.**"),
-        ("softmax", "softmax", 0.41, not_close("softmax", "41%")),
-        ("softmax", "softmax", 0.79, not_close("softmax", "79%")),
+        ("softmax", "softmax", 0.4, f"**{HALF}, {FOUR} comes closest. Its matrix error is 40%.**"),
+        ("softmax", "softmax", 0.41, not_close("", "41%")),
+        ("softmax", "softmax", 0.79, not_close("", "79%")),
         (
             "softmax",
             "softmax",
             0.8,
-            f"**{HALF}, no variant shown is closer to softmax than equal weights.** The best, {FOUR}, has 80% "
-            "matrix error.",
+            f"**{HALF}, none is closer to softmax than equal weights.** The best is {FOUR}. Its matrix error is 80%.",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.4,
-            f"**{HALF}, {FOUR} is closest to shared-QK softmax, with 40% matrix error.**",
+            f"**{HALF}, {FOUR} comes closest to shared-QK softmax. Its matrix error is 40%.**",
         ),
-        ("reformer", "shared-QK softmax", 0.41, not_close("shared-QK softmax", "41%")),
-        ("reformer", "shared-QK softmax", 0.79, not_close("shared-QK softmax", "79%")),
+        ("reformer", "shared-QK softmax", 0.41, not_close(" to shared-QK softmax", "41%")),
+        ("reformer", "shared-QK softmax", 0.79, not_close(" to shared-QK softmax", "79%")),
         (
             "reformer",
             "shared-QK softmax",
             0.8,
-            f"**{HALF}, no variant shown is closer to shared-QK softmax than equal weights.** The best, {FOUR}, has "
-            "80% matrix error.",
+            f"**{HALF}, none is closer to shared-QK softmax than equal weights.** The best is {FOUR}. Its matrix error "
+            "is 80%.",
         ),
     ],
 )
@@ -103,18 +103,16 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, nam
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
-        ("matrix", "100%: as large as softmax's matrix"),
-        ("mass", "100%: all weight on other keys"),
-        ("kl", "0: the same weights"),
-        ("missed", "100%: no top key in common"),
-        ("output", "100%: as large as softmax's output"),
-        ("turn", "0: same direction, 1: right angle"),
+        ("matrix", "(100% = error as large as the matrix)"),
+        ("mass", "(100% = all weight on other keys)"),
+        ("kl", "(0 = the same weights)"),
+        ("missed", "(100% = no top key in common)"),
+        ("output", "(100% = error as large as the output)"),
+        ("turn", "(0 = same direction, 1 = right angle)"),
     ],
 )
 def test_the_scale_of_the_metric_is_explained(measure, expected):
     assert words.metric_scale(make_question("local", measure=measure)) == expected
-    with_reformer = words.metric_scale(make_question("local", "reformer", measure=measure))
-    assert with_reformer == expected.replace("softmax's", "the reference's")
 
 
 @pytest.mark.parametrize(
@@ -125,8 +123,10 @@ def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, m
     points = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), uniform_point(0.5)]
     share = "slightly more than half" if spent == 32769 else "55%"
     text = full_text(words.cost_findings(make_question("local"), points))
-    more = f" Local · window 8 needs {share} of softmax's multiply-adds and has 10% matrix error."
-    assert ("Local · window 8 needs" in text) == (more in text) == named
+    more = (
+        f" Local with window 8 just misses the limit: it needs {share} of the multiply-adds. Its matrix error is 10%."
+    )
+    assert ("just misses" in text) == (more in text) == named
     assert full_text(words.cost_findings(make_question("local"), points[1:])).count("window 8") == (
         2 if spent == 32768 else 0
     )
@@ -172,7 +172,7 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     question = make_question("local", "linear", "topk")
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
-        "**Local · window 8 is the cheapest setting shown that comes close to softmax: 0.012% of softmax's "
+        "**Local with window 8 is the cheapest setting shown that comes close to softmax: 0.012% of softmax's "
         f"multiply-adds, 40% matrix error.** {CLOSE}"
     )
     missed = "do not come close to softmax at any setting cheaper than softmax."
@@ -186,12 +186,12 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     )
     both = [*points[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
     assert full_text(words.budget_findings(question, both)) == (
-        "**Top-k · k 4 is the cheapest setting shown that comes close to softmax: 0.011% of softmax's multiply-adds, "
-        f"39% matrix error.** {CLOSE} Local and Linear also come close to softmax."
+        "**Top-k with k = 4 is the cheapest setting shown that comes close to softmax: 0.011% of softmax's "
+        f"multiply-adds, 39% matrix error.** {CLOSE} Local and Linear also come close to softmax."
     )
     assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
         "**At a cost below softmax's, no variant shown comes close to softmax.** Among the settings that cost less "
-        f"than softmax, the best is Local · window 4, with 60% matrix error. {CLOSE}"
+        f"than softmax, the best is Local with window 4, with 60% matrix error. {CLOSE}"
     )
     assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == (
         "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
@@ -212,9 +212,9 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
 @pytest.mark.parametrize(
     ("first", "trend"),
     [
-        (0.25, "From 8 to 64 tokens, the error of Local · window 4 rises from 25% to 50%."),
-        (0.75, "From 8 to 64 tokens, the error of Local · window 4 falls from 75% to 50%."),
-        (0.5001, "From 8 to 64 tokens, the error of Local · window 4 stays at 50%."),
+        (0.25, "From 8 to 64 tokens, the error of Local with window 4 rises from 25% to 50%."),
+        (0.75, "From 8 to 64 tokens, the error of Local with window 4 falls from 75% to 50%."),
+        (0.5001, "From 8 to 64 tokens, the error of Local with window 4 stays at 50%."),
     ],
 )
 def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
@@ -232,13 +232,13 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
         "smaller share of the pairs."
     )
     assert text == (
-        f"**At 64 tokens, Local · window 4 is closest to softmax, with 50% matrix error.** Equal weights on all "
+        f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error.** Equal weights on all "
         f"keys have 70% matrix error. {trend} {why}"
     )
     assert full_text(words.length_findings(question, points[2:])) == text.replace(f" {trend}", "")
     assert full_text(words.length_findings(question, [*points[:4], uniform_point(0.5)])) == (
-        f"**At 64 tokens, no variant shown is closer to softmax than equal weights.** The best, Local · window 4, has "
-        f"50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {why}"
+        f"**At 64 tokens, no variant shown is closer to softmax than equal weights.** The best, Local with window 4, "
+        f"has 50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {why}"
     )
     assert full_text(words.length_findings(question, [point(math.inf), uniform_point(0.5)])) == ""
 
@@ -268,7 +268,7 @@ def test_half_of_softmaxs_cost_is_included(causal, spent, cheap):
             make_question("local", causal=causal), [point(0.1, multiply_adds=spent), uniform_point(0.5)]
         )
     )
-    assert ("Local · window 4 is closest to softmax" in text) == cheap
+    assert ("Local with window 4 comes closest" in text) == cheap
     assert ("Every variant that is compared with softmax here needs more than half" in text) != cheap
 
 
@@ -282,7 +282,8 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
     question = make_question("local", against="cost", price="ms")
     text = full_text(words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
     assert (
-        "**At half of softmax's measured time or less, Local · window 4 is closest to softmax, with 10% matrix" in text
+        "that take at most half as long as softmax, Local with window 4 comes closest. Its matrix error is 10%.**"
+        in text
     ) == cheap
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
@@ -306,7 +307,7 @@ def test_only_softmax_with_changed_settings_is_compared():
     question = make_question()
     object.__setattr__(question, "attentions", [warm])
     text = full_text(words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
-    assert "Softmax · temperature 2.0 is closest to softmax, with 20% matrix error.**" in text
+    assert "Softmax with temperature 2.0 comes closest. Its matrix error is 20%.**" in text
 
 
 def test_only_variants_without_a_target_are_replacements():
@@ -376,10 +377,10 @@ def test_lines_beyond_the_axes_are_named():
     ("costs", "times", "expected"),
     [
         ((20, 20, 20), None, ""),
-        ((20, 20, 21), None, "Local · window 8 needs over 200% of softmax's multiply-adds. Double-click"),
-        ((20, 21, 22), None, "Local · window 4 and 8 need over 200% of softmax's multiply-adds. Double-click"),
-        ((21, 21, 20), None, "Local · window 4 and Linear need over 200% of softmax's multiply-adds. Double-click"),
-        ((9, 9, 9), {"local~window~8": 20.1}, "Local · window 8 needs over 200% of softmax's measured time. Double"),
+        ((20, 20, 21), None, "Local with window 8 needs over 200% of softmax's multiply-adds. Double-click"),
+        ((20, 21, 22), None, "Local with window 4 and 8 need over 200% of softmax's multiply-adds. Double-click"),
+        ((21, 21, 20), None, "Local with window 4 and Linear need over 200% of softmax's multiply-adds. Double-click"),
+        ((9, 9, 9), {"local~window~8": 20.1}, "Local with window 8 needs over 200% of softmax's measured time. Double"),
     ],
 )
 def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
@@ -409,9 +410,8 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
-        "**Local needs at least 30% of softmax's multiply-adds**, even with a window of 1. It processes queries in "
-        "blocks of 32 and multiplies every query of a block by all keys in the block's windows. In longer texts, this "
-        "share is smaller: 5.3% at 640 tokens."
+        "**Local needs at least 30% of softmax's multiply-adds**, because it multiplies blocks of 32 queries by all "
+        "keys in the windows of a block. In longer texts, this share is smaller: 5.3% at 640 tokens."
     )
     # All of 3 tokens and all of 30 are in one block.
     short = [replace(each, n=3, multiply_adds=200) for each in (softmax, *windows)]
@@ -548,15 +548,24 @@ def test_lines_over_counted_or_measured_cost():
     assert (zero.label, zero.name_index) == ("▲ worse than equal weights (90%)", 1)
     assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
-    assert (line.texts, line.name_index, line.large_index) == (["", "8: lowest error up to half"], 0, None)
+    assert (line.texts, line.name_index, line.large_index) == (
+        ["", "window 8: lowest error<br>up to half the cost"],
+        0,
+        None,
+    )
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: less error than 9", "9", ""]
+    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == [
+        "",
+        "Local 8: less error<br>than Local 9",
+        "9",
+        "",
+    ]
     expensive = replace(exact, multiply_adds=10**9)
-    eight = "8: lowest error up to half"
+    eight = "window 8: lowest error<br>up to half the cost"
     assert cost.lines(question, [*points, worse, expensive], None)[-1].texts == ["", eight, "9", ""]
     first = cost.lines(question, [*points[:2], worse], None)[-1]
-    assert (first.label, first.texts) == ("Local · window 4: lowest error up to half", ["", "9"])
+    assert (first.label, first.texts) == ("Local · window 4: lowest error<br>up to half the cost", ["", "9"])
     as_good = [replace(points[0], middle=0.4), *points[1:]]
     assert cost.lines(question, as_good, None)[-1].texts == ["", "8"], "equal weights are as close"
     many = make_question("softmax", "local", "atrous", "nystrom", "topk")
@@ -597,7 +606,7 @@ def test_the_step_at_which_a_larger_cost_raises_the_error_most(errors, costs, ex
 def test_the_pareto_front_includes_only_points_compared_with_softmax():
     points = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
     reformer, local = cost.lines(make_question("reformer", "local", "atrous", "nystrom"), points, None)
-    assert (list(reformer.texts), local.texts) == ([""], ["window 4: lowest error up to half"])
+    assert (list(reformer.texts), local.texts) == ([""], ["window 4: lowest error<br>up to half the cost"])
 
 
 @pytest.mark.parametrize(
@@ -653,37 +662,70 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
 
 
 @pytest.mark.parametrize(
-    ("measure", "size", "result"),
+    ("measure", "size", "cause"),
     [
         (
             "output",
             1.1,
-            " An average of fewer values cancels less, so the output of local attention is up to 1.9 times as large as "
-            "softmax's output.",
+            "An average of fewer values cancels less, so its output is up to 1.9 times as large as softmax's.",
         ),
-        ("output", 1.09, ""),
-        ("mass", 1.1, ""),
+        ("output", 1.09, "Each window hides at least 55% of softmax's weight."),
+        ("mass", 1.1, "Each window hides at least 55% of softmax's weight."),
     ],
 )
-def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(measure, size, result):
+def test_a_window_worse_than_the_mean_hides_weight_or_makes_the_output_larger(measure, size, cause):
     narrow = point(0.9, word="local~window~1", value=1, mass=0.869, size=1.81)
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     points = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
-    expected = (
-        "**Local with windows 1 and 2 has a larger error than equal weights.** Each window hides at least 55% "
-        f"of softmax's weight and rescales the remaining weights to sum to 100%.{result}"
-    )
+    expected = f"**Local with windows 1 and 2 has a larger error than equal weights.** {cause}"
     for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
         question = make_question("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*points, uniform_point(0.8)]) == [explained] * bool(explained)
         with_finding = reasons.reasons(question, [*points, uniform_point(0.8)], "Cause.")
         assert with_finding == ["Cause.", *[explained] * bool(explained)]
     [alone] = reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)])
-    assert alone.startswith(
-        "**Local with window 1 has a larger error than equal weights.** The window hides at least 86% of"
+    assert alone == (
+        "**Local with window 1 has a larger error than equal weights.** The window hides at least 86% of softmax's "
+        "weight."
     )
     assert reasons.reasons(make_question("local"), [points[0], uniform_point(0.8)]) == []
     assert reasons.reasons(make_question("local"), points) == [], "the baseline is not computed yet"
+
+
+@pytest.mark.parametrize(
+    ("window", "linear", "expected"),
+    [
+        (0.7199, 0.8, ""),
+        (0.7201, 0.8, "Local with window 16 (72%) is little better than equal weights (80%)."),
+        (0.7201, 0.799, "Local with window 16 (72%) and Linear (80%) are little better than equal weights (80%)."),
+    ],
+)
+def test_variants_hardly_better_than_equal_weights_at_their_current_settings_are_named(window, linear, expected):
+    points = [
+        point(0.75),  # not the current setting
+        point(window, word="local~window~16", value=16),
+        point(linear, "linear", "linear"),
+    ]
+    question = make_question("local", "linear")
+    assert reasons.near_equal_weights(question, [*points, uniform_point(0.8)]) == expected
+    assert reasons.near_equal_weights(question, points) == "", "the baseline is not computed yet"
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("matrix", "Its matrix error is {}25%."),
+        ("mass", "Its misplaced weight is {}25%."),
+        ("kl", "Its KL divergence is {}0.25 nats."),
+        ("missed", "Its share of missed top keys is {}25%."),
+        ("output", "Its output error is {}25%."),
+        ("turn", "Its direction error is {}0.25."),
+    ],
+)
+@pytest.mark.parametrize("is_large", [False, True])
+def test_the_error_of_a_variant_in_a_sentence(measure, expected, is_large):
+    question = make_question("local", measure=measure)
+    assert words.error_sentence(question, 0.25, is_large=is_large) == expected.format("still " * is_large)
 
 
 @pytest.mark.parametrize(("word", "measure"), [("local~window~4", "mass"), ("relu2", "output")])
@@ -693,10 +735,10 @@ def test_the_cause_of_an_error(word, measure):
         "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
     assert reasons.cause(make_question("local", measure="output"), point(0.3)) == (
-        "Softmax gives 50% of its weight to keys that Local · window 4 hides."
+        "Softmax gives 50% of its weight to keys that Local with window 4 hides."
     )
     assert reasons.cause(make_question("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
-        "Compared with softmax, Top-k · k 4 moves 50% of a query's weight to other keys."
+        "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys."
     )
 
 
@@ -710,9 +752,8 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     )
     text = reasons.reasons(make_question("nystrom"), [many, some, few, uniform_point(0.8)])
     assert text == explained * [
-        "**Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which can make "
-        "weights negative. Negative weights make up 25% of the sum of absolute weights with 16 landmarks, and 7% with "
-        "8."
+        "**Nyström is worse with 16 landmarks than with 8**, because the inverse matrix makes more weights negative "
+        "(25% of the sum of absolute weights, instead of 7%)."
     ]
 
 
