@@ -49,6 +49,20 @@ def test_pointing_at_a_pixel_shows_its_attention_for_every_variant_without_the_s
     assert pictures.evaluate("window.sent") == 0
 
 
+def test_a_switch_shows_the_errors_of_all_images_without_the_server(pictures):
+    seen = [drawn(tile(pictures, title).locator(".pixels")) for title in ("Original", "Local")]
+    pictures.evaluate(COUNT)
+    error = pictures.get_by_role("button", name="Error", exact=True)
+    error.click()
+    expect(error).to_have_attribute("aria-pressed", "true")
+    expect(pictures.locator(".legend")).to_have_text("Error of each pixel, darker for larger errors.")
+    original, local = (drawn(tile(pictures, title).locator(".pixels")) for title in ("Original", "Local"))
+    assert (original == seen[0], local == seen[1]) == (True, False)
+    pictures.get_by_role("button", name="Image", exact=True).click()
+    assert drawn(tile(pictures, "Local").locator(".pixels")) == seen[1]
+    assert pictures.evaluate("window.sent") == 0
+
+
 def test_a_digit_shows_the_attention_that_its_pixels_receive_until_the_pointer_is_on_a_pixel(page, server):
     run = "&".join(f"trained={word}" for word in ("digits", "softmax", "steps~1"))
     visit(page, f"{server}/picture?input=trained&{run}&variants=softmax&variants=linear")

@@ -703,7 +703,7 @@ def test_a_window_worse_than_the_mean_hides_weight_or_makes_the_output_larger(me
 def test_variants_hardly_better_than_equal_weights_at_their_current_settings_are_named(window, linear, expected):
     points = [
         point(0.75),  # not the current setting
-        point(window, word="local~window~16", value=16),
+        point(window, word="local", value=16),
         point(linear, "linear", "linear"),
     ]
     question = make_question("local", "linear")
