@@ -259,7 +259,7 @@ def units() -> str:
 def legend(patch: int) -> str:
     """Return what the queries and keys of a photograph are; ``patch`` is the side of a patch in pixels."""
     return _(
-        "Nothing is trained: a pixel's query and key are the colours of the {patch} × {patch} pixels around it.",
+        "No model is trained: a pixel's query and key are the colours of the {patch} × {patch} pixels around it.",
         patch=patch,
     )
 
