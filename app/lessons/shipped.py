@@ -26,13 +26,8 @@ from attention_core.inputs.source import ImageSource
 from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
-MATRICES = {"window_and_sink": ("softmax", "local")}
+MATRICES = {"window_and_sink": ("softmax", "local"), "nystrom_performer": ("nystrom", "performer")}
 """By a lesson's key, two variants; the lesson's pictures are their matrices on one colour scale."""
-UNKNOWN = {"flat": ("linear",), "nystrom_performer": ("nystrom", "performer")}
-"""By a lesson's key, the variants whose pictures are question marks.
-
-If there is only one such variant, the lesson's other picture is the matrix of softmax.
-"""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
@@ -99,10 +94,9 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     if key == "log_n":
         names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
         return (Picture(curve_url(_entropies(), softmax, scaled, dark=dark), names),)
-    if key in UNKNOWN:
-        unknown = tuple(Picture(unknown_url(dark=dark), {ac.variant(each).title: ""}) for each in UNKNOWN[key])
+    if key == "flat":
         known = Picture(matrix_picture("softmax", dark=dark), {ac.variant("softmax").title: ""})
-        return (known, *unknown)[-2:]
+        return known, Picture(unknown_url(dark=dark), {ac.variant("linear").title: ""})
     if key == "stand_in" and (words := _harder_words()):
         return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
     if key == "convolution_and_gate" and (accuracies := _accuracies()):
