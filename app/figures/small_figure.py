@@ -12,7 +12,7 @@ from app.figures.lines.line_names import wrap_name
 from app.figures.theme import COLOURS, GREY, SERIES
 from attention_core.formatting import MAX_INTEGER_DIGITS, format_readable, number
 
-WIDTH, HEIGHT, EDGE = 240, 120, 8
+WIDTH, HEIGHT, EDGE = 240, 150, 8
 """Pixels: width of a picture before the page stretches it, smallest height of lines, and half a tick's height."""
 LINE = 16
 """Height in pixels of a line of a name, and the smallest height of a bar's row."""
@@ -46,7 +46,7 @@ def small_figure(
         x_title: name of the horizontal axis, with its unit; bars are horizontal and leave it out.
         y_title: name of the values, with their unit.
         colours: indices in the shared series of colours, by the same names; by default, in their order.
-        categories: names of the positions 0, 1, … of bars; empty for lines. Bars of similar lengths become dots.
+        categories: names of the positions 0, 1, … of bars; empty for lines.
         subject: the category whose name and values are bold.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
@@ -58,11 +58,10 @@ def small_figure(
     if not heights:
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
-    dots = bool(categories) and not log_y and min(heights) > max(heights) / 2
-    low, high = axis_range(min(heights), max(heights), log=log_y, zero=bool(categories) and not dots)
+    low, high = axis_range(min(heights), max(heights), log=log_y, zero=bool(categories))
     ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]
     if categories:
-        return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, dots, share, y_title, alt)
+        return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, share, y_title, alt)
     return _lines(medians, colour_by_name, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
 
 
@@ -161,15 +160,13 @@ def _bars(
     axis: tuple[float, float],
     ticks: Sequence[str],
     log_y: bool,
-    dots: bool,
     share: bool,
     y_title: str,
     alt: str,
 ) -> str:
     """Return a chart of horizontal bars between their names and their values, in ascending order of the first series.
 
-    Bars begin at zero, or at the end of a logarithmic axis. Values that differ little are dots (``dots``), whose axis
-    begins near the smallest value.
+    Bars begin at zero, or at the end of a logarithmic axis.
     """
     one_series = list(medians) == list(categories)
     values = {
@@ -177,19 +174,14 @@ def _bars(
     }
     order = sorted(values, key=lambda i: [y for _name, y in values[i][:1]])
     name_lines = [_wrap(categories[i]) for i in order]
-    rows = [max(LINE * len(lines), 0 if one_series or dots else BAR * len(medians)) + EDGE / 2 for lines in name_lines]
-    x_pixel = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
-    baseline = 1.0 if dots else x_pixel(axis[0] if log_y else 0.0)
+    rows = [max(LINE * len(lines), 0 if one_series else BAR * len(medians)) + EDGE / 2 for lines in name_lines]
+    x_pixel = _scale(axis, (1, WIDTH - EDGE), log=log_y)
+    baseline = x_pixel(axis[0] if log_y else 0.0)
     shapes = [f'<path d="M{baseline:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
     for i, (name, line) in enumerate(medians.items()):
         for x, y in line:
             row, size = order.index(int(x)), BAR if not one_series else LINE - EDGE / 2
             middle = sum(rows[:row]) + rows[row] / 2
-            if dots:
-                # A line of length 0 with round ends is a dot that stays round when the picture is stretched.
-                point = f'd="M{x_pixel(y):.1f} {middle:.1f}h0"'
-                shapes.append(f'<path {point} stroke="{colours[name]}" stroke-width="{DOT}" stroke-linecap="round"/>')
-                continue
             top = middle - size / 2 if one_series else middle + (i - len(medians) / 2) * BAR
             start, end = sorted((baseline, x_pixel(y)))
             shapes.append(
