@@ -1,7 +1,7 @@
 """The “Effective keys” view of the Entropy page: each variant's entropy over length, and numbers for lessons."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,8 +45,10 @@ class Line:
 
 
 def show_controls(measurement: Measurement) -> None:
-    """Draw the choice of the measure, and the settings of the selected scalings of softmax."""
+    """Draw the choice of the measure, and the other scalings of softmax with their settings."""
     EntropyOptions.measure.draw()
+    names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("Without 1/√d")}
+    EntropyOptions.scales.draw(format_func=names.__getitem__)
     if "log_n" in measurement.options.scales:
         EntropyOptions.base.draw()
     if "temperature" in measurement.options.scales:
@@ -264,42 +266,41 @@ def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causa
         scaling = log_n_effect(base, shortest=lengths[0], longest=lengths[-1], causal=causal)
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
-            _(
-                "**On this input, attention does not spread over more keys in longer texts ({few} effective keys at "
-                "{a:,} tokens, {many} at {b:,}).**",
-                **values,
-            ),
-            paragraph(_("The additional keys get little weight."), scaling),
+            _("**On this input, attention does not spread over more keys in longer texts.**"),
+            paragraph(effective_keys_text(values), _("The additional keys get little weight."), scaling),
         )
     growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
     for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):
         values[count], values[share] = keys_and_share(keys, n, causal=causal)
-    values["keys"], share = every_key(causal=causal), ""
+    values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
-            "at {b:,}. Their share of {keys} stays about the same ({before}, then {after}).**",
+            "**In longer texts, attention spreads over more keys, but their share of {keys} stays about the same "
+            "({before}, then {after}).**",
             **values,
         )
     elif growth < 1:
         finding = _(
-            "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), but over a smaller share of {keys}.**",
+            "**In longer texts, attention spreads over more keys, but over a smaller share of {keys} (from {before} to "
+            "{after}).**",
             **values,
         )
-        share = _("The effective share of {keys} falls from {before} to {after}.", **values)
     else:
         finding = _(
-            "**In longer texts, attention spreads over more keys: {few} effective keys at {a:,} tokens, and {many} "
-            "at {b:,}. Their share of {keys} rises from {before} to {after}.**",
+            "**In longer texts, attention spreads over more keys, and over a larger share of {keys} (from {before} to "
+            "{after}).**",
             **values,
         )
-    meaning = paragraph(
-        _("The number of effective keys is e to the power of the entropy (in nats)."),
-        _("With {many} effective keys, weight is spread as widely as with equal weights on {many} keys.", **values),
-    )
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
-    return Finding(finding, paragraph(meaning, cause, share, scaling))
+    return Finding(finding, paragraph(effective_keys_text(values), cause, scaling))
+
+
+def effective_keys_text(values: Mapping[str, Any]) -> str:
+    """Return what a number of effective keys means, and softmax's at the shortest and the longest length."""
+    return paragraph(
+        _("{many} effective keys means that weight is spread as widely as equal weights on {many} keys.", **values),
+        _("Softmax has {few} effective keys at {a:,} tokens, and {many} at {b:,}.", **values),
+    )
 
 
 def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
@@ -320,10 +321,15 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
     if high / low * SAME_RATIO >= own[max(own)] / own[min(own)]:
         return ""
     if high <= SAME_RATIO * low:
-        return _("**With log n scaling, the number of effective keys stays at about {low}.**", low=number(low))
+        return _(
+            "**With log n scaling (a factor on all scores that grows with log n), the number of effective keys stays "
+            "at about {low}.**",
+            low=number(low),
+        )
     low_text, high_text = range_texts(low, high)
     return _(
-        "**With log n scaling, the number of effective keys stays between {low} and {high}.**",
+        "**With log n scaling (a factor on all scores that grows with log n), the number of effective keys stays "
+        "between {low} and {high}.**",
         low=low_text,
         high=high_text,
     )
@@ -360,7 +366,9 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
         )
     else:
         effect = _("This sharpens the weights in texts of more than {base} tokens.", base=base)
-    return paragraph(_("Log n scaling multiplies every logit by log n / log {base}.", base=base), effect)
+    return paragraph(
+        _("Log n scaling multiplies every logit by log n / log {base}, which is 1 for {base} keys.", base=base), effect
+    )
 
 
 def table(rows: Sequence[EntropyRow], measurement: Measurement) -> list[dict[str, object]]:

@@ -28,18 +28,14 @@ def top() -> tuple[DeltaGenerator, Measurement]:
         The place of the view's sentence, which is above the controls, and the measurement.
     """
     headline, view = st.container(), VIEWS[EntropyOptions.view.value]
+    has_variants = EntropyOptions.view.value == "entropy"
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         EntropyOptions.view.draw()
-        settings = st.container(width="content")
-    if EntropyOptions.view.value == "entropy":
-        with st.container(horizontal=True, vertical_alignment="center"):
+        if has_variants:
             with st.container():
                 variant_picker.show()
-            names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("Without 1/√d")}
-            key = "controls.entropy.scales"
-            with st.container(horizontal=True, vertical_alignment="center", width="content", key=key):
-                st.caption(_("Compare softmax with:"), width="content")
-                EntropyOptions.scales.draw(format_func=names.__getitem__, label_visibility="collapsed")
+        settings = st.container(width="content")
+    if has_variants:
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")
     by_distance = EntropyOptions.view.value == "distance"

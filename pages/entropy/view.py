@@ -3,6 +3,7 @@
 Results are shown as a sentence, a chart, a table, definitions and downloads.
 """
 
+import html
 import pprint
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.lines.curves import Curve
+from app.figures.theme import separate_colours, style
 from app.state import presets
 from app.state.session import SharedOptions
 from app.ui import chart, export, sweep
@@ -208,7 +210,21 @@ def band_key(lines: Sequence[Curve], measurement: Measurement) -> str:
     if not 0 < sum(line.low is not None for line in lines) <= MAX_BANDS or heads * measurement.seeds == 1:
         return ""
     text = _("middle half of the heads") if measurement.seeds == 1 else _("middle half of the heads and seeds")
-    return f'<span class="line-key"><i class="band"></i> {text}</span>'
+    colours = separate_colours(line.colour for line in lines)
+    keys = (
+        '<span class="line-key">'
+        f'<i class="band" style="background: {_sample(style(colours[line.colour]).colour, line)}"></i> '
+        f"{html.escape(line.name)}</span>"
+        for line in lines
+        if line.low is not None
+    )
+    return _("{name}: {value}", name=text[0].upper() + text[1:], value=" ".join(keys))
+
+
+def _sample(colour: str, line: Curve) -> str:
+    """Return the CSS background of a piece of a line, solid or dashed, on its band."""
+    gap = f"{colour} 60%, transparent 60%" if line.dash != "solid" else colour
+    return f"linear-gradient(90deg, {colour}, {gap}) 0 50% / 0.6rem 2px repeat-x, {colour}4d"
 
 
 def length_note(measurement: Measurement) -> str:

@@ -35,8 +35,7 @@ def test_the_default_text_has_a_headline():
     at = open_entropy(input="text", h_longest=2048)
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert "**In longer texts, attention spreads over more keys (" in spoken(at)
-    assert "but over a smaller share of all keys." in spoken(at)
+    assert "**In longer texts, attention spreads over more keys, but over a smaller share of all keys (" in spoken(at)
     assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
 
 
@@ -301,7 +300,7 @@ def test_causal_uniform_attention_averages_visible_keys(unit):
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert f"({few} effective keys at {x[0]:g} tokens, {many} at {x[-1]:g})" in spoken(at)
+    assert f"{few} effective keys at {x[0]:g} tokens, and {many} at {x[-1]:g}." in spoken(at)
 
 
 def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():
@@ -325,7 +324,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = points(keys)["Softmax · log n scaling, n₀ 64"].values()
     between = "stays between {} and {}.".format(*range_texts(min(scaled), max(scaled)))
-    assert f"With log n scaling, the number of effective keys {between}" in spoken(keys)
+    assert f"that grows with log n), the number of effective keys {between}" in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax · log n scaling, n₀ 64"][128], 128, causal=False)
     table = keys.dataframe[0].value
     assert table["effective keys as a share of all keys, n = 128"].iloc[-1] == share

@@ -27,35 +27,26 @@ def line(**values):
     return spread(points.items())
 
 
-LOG_N = "Log n scaling multiplies every logit by log n / log 64."
+LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 for 64 keys."
+WITH_LOG_N = "With log n scaling (a factor on all scores that grows with log n), the number of effective keys"
 TOO_FEW = "too few to show the effect of the text length. Choose a longer input:"
 
 
 @pytest.mark.parametrize(
-    ("last", "finding", "share"),
+    ("last", "finding"),
     [
-        (
-            31.0,
-            " ({few}, {many}), but over a smaller share of all keys",
-            " The effective share of all keys falls from 25% to 12%.",
-        ),
-        (
-            60.8,
-            " ({few}, {many}), but over a smaller share of all keys",
-            " The effective share of all keys falls from 25% to 24%.",
-        ),
-        (61.2, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 24%)", ""),
-        (67.0, ": {few}, and {many}. Their share of all keys stays about the same (25%, then 26%)", ""),
-        (67.4, ": {few}, and {many}. Their share of all keys rises from 25% to 26%", ""),
+        (31.0, "but over a smaller share of all keys (from 25% to 12%)"),
+        (60.8, "but over a smaller share of all keys (from 25% to 24%)"),
+        (61.2, "but their share of all keys stays about the same (25%, then 24%)"),
+        (67.0, "but their share of all keys stays about the same (25%, then 26%)"),
+        (67.4, "and over a larger share of all keys (from 25% to 26%)"),
     ],
 )
-def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
-    finding = finding.format(few="4 effective keys at 16 tokens", many=f"{last:.0f} at 256")
+def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding):
     assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**In longer texts, attention spreads over more keys{finding}.** The number of effective keys is e to the "
-        f"power of the entropy (in nats). With {last:.0f} effective keys, weight is spread as widely as with equal "
-        f"weights on {last:.0f} keys. Softmax gives every key some weight, so every additional key takes a "
-        f"share.{share}"
+        f"**In longer texts, attention spreads over more keys, {finding}.** {last:.0f} effective keys means that "
+        f"weight is spread as widely as equal weights on {last:.0f} keys. Softmax has 4 effective keys at 16 tokens, "
+        f"and {last:.0f} at 256. Softmax gives every key some weight, so every additional key takes a share."
     )
 
 
@@ -63,7 +54,7 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     shares = f"from {100 * first:.0f}% to {100 * last:.0f}%"
-    assert f"The effective share of all keys up to the query falls {shares}." in text
+    assert f"but over a smaller share of all keys up to the query ({shares})." in text
 
 
 @pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "from 8% to 7%")])
@@ -166,7 +157,7 @@ def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
 )
 def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(softmax, scaled, expected):
     text = growth.log_n_finding(line(**softmax), line(**scaled))
-    whole = f"**With log n scaling, the number of effective keys stays between {expected}.**"
+    whole = f"**{WITH_LOG_N} stays between {expected}.**"
     assert text == (whole if expected else "")
     assert growth.log_n_finding(line(**softmax), None) == ""
 
@@ -174,7 +165,7 @@ def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(s
 @pytest.mark.parametrize(("last", "is_equal"), [(6.0, True), (6.29, True), (6.31, False)])
 def test_nearly_equal_numbers_of_effective_keys_are_written_once(last, is_equal):
     text = growth.log_n_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last))
-    once = "**With log n scaling, the number of effective keys stays at about 6.**"
+    once = f"**{WITH_LOG_N} stays at about 6.**"
     assert (text == once) == is_equal
 
 
@@ -193,10 +184,10 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth.main_finding(line(n16=4.0, n256=last), None))
-    assert text.startswith("**In longer texts, attention spreads over more keys (4 effective keys at 16") == spreads
-    still = "**On this input, attention does not spread over more keys in longer texts (4 effective keys at 16 tokens, "
+    assert text.startswith("**In longer texts, attention spreads over more keys, ") == spreads
+    still = f"**On this input, attention does not spread over more keys in longer texts.** {last:.2g} effective keys "
     assert text.startswith(still) != spreads
-    assert text.endswith("at 256).** The additional keys get little weight.") != spreads
+    assert text.endswith("at 256. The additional keys get little weight.") != spreads
 
 
 def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
