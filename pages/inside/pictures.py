@@ -17,9 +17,10 @@ from app.words.isolation import isolate
 from app.words.labels import reference_name
 from pages.inside.story import HeadData
 
-COLOURS = {"light": ("#1f5fb4", "#b84300", "#1d7a3c", "#8a3f8f"), "dark": ("#7ab0ff", "#ff9a5c", "#6fd08c", "#dc9cea")}
+COLOURS = {"light": ("#1d7a3c", "#b5206a", "#6f6200", "#6f45c0"), "dark": ("#6fd08c", "#ff8ac0", "#d6c75c", "#c0a6ff")}
 """Colours of the symbols in a formula and of the marks before the titles of their panels, by theme. All have a contrast
-of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3)."""
+of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3). Blue and orange are signs in the
+matrices."""
 COLUMN_RATIO = 4
 """Multiple of the mean from which the total weight on a key is visible as a dark column of a matrix."""
 
@@ -88,14 +89,23 @@ def result_panels(data: HeadData) -> tuple[Panel, Panel]:
 
 def reference_panel(data: HeadData) -> Panel:
     """Return a panel of the reference, usually softmax. Its caption names the key of a dark column, if there is one."""
-    totals, name = data.reference.sum(0), reference_name(data.attention)
+    caption = " · ".join(filter(None, (_("reference"), dark_column(data))))
+    return pair_panel(data, reference_title(data), data.reference, caption)
+
+
+def reference_title(data: HeadData) -> str:
+    """Return the name of the reference with a capital letter."""
+    name = reference_name(data.attention)
+    return name[0].upper() + name[1:]
+
+
+def dark_column(data: HeadData) -> str:
+    """Return text that names the key of the reference's dark column; empty without one."""
+    totals = data.reference.sum(0)
     darkest = int(totals.argmax())
-    caption = (
-        _("reference · dark column: key “{token}”", token=isolate(data.labels[darkest]))
-        if totals[darkest] > COLUMN_RATIO * totals.mean()
-        else _("reference")
-    )
-    return pair_panel(data, name[0].upper() + name[1:], data.reference, caption)
+    if totals[darkest] <= COLUMN_RATIO * totals.mean():
+        return ""
+    return _("dark column: the key {token}", token=isolate(data.labels[darkest]))
 
 
 def earlier_panel(
@@ -139,7 +149,12 @@ def board(
     """
     numbered = [replace(each, key=str(i)) for i, each in enumerate(panels)]
     if settings.get("scale") == "panel":
-        settings = {"unit": _("Colour: value of each entry"), **settings}
+        unit = (
+            _("Blue: positive, orange: negative")
+            if any((each.values < 0).any() for each in panels)
+            else _("Colour: value of each entry")
+        )
+        settings = {"unit": unit, **settings}
     matrix_board(
         numbered, key=key, transform=tone, panel_size=520 if len(panels) == 1 else 420, file_name="inside", **settings
     )

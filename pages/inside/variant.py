@@ -24,7 +24,10 @@ def show_menu() -> None:
     attention = InsideOptions.attention.value
     titles = {key: _(ac.variant(key).title) for key in discover()}
     st.session_state[MENU_KEY] = attention.key
-    with st.container(horizontal=True, gap="xsmall", width="content", key="controls.inside"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall", width="content", key="controls.inside"
+    ):
+        st.caption(_("Variant"), width="content")
         st.selectbox(
             _("Variant"),
             list(titles),

@@ -38,7 +38,7 @@ def test_a_visitor_opens_all_steps_of_nystrom_and_another_variant(page, server):
     open_step(page, "1 · Three factors")
     settle(page)
     expect(page.locator(f"{BOARD} figure")).to_have_count(5)
-    assert panels(page) == ["L", "× Z", "× R", "= A", "Target: softmax"]
+    assert panels(page) == ["L", "× Z", "× R", "= A", "Softmax (target)"]
     assert query(page) == "variants=softmax&step=2"
     marks = page.locator(f"{BOARD} figure .title.marked").evaluate_all(
         "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
@@ -69,7 +69,7 @@ def test_the_factors_and_their_result_are_entirely_visible_on_a_projector(newly_
     boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(5)]
     assert len({box["y"] for box in boxes}) == 1
     assert max(box["y"] + box["height"] for box in boxes) <= 720
-    expect(page.get_by_text("The matrix error is 69% without Z")).to_be_in_viewport()
+    expect(page.get_by_text("increases the matrix error (72% instead of 69%)")).to_be_in_viewport()
 
 
 def test_a_knob_changes_the_step_and_its_parts(page, server):

@@ -14,7 +14,6 @@ from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
-from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import negative_share_of, product, relative_error_of
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
@@ -162,24 +161,37 @@ def _factors(data: HeadData) -> Step:
     left, middle, right, inverse = (data.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     top = float(max(np.abs(data.weights).max(), np.abs(data.reference).max()))
+    sides_top = float(max(left.max(), right.max()))
     without, error = (relative_error_of(each, data.reference) for each in (product(left, right), data.weights))
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(data), _("landmark")
         on_landmarks = _("{n:,} × {m} · query–landmark weights", n=n, m=m)
-        inverted = _("{m} × {m} · inverse matrix", m=m)
+        inverted = (
+            _("{m} × {m} · exact inverse", m=m)
+            if data.setting("inverse") == "exact"
+            else _("{m} × {m} · approximate inverse", m=m)
+        )
         on_keys = _("{m} × {n:,} · landmark–key weights", n=n, m=m)
         pictures.board(
             f"{key}.factors",
-            pictures.panel("L", left, data.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
+            replace(
+                pictures.panel("L", left, data.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
+                top=sides_top,
+            ),
             _landmark_panel("× Z", inverse, keys, queries, inverted, mark=MIDDLE),
-            pictures.panel("× R", right, queries, data.labels, row=landmark, caption=on_keys, mark=RIGHT),
+            replace(
+                pictures.panel("× R", right, queries, data.labels, row=landmark, caption=on_keys, mark=RIGHT),
+                top=sides_top,
+                scale_panel="L",
+            ),
             replace(
                 pictures.pair_panel(data, "= A", data.weights, product_caption(data.weights), mark=RESULT), top=top
             ),
             replace(
                 pictures.reference_panel(data),
-                title=_("Target: {name}", name=reference_name(data.attention)),
+                title=_("{name} (target)", name=pictures.reference_title(data)),
+                caption=pictures.dark_column(data),
                 top=top,
                 scale_panel="A",
             ),
@@ -225,20 +237,23 @@ def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
         error: the error with Z.
         averaged: whether there are fewer landmarks than tokens.
     """
+    values = {"without": percent(without), "error": percent(error)}
     return paragraph(
         _("Three smaller matrices replace the softmax matrix.")
         if averaged
         else _("Three matrices replace the softmax matrix."),
-        _("Here, the middle one, Z, hardly changes the matrix error.")
+        _("In this head, the middle matrix Z hardly changes the matrix error ({error}).", **values)
         if percent(without) == percent(error)
-        else _("Here, the middle one, Z, reduces the matrix error.")
+        else _("In this head, the middle matrix Z reduces the matrix error ({error} instead of {without}).", **values)
         if error < without
-        else _("Here, the middle one, Z, increases the matrix error."),
+        else _(
+            "In this head, the middle matrix Z increases the matrix error ({error} instead of {without}).", **values
+        ),
     )
 
 
 def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
-    """Return the sentences about the matrix error of the product with and without the inverse Z.
+    """Return why the inverse Z increases the matrix error; empty if it does not.
 
     Args:
         without: the error without Z.
@@ -246,17 +261,12 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
         largest: the largest entry of Z in absolute value.
         averaged: whether there are fewer landmarks than tokens.
     """
-    values = {"without": percent(without), "error": percent(error), "largest": number(largest)}
-    harms = without < error and values["without"] != values["error"]
+    harms = without < error and percent(without) != percent(error)
+    if not harms or not averaged or largest <= 1:
+        return ""
     return paragraph(
-        _("The matrix error is {without} without Z and {error} with Z.", **values),
-        _(
-            "The inverse Z has entries up to ±{largest}. They amplify the errors in the factors L and R, which come "
-            "from averaging tokens into landmarks.",
-            **values,
-        )
-        if harms and averaged and largest > 1
-        else "",
+        _("Averaging tokens into landmarks causes errors in L and R."),
+        _("Large entries of Z (up to ±{largest}) amplify them.", largest=number(largest)),
     )
 
 
