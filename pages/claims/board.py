@@ -28,8 +28,9 @@ CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 BAR_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST_KEYS = ("memory_quadruples", "two_layers", "cosine_closest")
-"""Claims whose cards come first: two that are easy to read, and one that does not hold on most inputs of the survey."""
+FIRST_KEYS = ("log_n_scale", "two_layers", "cosine_closest")
+"""Claims whose cards come first. They are easy to read, could fail, and have three different verdicts on the text that
+the page opens with."""
 
 
 @dataclass(eq=False)
@@ -136,6 +137,7 @@ class Board:
             key: key of their container, which differs from drawing to drawing.
         """
         verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
+        st.caption(_("Point at a number to read its claim, or click to open it."))
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
             for subject in words.SUBJECTS:
                 st.markdown(words.tiles(subject, verdicts, self.opened), width="content")
@@ -213,12 +215,9 @@ def show_trained(chosen: ChosenInput) -> None:
 def card(outcome: Outcome) -> str:
     """Return the content of a claim's card, as Markdown with HTML: verdict, source, small figure and finding."""
     chart = picture(outcome)
-    parts = (
-        f"{words.badges(outcome)} {words.article(outcome.claim.source)}",
-        f'<span class="claim">{chart}</span>' if chart else "",
-        "  \n".join(filter(None, (words.finding(outcome, brief=True), words.conditions(outcome)))),
-    )
-    return "\n\n".join(filter(None, parts))
+    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.conditions(outcome))))
+    figure = f'<span class="claim">{chart}</span>\n' if chart else ""
+    return f"{words.badges(outcome)} {words.article(outcome.claim.source)}\n\n{figure}{text}"
 
 
 def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:

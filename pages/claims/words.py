@@ -26,11 +26,11 @@ VERDICT_ICONS: dict[Verdict, tuple[str, Colour]] = {
 NARROW_MARGIN, WIDE_MARGIN = 0.1, 0.5
 """Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
 NEED_PHRASES = {
-    ">=": N_("required: at least {bound}"),
-    "<=": N_("required: at most {bound}"),
-    ">": N_("required: more than {bound}"),
-    "<": N_("required: less than {bound}"),
-    "=": N_("required: {bound}"),
+    ">=": N_("at least {bound}"),
+    "<=": N_("at most {bound}"),
+    ">": N_("more than {bound}"),
+    "<": N_("less than {bound}"),
+    "=": N_("exactly {bound}"),
 }
 """Phrases for a condition of a claim, by the comparison of a number with its threshold; "=" for the maximum."""
 VERDICTS_BY_NAME = {
@@ -117,41 +117,57 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
 
 
 def conditions(outcome: Outcome) -> str:
-    """Return why a claim does not hold, or which conditions of a claim that partly holds are met, as Markdown."""
+    """Return why a claim does not hold, or which conditions of a claim that partly holds are not met, as Markdown."""
     if outcome.verdict is not Verdict.PARTLY:
         text = margin_text(outcome, brief=True) if outcome.verdict is Verdict.FAILS else ""
         return escape_markdown(text[:1].upper() + text[1:])
-    lines = []
-    for met, each in outcome.claim.conditions(outcome.numbers):
-        mark = f":green[:material/check: **{_('yes')}**]" if met else f":red[:material/close: **{_('no')}**]"
-        lines.append(f"{mark} {escape_markdown(_condition_text(outcome, each))}")
-    return "  \n".join(lines)
+    return "  \n".join(
+        f":red[:material/close: **{_('not met')}**] {escape_markdown(_condition_text(outcome, each))}"
+        for met, each in outcome.claim.conditions(outcome.numbers)
+        if not met
+    )
 
 
 def _condition_text(outcome: Outcome, margin: Margin) -> str:
     """Return a number of a rule, by its label, and what the rule needs; a share of heads as a number of heads.
 
-    If a claim does not hold, and the number is the only one in its finding, only what the rule needs is returned.
+    If a claim does not hold, and its finding ends with this number, the text is a sentence on what the rule needs.
     """
     quantity, value, bound = _compared(outcome.claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
+    heads = _("{share} of the heads", share=bound)
     if quantity.of_heads and outcome.heads:
         threshold = round(outcome.heads * margin.threshold / 100, 6)
         value = _("{count} of {heads}", count=_head_count(outcome, margin.value), heads=outcome.heads)
         required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
-        bound = (
-            _("half") if margin.threshold == 50 and outcome.heads > 1 else _(C_("number of heads", "{n}"), n=required)
-        )
+        is_half = margin.threshold == 50 and outcome.heads > 1
+        bound = _("half") if is_half else _(C_("number of heads", "{n}"), n=required)
+        heads = _("half of the heads") if is_half else _heads_text(required, outcome.heads)
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
-    if outcome.verdict is Verdict.FAILS and NUMBERS.findall(outcome.claim.finding) == [quantity.name]:
-        return needs
-    return _("{label}: {value} ({needs})", label=_(quantity.label), value=value, needs=needs)
+    named = NUMBERS.findall(outcome.claim.finding)
+    if outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]:
+        if quantity.of_heads and needs_maximum:
+            return _("The claim holds only if this is so in {heads}.", heads=heads)
+        if quantity.of_heads and margin.comparison == ">=":
+            return _("The claim holds only if this is so in at least {heads}.", heads=heads)
+        if len(named) == 1:
+            return _("The claim holds only if this number is {needs}.", needs=needs)
+    return _("{label}: {value} (required: {needs})", label=_(quantity.label), value=value, needs=needs)
 
 
 def _head_count(outcome: Outcome, per_cent: float) -> int:
     """Return a share of the measured heads as a number of heads."""
     return round(outcome.heads * per_cent / 100)
+
+
+def _heads_text(count: int, n: int) -> str:
+    """Return how many of n heads there are, as words."""
+    if not count:
+        return _("no head")
+    if 1 < count == n:
+        return _("all {heads} heads", heads=n)
+    return _n("{count} of {n} head", "{count} of {n} heads", n=n, count=count)
 
 
 def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
@@ -209,18 +225,18 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def _sentence(outcome: Outcome, template: str) -> str:
-    """Return a sentence of a claim with its numbers; a share of heads becomes a number of heads if it is known."""
-    text, share = _(template), _("{share} of the heads")
-    shares = () if outcome.untestable_reason or not outcome.heads else outcome.claim.quantities
-    for each in shares:
-        if each.of_heads:
-            count = _n(
-                "{count} of {n} head",
-                "{count} of {n} heads",
-                n=outcome.heads,
-                count=_head_count(outcome, outcome.numbers[each.name]),
-            )
-            text = text.replace(share.replace("{share}", f"{{{each.name}}}%"), count)
+    """Return a sentence of a claim with its numbers.
+
+    A share of heads becomes a number of heads if that is known, and 100% of all pairs becomes all pairs.
+    """
+    text, share, pairs = _(template), _("{share} of the heads"), _("{share} of all pairs of tokens")
+    for each in () if outcome.untestable_reason else outcome.claim.quantities:
+        value, place = outcome.numbers.get(each.name, 0.0), f"{{{each.name}}}%"
+        if each.of_heads and outcome.heads:
+            heads = _heads_text(_head_count(outcome, value), outcome.heads)
+            text = text.replace(share.replace("{share}", place), heads)
+        elif value == 100:
+            text = text.replace(pairs.replace("{share}", place), _("all pairs of tokens"))
     return _(text, **outcome.formatted_numbers)
 
 
@@ -301,6 +317,7 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
         chosen: name of the verdict whose claims are shown, or "all"; its link is bold.
     """
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
+    theorems = sum(bool(outcome.claim.theorem) for outcome in outcomes if outcome.verdict is Verdict.HOLDS)
     names = {
         "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),
         "partly": _n("{n} partly holds", "{n} partly hold", n=count[Verdict.PARTLY]),
@@ -317,6 +334,7 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
     }
     return paragraph(
         _held(count[Verdict.HOLDS], len(outcomes) - count[Verdict.UNTESTABLE], total) if outcomes else "",
+        _n("{n} of them is a theorem.", "{n} of them are theorems.", n=theorems) if theorems else "",
         " ".join(f"**{text}**" if word == chosen else text for word, text in links.items()),
     )
 

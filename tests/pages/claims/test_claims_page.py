@@ -52,8 +52,10 @@ def with_head_counts(outcome, template):
         count = outcome.heads * outcome.numbers.get(name, 0.0) / 100
         assert count == pytest.approx(round(count))
         word = "head" if outcome.heads == 1 else "heads"
-        template = template.replace(f"{{{name}}}% of the heads", f"{round(count)} of {outcome.heads} {word}")
-    return template
+        heads = "no head" if not round(count) else f"{round(count)} of {outcome.heads} {word}"
+        heads = f"all {outcome.heads} heads" if 1 < round(count) == outcome.heads else heads
+        template = template.replace(f"{{{name}}}% of the heads", heads)
+    return template.replace("{two}% of all pairs", "all pairs") if outcome.numbers.get("two") == 100 else template
 
 
 def plain(words):

@@ -31,7 +31,8 @@ FOUND = Outcome(
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
     rows=(two_layers.ReachRow(stack="local layers", layers=1, head=0, share=12.5, keys=30.0),),
 )
-YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
+UNMET = ":red[:material/close: **not met**]"
+ONLY_IF = "The claim holds only if this"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"
 CORRELATION = "rank correlation of output error and lost gain from copying repeated tokens"
@@ -76,7 +77,7 @@ def filters(*texts, chosen="all"):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} claims hold.** ",
+            f"**3 of {ALL} claims hold.** 1 of them is a theorem. ",
             [("holds", "3 hold"), ("partly", "2 partly hold"), ("fails", f"{ALL - 5} do not hold")],
         ),
         (
@@ -115,6 +116,22 @@ def filters(*texts, chosen="all"):
 )
 def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, held, texts):
     assert words.summary(outcomes(*verdicts), "all") == held + filters(*texts)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "theorems", "text"),
+    [(HOLDS, 1, " 1 of them is a theorem. "), (HOLDS, 2, " 2 of them are theorems. "), (FAILS, 2, ""), (HOLDS, 0, "")],
+)
+def test_the_summary_counts_the_theorems_among_the_claims_that_hold(verdict, theorems, text):
+    found = [Outcome(key=each.key, verdict=verdict) for each in EVERY if each.theorem][:theorems]
+    found += [Outcome(key=next(each.key for each in EVERY if not each.theorem), verdict=HOLDS)]
+    summary = words.summary(found, "all")
+    assert text in summary
+    assert ("theorem" in summary) == bool(text)
+
+
+def test_the_first_claims_could_fail():
+    assert not any(claims.claim(key).theorem for key in board.FIRST_KEYS)
 
 
 def test_the_chosen_verdict_is_bold_and_shown_without_claims():
@@ -217,7 +234,11 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
             "heads in which inverting Nyström's landmark matrix exactly lowers the matrix error: 8% "
             "(required: at least 75%)",
         ),
-        ("cosine_closest", {"heads": 8.0, "cosine": 0.5, "uniform": 0.6}, "required: at least 50%"),
+        (
+            "cosine_closest",
+            {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
+            f"{ONLY_IF} is so in at least 50% of the heads.",
+        ),
         (
             "relu2_normaliser",
             {"exponent": 0.5},
@@ -240,7 +261,7 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
             {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
             "pairs recalled by linear attention: 16 (required: less than 24)",
         ),
-        ("running_sums", {"times": 0.5}, "required: more than 1"),
+        ("running_sums", {"times": 0.5}, f"{ONLY_IF} number is more than 1."),
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
@@ -265,19 +286,19 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
 @pytest.mark.parametrize(
     ("key", "numbers", "heads", "expected"),
     [
-        ("cosine_closest", {"heads": 100 / 12}, 12, "required: at least half"),
+        ("cosine_closest", {"heads": 100 / 12}, 12, f"{ONLY_IF} is so in at least half of the heads."),
         (
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which the kernel 1 + cos is closest to softmax: 1 of 1 (required: 1)",
+            "heads in which the kernel 1 + cos is closest to softmax: 1 of 1 (required: exactly 1)",
         ),
         (
             "landmark_inverse",
             {},
             2,
             "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0 of 2 "
-            "(required: 2)",
+            "(required: exactly 2)",
         ),
         (
             "landmark_inverse",
@@ -301,8 +322,8 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
-        (12, "3 of 12 heads if computed in six iterations, and in 12 of 12 heads if computed exactly."),
-        (1, "0 of 1 head if computed in six iterations, and in 1 of 1 head if computed exactly."),
+        (12, "3 of 12 heads if computed in six iterations, and in all 12 heads if computed exactly."),
+        (1, "no head if computed in six iterations, and in 1 of 1 head if computed exactly."),
         (0, "25% of the heads if computed in six iterations, and in 100% of the heads if computed exactly."),
     ],
 )
@@ -334,13 +355,12 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     outcome = Outcome(
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
-    assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
-        f"{YES} matrix error of the kernel 1 + cos(q, k), median over heads: 50% (required: less than 90%)",
-        f"{NO} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least half)",
-    ]
+    assert words.conditions(outcome).replace(r"\:", ":") == (
+        f"{UNMET} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least half)"
+    )
 
 
-def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
+def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_not_met():
     def listed(key, **changed):
         known = claims.claim(key)
         numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
@@ -349,19 +369,14 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
 
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{YES} share of attention within the window, median over heads: 45.9% (required: at least 26%)",
-        f"{NO} output error of local attention, median over heads: 96.3% (required: at most 25%)",
-        f"{NO} share of attention within the window without the first token, median over heads: 20% (required: at "
+        f"{UNMET} output error of local attention, median over heads: 96.3% (required: at most 25%)",
+        f"{UNMET} share of attention within the window without the first token, median over heads: 20% (required: at "
         "least 26%)",
-        f"{YES} output error of local attention without the first token, median over heads: 9% (required: at most 25%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     failed = listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3})
     assert failed == "Share of attention within the window, median over heads: 20% (required: at least 26%)"
-    assert listed("two_layers", two=95.0).split("  \n") == [
-        f"{NO} {BOTH_LAYERS}: 95% (required: 100%)",
-        f"{YES} {BOTH_LAYERS}: 95% (required: at least 90%)",
-    ]
+    assert listed("two_layers", two=95.0).split("  \n") == [f"{UNMET} {BOTH_LAYERS}: 95% (required: exactly 100%)"]
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
@@ -376,8 +391,8 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     card = board.card(FOUND)
     article = words.article(FOUND.claim.source)
     assert card.startswith(f':green-badge[:material/check_circle: holds] {article}\n\n<span class="claim">')
-    assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
-    assert words.conditions(replace(FOUND, verdict=FAILS)).replace(r"\:", ":") == "Required: 100%"
+    assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}")
+    assert words.conditions(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     badge = f":blue-badge[:material/help: {UNTESTABLE.value}]"
@@ -407,11 +422,11 @@ def test_claims_on_request_have_a_reason():
 def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
         "The atrous layer reaches keys in steps of about √n tokens, and the local layer fills the gaps. Together, "
-        "they connect 100% of all pairs of tokens. A layer of local attention alone connects "
+        "they connect all pairs of tokens. A layer of local attention alone connects "
         "12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
-    assert words.finding(FOUND, brief=True).endswith("they connect 100% of all pairs of tokens.")
+    assert words.finding(FOUND, brief=True).endswith("they connect all pairs of tokens.")
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 

@@ -92,12 +92,12 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos(q, k) is at most 2, but softmax's exponential has no upper limit. In {heads}% of the "
-    "heads, 1 + cos has the smallest matrix error (difference from softmax's matrix) of six kernels.",
-    details="In every head, the kernel 1 + cos(q, k), which replaces softmax's exponential, is compared with each of "
-    "five other kernels. It has the smaller matrix error in {duels}% of these comparisons. The median matrix "
-    "error over heads is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
-    "attention (equal weights).",
+    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for the kernel "
+    "1 + cos(q, k), and {uniform} for equal weights. In {heads}% of the heads, 1 + cos has the smallest matrix error "
+    "of six kernels.",
+    details="The kernel 1 + cos(q, k) is at most 2, but softmax's exponential, which it replaces, has no upper limit. "
+    "In every head, 1 + cos is compared with each of five other kernels. It has the smaller matrix error in {duels}% "
+    "of these comparisons. The best other kernel has a median matrix error of {best}.",
     quantities=(
         Quantity("heads", "heads in which the kernel 1 + cos is closest to softmax", "%", of_heads=True),
         Quantity(
