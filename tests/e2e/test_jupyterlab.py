@@ -5,7 +5,6 @@ import re
 import sys
 import time
 
-import nbformat
 import pytest
 import torch
 from conftest import ROOT, WIDE, free_port, serve
@@ -29,6 +28,8 @@ TIP = re.compile(r"query (\d+) “t\1” → key (\d+) “k\2”")
 def lab(tmp_path_factory):
     """Yield the address of a JupyterLab with a notebook, and without the settings of the user."""
     folder = tmp_path_factory.mktemp("lab")
+    import nbformat  # takes a second, and every test process collects this file
+
     cells = [nbformat.v4.new_code_cell(code.strip()) for code in (SHOW, "print('pinned', widget.pinned)")]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     (folder / "files").mkdir()
