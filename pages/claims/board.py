@@ -28,7 +28,7 @@ CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 BAR_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST_KEYS = ("log_n_scale", "two_layers", "cosine_closest")
+FIRST_KEYS = ("two_layers", "near_diagonal", "cosine_closest")
 """Claims whose cards come first. They are easy to read, could fail, and have three different verdicts on the text that
 the page opens with."""
 
