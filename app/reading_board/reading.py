@@ -121,8 +121,8 @@ def _texts() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Click a token to see its predictions."),
-        "tint": _("Colour: loss with {name} minus loss with"),
+        "tint": _("Orange: harder to predict with {name} than with"),
         "largest": _("Largest loss changes in nats:"),
-        "higher": _("at least {nats} nats higher"),
-        "lower": _("at least {nats} nats lower"),
+        "higher": _("≥ {nats} nats higher"),
+        "lower": _("Blue: easier, loss ≥ {nats} nats lower"),
     }

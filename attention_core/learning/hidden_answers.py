@@ -19,21 +19,27 @@ MAX_CACHED = 256
 
 
 @lru_cache(MAX_CACHED)
-def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
+def hidden_share(spec: TrainSpec, length: int | None = None, layers: int = 1) -> float:
     """Return the share of predictions for which the mask hides every token that holds the answer.
+
+    With several layers, a token may see an answer through tokens in between.
 
     It is 0 for a task whose answers are not symbols of the sequence, and for a variant without a fixed mask.
 
     Args:
         spec: the training run, which determines the task, the variant and the sequences.
         length: tokens of a sequence; those of training for None.
+        layers: number of layers in a row.
     """
     task_, length = task(spec.model.task), length or spec.length
     mask = registry.from_word(spec.model.word).mask(length, causal=task_.causal)
     if mask is None or not task_.shows_answers:
         return 0.0
     predicts, is_answer = _answers(evaluation_batch(spec, length, spec.items))
-    return float((~(is_answer & mask).any(-1))[predicts].float().mean())
+    reached = mask
+    for _layer in range(layers - 1):
+        reached = reached | (reached.float() @ mask.float() > 0)
+    return float((~(is_answer & reached).any(-1))[predicts].float().mean())
 
 
 @lru_cache(MAX_CACHED)

@@ -23,16 +23,20 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import memory
+from attention_core.formatting import format_interpolated, memory
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
 HEIGHT = 430
 TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
+KNOWN = ("softmax", "alibi", "topk", "retention", "deltanet", "performer")
+"""Keys of well-known variants, which name a group of variants in the chart."""
+MAX_NAMED = 3
+"""Largest number of names of a group."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
 SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
@@ -51,7 +55,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     not_causal.sort(key=lambda attention: attention not in selected)
     finding = summary(rows, [_(each.variant.title) for each in not_causal])
     headline.markdown(finding.text)
-    st.caption(_("Point at a line to see the names of its variants."))
+    st.caption(_("Point at a line to see its variants. The sizes in the subtitle are an example."))
     _chart(rows, heads)
     st.markdown(finding.explanation)
     reasons = "\n".join(
@@ -97,18 +101,18 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} variants can generate text. {fixed} of them need only constant memory, but cannot recall all "
-            "tokens.**",
+            "**{able} of {all} variants can generate text. {fixed} of these need only constant memory, but cannot "
+            "recall all tokens.**",
             able=len(rows),
+            all=len(rows) + len(not_causal),
             fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(
             _(
-                "Softmax keeps every token, so its memory grows: after {n:,} tokens, it stores {softmax} (linear "
-                "attention: {linear}).",
+                "Softmax keeps every token, so its memory grows. After {n:,} tokens, softmax stores about {ratio} "
+                "times as much as linear attention.",
                 n=TOKEN_COUNTS[-1],
-                softmax=memory(softmax),
-                linear=memory(linear.state_bytes),
+                ratio=format_interpolated(softmax / linear.state_bytes),
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
             _(
@@ -145,10 +149,14 @@ def memory_kind(row: MemoryRow) -> str:
     return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
-def _abbreviated(names: Sequence[str]) -> str:
-    """Return the first name and the number of the others."""
-    first, *others = names
-    return _n("{name}, {n} other", "{name}, {n} others", n=len(others), name=first) if others else first
+def group_name(rows: Sequence[MemoryRow]) -> str:
+    """Return the names of a group of variants: all of a few, or those of ``KNOWN`` and the number of the others."""
+    variants = [ac.from_word(row.variant).variant for row in rows]
+    if len(variants) > MAX_NAMED:
+        variants.sort(key=lambda each: KNOWN.index(each.key) if each.key in KNOWN else len(KNOWN))
+    names = [_(each.title) for each in variants[:MAX_NAMED]]
+    n = len(rows) - len(names)
+    return enumeration([*names, _n("{n} other", "{n} others", n=n)] if n else names)
 
 
 def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
@@ -160,10 +168,10 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
     name = _(ac.from_word(linear.variant).title)
-    band = _constant_line(others, _n("{n} other (constant)", "{n} others (constant)", n=len(others)))
+    band = replace(_constant_line(others, group_name(others)), width=1)
     return [
-        replace(_constant_line([linear], name), label=_("{name} (constant)", name=name)),
-        _constant_line([smallest], _(ac.from_word(smallest.variant).title)),
+        replace(_constant_line([linear], name), label=_("{name} (constant)", name=name), width=4),
+        _constant_line([smallest], group_name([smallest])),
         replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
         replace(band, x=TOKEN_COUNTS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:]),
     ]
@@ -185,7 +193,7 @@ def _constant_line(rows: Sequence[MemoryRow], name: str) -> Curve:
 def softmax_crossing(linear: MemoryRow) -> Curve:
     """Return the point at which the memory of softmax passes the memory of linear attention."""
     text = _(
-        "from {n:,} tokens on,<br>softmax needs more<br>than {name}",
+        "from {n:,} tokens on, softmax<br>needs more than {name}",
         name=_(ac.from_word(linear.variant).title),
         n=linear.outgrown,
     )
@@ -199,6 +207,7 @@ def softmax_crossing(linear: MemoryRow) -> Curve:
         size=11,
         notes=[name],
         label=text,
+        name_at_end=False,
     )
 
 
@@ -207,8 +216,8 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     growing = sorted((row for row in rows if row.grown_bytes), key=_bytes)
     lines = []
     for size, group in groupby(growing, key=_bytes):
-        attentions = [ac.from_word(row.variant) for row in group]
-        name = _abbreviated([_(each.variant.title) for each in attentions])
+        same = list(group)
+        attentions, name = [ac.from_word(row.variant) for row in same], group_name(same)
         sizes, is_last = [size[1] + n * size[0] for n in TOKEN_COUNTS], size == _bytes(growing[-1])
         lines.append(
             Curve(
@@ -218,15 +227,15 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
                 colour=SOFTMAX_COLOUR if is_last else GROWING_COLOUR,
                 markers=False,
                 notes=["<br>".join([memory(each), *map(label, attentions)]) for each in sizes],
-                label=_("{name} (growing)", name=name) if is_last else "",
             )
         )
     return lines
 
 
 def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
+    crossing = softmax_crossing(linear_row(rows))
     show_lines(
-        [*constant_lines(rows), *growing_lines(rows), softmax_crossing(linear_row(rows))],
+        [*constant_lines(rows), *growing_lines(rows), crossing],
         key="causal.memory",
         name="causal-memory",
         alt=_("Lines: memory of the variants against the number of tokens"),
@@ -236,6 +245,7 @@ def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
         log_y=True,
         x_ticks=TOKEN_COUNTS[::2],
         y_ticks=TICKS,
+        mark=(crossing.x[0], crossing.label),
         height=HEIGHT,
     )
 

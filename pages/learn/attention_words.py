@@ -31,8 +31,8 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
         results: one per variant, each with attention matrices; the answers of their task are symbols of the sequence.
         shown_layer: the layer whose matrices are shown.
     """
-    first = {outcome.name: _answer_weights(outcome.rows[0]) for outcome in results}
-    last = {outcome.name: _answer_weights(outcome.rows[-1]) for outcome in results}
+    first = {outcome.name_in_sentence: _answer_weights(outcome.rows[0]) for outcome in results}
+    last = {outcome.name_in_sentence: _answer_weights(outcome.rows[-1]) for outcome in results}
     layer = max(range(len(next(iter(last.values())))), key=lambda i: max(own[i] for own in last.values()))
     order = sorted(last, key=lambda name: -last[name][layer])
     most = enumeration(escape_markdown(name) for name in order if last[name][layer] >= MOSTLY_SHARE)
@@ -73,7 +73,7 @@ def _answer_weights(row: LearnRow) -> list[float]:
 def rise_text(results: Sequence[Outcome]) -> str:
     """Return the sentence about the steps between which each variant's accuracy rises most; empty if none rises."""
     rises = [
-        _("{name} ({low} to {high})", name=escape_markdown(outcome.name), low=rise[0], high=rise[1])
+        _("{name} ({low} to {high})", name=escape_markdown(outcome.name_in_sentence), low=rise[0], high=rise[1])
         for outcome in results
         if (rise := outcome.largest_rise) is not None
     ]

@@ -20,7 +20,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding
         by: ``"length"``: tests on longer sequences; ``"items"``: tests with more key–value pairs.
         trained_at: the length or number of pairs in training.
     """
-    tests = {outcome.name: test for outcome in results if (test := outcome.largest_test(by)) is not None}
+    tests = {outcome.name_in_sentence: test for outcome in results if (test := outcome.largest_test(by)) is not None}
     if not tests:
         return Finding("")
     largest = max(x for x, _share in tests.values())
@@ -68,7 +68,7 @@ def hidden_answers(results: Sequence[Outcome], length: int) -> str:
         results: the variants.
         length: number of tokens of a sequence.
     """
-    shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in results]
+    shares = [(escape_markdown(each.name_in_sentence), hidden_share(each.rows[0].spec, length)) for each in results]
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
     if not names:
         return ""
@@ -100,7 +100,7 @@ def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> 
         names.append(
             _(
                 "**{name}** ({rotary} with RoPE, {plain} without)",
-                name=escape_markdown(each.name),
+                name=escape_markdown(each.name_in_sentence),
                 rotary=percent(rotary),
                 plain=percent(plain),
             )

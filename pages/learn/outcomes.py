@@ -11,7 +11,7 @@ import numpy as np
 import attention_core as ac
 from app.ui import palette
 from app.words.i18n import _
-from app.words.labels import label
+from app.words.labels import label, sentence_name
 from attention_core.experiments import generation
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import ModelSpec
@@ -44,6 +44,11 @@ class Outcome:
     colour: int
     rows: tuple[LearnRow, ...]
     tests: tuple[LearnRow, ...]
+
+    @property
+    def name_in_sentence(self) -> str:
+        """The name within a sentence, with the settings in words, and "softmax" in lower case."""
+        return _("softmax") if self.name == _("Softmax") else sentence_name(self.name)
 
     @property
     def step(self) -> int:

@@ -41,13 +41,13 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
         if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE:
             text = _(
                 "from {high} to {low} with {name}",
-                name=escape_markdown(outcome.full.name),
+                name=escape_markdown(outcome.full.name_in_sentence),
                 low=percent(accuracy),
                 high=percent(outcome.full.accuracy),
             )
             lost.setdefault(part, []).append((-loss, text))
         else:
-            unchanged.append(f"**{escape_markdown(outcome.full.name)}**")
+            unchanged.append(f"**{escape_markdown(outcome.full.name_in_sentence)}**")
     text = paragraph(
         *(
             _(
@@ -73,7 +73,7 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
 def not_removable(results: Sequence[PartOutcome]) -> str:
     """Return the sentences about parts that some models do not have; empty if all models have all parts."""
     lacking = {
-        part: [escape_markdown(outcome.full.name) for outcome in results if part not in outcome.parts]
+        part: [escape_markdown(outcome.full.name_in_sentence) for outcome in results if part not in outcome.parts]
         for part in PART_NAMES
     }
     sentences = []

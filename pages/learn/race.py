@@ -49,7 +49,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     chance = task.chance(spec.length, spec.items)
     # Selective copying is excluded: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
-    lines = [_line(each, measure, by) for each in results]
+    lines, note = [_line(each, measure, by) for each in results], ""
     if measure == "accuracy":
         # The horizontal reference lines end at the last planned step, so that the axis does not change while curves
         # grow.
@@ -63,17 +63,14 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
         # The label is below its line: above, it would touch the line at 100%.
         lines.append(replace(threshold, text_position="bottom right"))
-        hidden = {share for outcome in results if (share := words.guess_accuracy(outcome)) is not None}
+        hidden = {share: each for each in results if (share := words.guess_accuracy(each)) is not None}
         if len(hidden) == 1:
-            share = hidden.pop()
-            text = _("{share}: accuracy if only<br>hidden answers are guessed", share=percent(share))
+            [(share, guessing)] = hidden.items()
+            note = words.hidden_guesses_note(guessing.rows[0].spec)
+            text = _("{share}: visible answers known,<br>hidden ones guessed", share=percent(share))
             lines.append(replace(_guide(text, (0.0, x_end), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn", learned=words.learned_steps(results))
-    definition = paragraph(
-        words.threshold_note(from_sequence=from_sequence),
-        words.hidden_guesses_note(results, chance) if measure == "accuracy" else "",
-        words.fastest_by_seed(results),
-    )
+    definition = paragraph(words.threshold_note(from_sequence=from_sequence), note, words.fastest_by_seed(results))
     _explain(rows, results, references=measure == "accuracy", definition=definition)
 
 
@@ -137,7 +134,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
     longest = length_with_items(task, spec.length, int(x[-1]))
-    numbers = {each.name: numbers_stored(each.rows[0].spec.model) for each in results}
+    numbers = {each.name_in_sentence: numbers_stored(each.rows[0].spec.model) for each in results}
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
     # The chart is drawn several times during training. The button for the other position encoding is drawn only with
     # the last chart.
@@ -159,7 +156,7 @@ def _explain(
     """
     seeds = len({each.row.seed for each in rows})
     dashes = sorted({SAMPLES[dash] for each in results if (dash := style(each.colour).dash) != "solid"})
-    help_text = paragraph(definition, words.reading_note(seeds, dashes=bool(dashes)))
+    help_text = paragraph(definition, words.reading_note(seeds))
     key = "".join(
         f'<span class="line-key">{"".join(f"""<i class="{sample}"></i>""" for sample in samples)} {meaning}</span>'
         for samples, meaning in words.line_key(seeds, dashes=dashes, references=references)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from app.words.finding import Finding
 from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import sentence_name
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
@@ -34,30 +35,34 @@ def cause(outcome: Outcome) -> str:
     if outcome.step == 0 or outcome.learned_at is not None:
         return ""
     spec = outcome.rows[0].spec
-    values = {"name": escape_markdown(outcome.name), "share": percent(outcome.accuracy)}
+    values = {
+        "name": escape_markdown(outcome.name_in_sentence),
+        "share": percent(outcome.accuracy),
+        "steps": outcome.step,
+    }
     if hidden := hidden_share(spec):
         expected = guess_accuracy(outcome)
+        guess = (
+            N_(
+                "With {n} layers, tokens in between could pass hidden answers on, but the model has hardly learned to: "
+                "guessing among the hidden answers would give {expected}."
+            )
+            if hidden_share(spec, layers=spec.model.layers) < hidden
+            else N_("A model that knows all visible answers and guesses among the hidden ones would get {expected}.")
+        )
         return paragraph(
             _(
-                "**{name}** gets {share} right, because its mask hides {hidden} of the answers.",
+                "After {steps} steps, **{name}** gets {share} right: its mask hides {hidden} of the answers from the "
+                "tokens that must predict them.",
                 hidden=percent(hidden),
                 **values,
             ),
-            _(
-                "A model that knows all visible answers and guesses the hidden ones would get {expected}.",
-                expected=percent(expected),
-            )
-            if expected is not None
-            else "",
+            _(guess, n=spec.model.layers, expected=percent(expected)) if expected is not None else "",
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
-            _(
-                "**{name}** gets {share} right: its weights can be negative, and its queries and keys can have any "
-                "length.",
-                **values,
-            ),
-            _("With positive weights, or with queries and keys of length 1, {name} learned the task.", **values),
+            _("After {steps} steps, **{name}** gets {share} right.", **values),
+            _("It learned the task when its weights were kept positive, or when its queries and keys had length 1."),
         )
     return ""
 
@@ -73,26 +78,18 @@ def guess_accuracy(outcome: Outcome) -> float | None:
     return expected if abs(outcome.accuracy - expected) <= MAX_CLOSE else None
 
 
-def right_guess_share(spec: TrainSpec) -> float:
-    """Return the share of right guesses of the answers that the mask hides; it must hide at least one."""
-    return 1 - (1 - accuracy_with_guesses(spec)) / hidden_share(spec)
+def hidden_guesses_note(spec: TrainSpec) -> str:
+    """Return how the accuracy of a model that guesses the answers hidden by its mask is computed.
 
-
-def hidden_guesses_note(results: Sequence[Outcome], chance: float) -> str:
-    """Return the note on guesses of answers that the mask hides; empty unless they are right more often than others.
-
-    It has no numbers: products of rounded shares would not give the accuracy in the text below the chart.
-
-    Args:
-        results: the variants.
-        chance: the accuracy of guessing all answers, from 0 to 1.
+    It has one more digit than the text below the chart, so that readers can check the sum.
     """
-    guessed = [right_guess_share(each.rows[0].spec) for each in results if guess_accuracy(each) is not None]
-    if not guessed or percent(min(guessed)) == percent(chance) or min(guessed) < chance:
-        return ""
+    hidden, expected = hidden_share(spec), accuracy_with_guesses(spec)
     return _(
-        "If the mask hides an answer, the model can still pick one of the hidden answers of the sequence at random. "
-        "These guesses are right more often than guesses among all answers of the sequence."
+        "{expected:.1%} is the accuracy of a model that knows the {visible:.1%} of the answers that its mask shows. It "
+        "guesses the others among the hidden answers of the sequence, and {right:.1%} of these guesses are right.",
+        expected=expected,
+        visible=1 - hidden,
+        right=1 - (1 - expected) / hidden,
     )
 
 
@@ -127,7 +124,7 @@ def threshold_note(*, from_sequence: bool) -> str:
 def _single_headline(outcome: Outcome) -> str:
     """Return the sentence about whether the only variant learned the task."""
     values = {
-        "name": escape_markdown(outcome.name),
+        "name": escape_markdown(sentence_name(outcome.name)),
         "steps": outcome.rows[0].spec.steps,
         "share": percent(outcome.accuracy),
     }
@@ -153,7 +150,7 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
         list[str](),
     )
     for outcome in results:
-        name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
+        name, share = f"**{escape_markdown(outcome.name_in_sentence)}**", percent(outcome.accuracy)
         if outcome.step == 0:
             untrained.append(name)
         elif outcome.learned_at is not None:
@@ -180,7 +177,7 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
 
 def learned_steps(results: Sequence[Outcome]) -> list[str]:
     """Return the variants that learned the task, each with its number of steps, in the order of these numbers."""
-    learned = sorted((reached[0], outcome.name) for outcome in results if (reached := outcome.learned_at))
+    learned = sorted((reached[0], outcome.name_in_sentence) for outcome in results if (reached := outcome.learned_at))
     return [_("{name} ({result})", name=name, result=_("step {steps}", steps=steps)) for steps, name in learned]
 
 
@@ -199,11 +196,15 @@ def fastest_by_seed(results: Sequence[Outcome]) -> str:
     for steps in zip(*(outcome.learned_at_by_seed for outcome in learned), strict=True):
         fewest = min((result[0] for result in steps if result), default=0)
         first.append(
-            {outcome.name for outcome, result in zip(learned, steps, strict=True) if result and result[0] == fewest}
+            {
+                outcome.name_in_sentence
+                for outcome, result in zip(learned, steps, strict=True)
+                if result and result[0] == fewest
+            }
         )
     if len(learned) == 1 or all(names == first[0] for names in first):
         return ""
-    counts = Counter(name for outcome in learned for names in first for name in names & {outcome.name})
+    counts = Counter(name for outcome in learned for names in first for name in names & {outcome.name_in_sentence})
     return _(
         "The seed sets the initial weights and the data. The variant that learns the task in the fewest steps "
         "differs between seeds: {names}.",
@@ -257,7 +258,7 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
         fast=escape_markdown(fast),
         own=_pairs_link(results[0].rows[0].spec.items, ""),
         pairs=_pairs_link(pairs, link),
-        names=enumeration(escape_markdown(outcome.name) for outcome in solving),
+        names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
     )
 
 
@@ -268,37 +269,34 @@ def _lines(*texts: str) -> str:
 
 
 def _choice(results: Sequence[Outcome]) -> str:
-    """Return the sentences about which variants to choose for few and for many pairs.
+    """Return the sentences about why some variants solve only few pairs, and others many.
 
     They are empty unless the variant that learned recall first stores a state of constant size, and those that solve
     the test with most pairs store a cache that grows with the text.
     """
     pairs, tested, solving = _solving_more(results)
     fast = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0])
-    state, per_token = numbers_stored(fast.rows[0].spec.model)
+    _state, per_token = numbers_stored(fast.rows[0].spec.model)
     caches = {numbers_stored(outcome.rows[0].spec.model) for outcome in solving}
     if per_token or len(caches) > 1 or any(constant for constant, _grown in caches):
         return ""
     own_pairs = results[0].rows[0].spec.items
     return paragraph(
         _n(
-            "For {n} pair, {name} is sufficient. It stores all pairs in one state of {state:,} numbers, in which many "
-            "pairs interfere.",
-            "For {n} pairs, {name} is sufficient. It stores all pairs in one state of {state:,} numbers, in which many "
-            "pairs interfere.",
+            "For {n} pair, {name} is enough. It adds all pairs up in one state, in which {pairs} pairs interfere too "
+            "much.",
+            "For {n} pairs, {name} is enough. It adds all pairs up in one state, in which {pairs} pairs interfere too "
+            "much.",
             n=own_pairs,
-            name=escape_markdown(fast.name),
-            state=state,
+            pairs=pairs,
+            name=escape_markdown(fast.name_in_sentence),
         ),
         _n(
-            "For {pairs} pairs, choose {names}. It stores {cache:,} numbers for each token, which keeps the pairs "
-            "apart, but this memory grows with the sequence.",
-            "For {pairs} pairs, choose {names}. Each stores {cache:,} numbers for each token, which keeps the pairs "
-            "apart, but this memory grows with the sequence.",
+            "With {pairs} pairs, {names} still succeeds, because it stores each token apart.",
+            "With {pairs} pairs, {names} still succeed, because they store each token apart.",
             n=len(solving),
             pairs=pairs,
-            names=enumeration(escape_markdown(outcome.name) for outcome in solving),
-            cache=caches.pop()[1],
+            names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
         ),
     )
 
@@ -313,7 +311,7 @@ def capacity_note(results: Sequence[Outcome], link: str = "") -> str:
     pairs, tested, solving = _solving_more(results)
     if not pairs:
         return ""
-    names = enumeration(f"**{escape_markdown(outcome.name)}**" for outcome in solving)
+    names = enumeration(f"**{escape_markdown(outcome.name_in_sentence)}**" for outcome in solving)
     own_pairs = results[0].rows[0].spec.items
     values = {"pairs": _pairs_link(pairs, link), "own": own_pairs, "most": percent(THRESHOLD), "names": names}
     if not solving:
@@ -395,6 +393,8 @@ def line_key(seeds: int, *, dashes: Sequence[str], references: bool) -> list[tup
         references: whether the chart has reference lines.
     """
     variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
+    if dashes:
+        variant = _("{variant}; dashes only tell variants apart", variant=variant)
     key: list[tuple[tuple[str, ...], str]] = [(("solid", *dashes), variant)]
     if references:
         key.append((("dotted",), _(C_("line of a chart", "reference"))))
@@ -414,21 +414,18 @@ def medians_note(seeds: int) -> str:
     )
 
 
-def reading_note(seeds: int, *, dashes: bool) -> str:
-    """Return the note on the band around a line (if there are several seeds) and on dash patterns."""
-    return paragraph(
-        ""
-        if seeds == 1
-        else _("The runs of a variant have different seeds. The band extends from the lowest run to the highest.")
-        if seeds <= MAX_FEW_RUNS
-        else _("The runs of a variant have different seeds. The band is between their quartiles."),
-        _("Colours and dash patterns only distinguish the variants.") if dashes else "",
-    )
+def reading_note(seeds: int) -> str:
+    """Return the note on the band around a line; empty for a single seed."""
+    if seeds == 1:
+        return ""
+    if seeds <= MAX_FEW_RUNS:
+        return _("The runs of a variant have different seeds. The band extends from the lowest run to the highest.")
+    return _("The runs of a variant have different seeds. The band is between their quartiles.")
 
 
 def diverged_note(results: Sequence[Outcome]) -> str:
     """Return the sentence that lists the variants whose loss is not finite; empty if all losses are finite."""
-    names = [escape_markdown(outcome.name) for outcome in results if outcome.diverged]
+    names = [escape_markdown(outcome.name_in_sentence) for outcome in results if outcome.diverged]
     if not names:
         return ""
     return _("The loss of {names} is no longer finite, so training has failed.", names=enumeration(names))

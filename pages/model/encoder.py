@@ -17,7 +17,7 @@ from app.words.i18n import N_, _, enumeration, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
-from pages.model.options import ORIGINAL, Question, display_name, encoder_depth
+from pages.model.options import ORIGINAL, Question, display_name, encoder_depth, name_in_sentence
 from pages.model.view import HEIGHT, View
 
 SENTENCES = (
@@ -96,7 +96,7 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
             Finding(
                 _(
                     text,
-                    names=enumeration(display_name(row.word) for row in group),
+                    names=enumeration(name_in_sentence(row.word) for row in group),
                     taus=enumeration(number(row.tau, 2) for row in group),
                 )
             )

@@ -15,7 +15,7 @@ from attention_core.experiments.swap.derived import ErrorPoint, error_points
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
 from pages.model import words
-from pages.model.options import Question, display_name
+from pages.model.options import Question, display_name, name_in_sentence
 from pages.model.view import HEIGHT, View
 
 MIN_POINTS = 5
@@ -82,7 +82,7 @@ def pair_counts(points: Sequence[ErrorPoint]) -> str:
     errors, keys = [p.output for p in points], [registry.from_word(p.word).key for p in points]
     return paragraph(
         *(
-            _between(name, display_name(points[metrics.farthest_off(errors, values)].word), correct, pairs)
+            _between(name, name_in_sentence(points[metrics.farthest_off(errors, values)].word), correct, pairs)
             for name, values in _measures(points)
             for correct, pairs in (metrics.same_order(errors, values, keys),)
             if pairs

@@ -15,7 +15,7 @@ from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, Swap
 from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
 from attention_core.formatting import number
 from pages.model import sweep, words
-from pages.model.options import Question, depth, display_name
+from pages.model.options import Question, depth, display_name, name_in_sentence
 from pages.model.view import View
 
 MAX_RATIO = 2.0
@@ -92,9 +92,9 @@ def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow],
     findings = []
     for word, points in lines.items():
         if word not in BASELINES and edge == "single":
-            findings += _most_harmful(display_name(word), points, reading_row.perplexity)
+            findings += _most_harmful(name_in_sentence(word), points, reading_row.perplexity)
         elif word not in BASELINES:
-            findings.append(_tolerated_layers(display_name(word), points, reading_row.perplexity, copy_row))
+            findings.append(_tolerated_layers(name_in_sentence(word), points, reading_row.perplexity, copy_row))
     return [[finding] for finding in findings]
 
 
@@ -168,7 +168,7 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
                         "In {reads} of {n} layers, replacing softmax with {name} gives a lower perplexity than "
                         "replacing it with either variant that ignores the text.",
                         n=len(reads),
-                        name=display_name(word),
+                        name=name_in_sentence(word),
                         reads=sum(reads),
                     ),
                     _n(
@@ -177,7 +177,7 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
                         "In {copies} of {n} layers, {name} gives a lower copying loss than either variant that ignores "
                         "the text.",
                         n=len(copies),
-                        name=display_name(word),
+                        name=name_in_sentence(word),
                         copies=sum(copies),
                     ),
                 )

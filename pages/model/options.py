@@ -15,7 +15,7 @@ from app.state.session import SharedOptions, read_text, write_text
 from app.ui.export_metadata import shorten
 from app.ui.scope import Scope
 from app.words.i18n import C_, N_, _, _n
-from app.words.labels import setting_name
+from app.words.labels import sentence_name, setting_name
 from attention_core import registry
 from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
@@ -127,10 +127,10 @@ class ModelOptions(Options, prefix="m_"):
         {
             "text": N_("Perplexity"),
             "copying": N_("Copying"),
+            "continuation": N_("Generate"),
             "layers": N_("Layers"),
             "budget": N_("Budget"),
             "predicts": N_("Output error"),
-            "continuation": N_("Generate"),
             "encoder": N_("Embeddings"),
             "trained": N_("Tiny model"),
         },
@@ -271,6 +271,11 @@ def display_name(word: str) -> str:
     names = dict.fromkeys([*([budget.name] if budget else []), *changed])
     values = (f"{setting_name(name)} {_(str(getattr(attention.params, name)))}" for name in names)
     return " · ".join([_(attention.title), *values])
+
+
+def name_in_sentence(word: str) -> str:
+    """Return the name of a variant within a sentence: its name on screen, with the settings in words."""
+    return sentence_name(display_name(word))
 
 
 def select_reading(reported: ReadingState) -> None:

@@ -2,21 +2,24 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from app.reading_board import Reading, ReadingState, reading_board
-from app.words.finding import Lines
+from app.state import presets
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, paragraph
+from app.words.labels import sentence_name
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
-from attention_core.experiments.swap.derived import Score, score
+from attention_core.experiments.swap.derived import Score, attends_to_all, score
 from attention_core.formatting import formatted, number
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX
 from pages.model import sweep, token_details, words
-from pages.model.options import Question, select_reading, tokens_text
+from pages.model.options import TEXTS, Question, name_in_sentence, select_reading, tokens_text
 from pages.model.view import View, show_definitions
 
 
@@ -61,6 +64,7 @@ def describe_outcome(
     if not question.words:
         return _("Choose a replacement for softmax.")
     original, changed = scores(question, rows)
+    changed = [replace(each, name=sentence_name(each.name)) for each in changed]
     if complete := [each for each in changed if original.complete and each.complete]:
         return describe(original, complete)
     # The first task reads the text and returns a ``ReadingRow``. If the first row has another type, that task failed.
@@ -97,7 +101,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             _("Visible tokens (at most)"),
             _("Perplexity (lower is better)"),
             _("× original"),
-            _("Copying loss (nats)\ntoken from {n} tokens back", n=swap.COPY_DISTANCE),
+            _("Loss when copying from\n{n} tokens back (nats)", n=swap.COPY_DISTANCE),
         ],
         ReadingState(
             question.options.shown,
@@ -155,7 +159,29 @@ def _number(value: float, digits: int) -> str:
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:
-    return describe_outcome(question, rows, words.describe_effects)
+    def describe(original: Score, changed: Sequence[Score]) -> Lines:
+        note = words.other_texts({name_in_sentence(word): other_ratios(question, word) for word in shown})
+        first, *others = words.describe_effects(original, changed)
+        return [[*first, Finding("", note)], *others]
+
+    shown = question.words[: words.MAX_SENTENCES + 1]
+    return describe_outcome(question, rows, describe)
+
+
+def other_ratios(question: Question, word: str) -> list[float]:
+    """Return the recorded perplexities of the other texts with a variant, relative to the original model.
+
+    Texts in which the variant hides no pairs of tokens are left out, because its perplexity cannot change.
+    """
+    ratios = []
+    for key, text in presets.texts().items():
+        if key in TEXTS and text != question.text:
+            models = ((SOFTMAX, ()), (word, question.layers))
+            tasks = [swap.ReadingTask(text=text, word=each, layers=layers) for each, layers in models]
+            rows = [row for row in map(swap.recorded_row, tasks) if isinstance(row, ReadingRow)]
+            if len(rows) == len(tasks) and not attends_to_all(word, rows[0].tokens):
+                ratios.append(rows[1].perplexity / rows[0].perplexity)
+    return ratios
 
 
 READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=measured_text, has_charts=False)

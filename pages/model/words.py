@@ -4,7 +4,7 @@ The copying loss is a model's loss on random tokens that it has read before.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
@@ -94,23 +94,29 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
         least=least.name,
         low=number(low, 3),
     )
+    counted = N_("With both variants, a query attends to at most {n} tokens.")
     if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
         worse = _(
-            "**A window of {n} tokens makes the text harder to predict: perplexity rises to {high} times the "
+            "**A window of {n} tokens makes this text harder to predict: perplexity rises to {high} times the "
             "original.**",
             n=most.hidden.window,
             high=number(high, 3),
         )
         better = _(
-            "**If the first token also stays visible (an attention sink), perplexity rises to only {low} times.**",
+            "**With the first token also visible (an attention sink), it rises to only {low} times the original.**",
             low=number(low, 3),
         )
-    cause = _(
-        "With both variants, a query attends to at most {n} tokens. In many heads, queries without a relevant "
-        "key put their weight on the first token (an attention sink). {most} hides this token, so the weight goes "
-        "to other tokens.",
-        n=most.hidden.max_keys,
-        most=most.name,
+        counted = N_(
+            "With both variants, a query attends to at most {n} tokens: itself and the {window} tokens before it, or "
+            "itself, the {nearest} before it and the first token."
+        )
+    cause = paragraph(
+        _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, nearest=most.hidden.max_keys - 2),
+        _(
+            "In many heads, queries without a relevant key put their weight on the first token (an attention sink). "
+            "{most} hides this token, so the weight goes to other tokens.",
+            most=most.name,
+        ),
     )
     return [[Finding(worse)], [Finding(better, cause)]]
 
@@ -148,6 +154,28 @@ def _hidden_pairs(each: Score) -> str:
         else N_("{name} hides {hidden:.0%} of the query–key pairs, but not the first token.")
     )
     return _(text, name=each.name, hidden=each.hidden.share)
+
+
+def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
+    """Return the sentence about perplexity on other recorded texts, or that none are recorded with these settings.
+
+    Args:
+        ratios: perplexity relative to the original model, one number per text, by the variant's name.
+    """
+    found = {name: each for name, each in ratios.items() if each}
+    if not found or len(ratios) > MAX_SENTENCES:
+        return _("These numbers are for one text. Other texts give other numbers.")
+    parts = []
+    for name, each in found.items():
+        low, high = (number(end, 3) for end in (min(each), max(each)))
+        text = (
+            N_("{high} times with {name} ({texts})")
+            if low == high
+            else N_("{low} to {high} times with {name} ({texts})")
+        )
+        texts = _n("{n} text", "{n} texts", n=len(each))
+        parts.append(_(text, low=low, high=high, name=name, texts=texts))
+    return _("Perplexity of other recorded texts, relative to the original: {parts}.", parts=clauses(parts))
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:

@@ -83,6 +83,7 @@ class Curve:
             room there, the name is at the line's end.
         large_index: index of a point with a larger marker.
         ring_index: index of a point whose marker is a ring.
+        width: width in pixels; the band of a line thinner than 2 pixels is paler.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Curve:
     name_heights: Sequence[float] = ()
     large_index: int | None = None
     ring_index: int | None = None
+    width: float = 2
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -254,7 +256,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             "y": edges,
             "mode": "lines",
             "fill": "toself",
-            "opacity": band,
+            "opacity": band * min(1, line.width / 2),
             "fillcolor": style_.colour,
             "line": {"width": 0},
             "hoverinfo": "skip",
@@ -277,7 +279,11 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             if any(line.texts)
             else {}
         ),
-        "line": {"color": style_.colour, "dash": style_.dash if line.dash == "solid" else line.dash, "width": 2},
+        "line": {
+            "color": style_.colour,
+            "dash": style_.dash if line.dash == "solid" else line.dash,
+            "width": line.width,
+        },
         "marker": _marker(line),
         "customdata": list(notes),
         **({"meta": {"links": list(line.links)}} if line.links else {}),

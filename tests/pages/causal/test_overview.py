@@ -10,9 +10,11 @@ import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
 from pages.causal.overview import (
     KINDS,
+    KNOWN,
     TOKEN_COUNTS,
     cheaper_from,
     constant_lines,
+    group_name,
     memory_kind,
     memory_text,
     method,
@@ -39,7 +41,10 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
     assert text.count("- **") == len(ac.all_variants()) - len(able)
     constant = found["Memory"].str.endswith("constant").sum()
-    assert f"{len(able)} variants can generate text. {constant} of them need only constant memory, but" in text
+    assert (
+        f"{len(able)} of {len(found)} variants can generate text. {constant} of these need only constant memory, but"
+        in text
+    )
     assert " The remaining 10 variants, such as Nyström, cannot generate text, because" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
@@ -62,8 +67,8 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert figure["layout"]["xaxis"]["title"]["text"] == "tokens so far (log scale)"
     names = " ".join(" ".join(each["text"] for each in figure["layout"]["annotations"]).split()).replace("<br>", "")
     assert "Linear (constant)" in names
-    assert f"{softmax_name} (growing)" in names
-    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines), (
+    assert softmax_name in names
+    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines) - 1, (
         "the edge of the band has no name"
     )
 
@@ -72,7 +77,7 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
     linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    names = ["Linear", "Longformer", "3 others (constant)"]
+    names = ["Linear", "Longformer", "Gated linear, Cosine and Performer"]
     assert [line.name for line in (linear, smallest, band)] == names
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
@@ -85,10 +90,33 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     assert (first.name, second.name) == ("Linear", "Longformer"), "linear attention may be the smallest"
 
 
+def test_a_group_is_named_by_its_best_known_variants():
+    named = [
+        group_name([replace(row(), variant=word) for word in words.split()])
+        for words in (
+            "gqa",
+            "gla cosine",
+            "gla cosine retention",
+            "gla cosine kda retention",
+            "gla kda mesa cosine performer linear",
+        )
+    ]
+    assert named == [
+        "Grouped queries",
+        "Gated linear and Cosine",
+        "Gated linear, Cosine and Retention",
+        "Retention, Gated linear, Cosine and 1 other",
+        "Performer, Gated linear, Kimi delta and 3 others",
+    ]
+    shown = [KNOWN.index(key) for key in KNOWN if not ac.variant(key).causal_reason]
+    assert len(shown) == len(KNOWN)
+
+
 def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
     point = softmax_crossing(replace(row(5000), outgrown=3))
     assert (point.x, point.y) == ([5000 / 2048], [5000 / 2**10])
-    assert point.label == "from 3 tokens on,<br>softmax needs more<br>than Linear"
+    assert point.label == "from 3 tokens on, softmax<br>needs more than Linear"
+    assert not point.name_at_end, "the text is at the vertical line"
     assert point.name == "from 3 tokens on, softmax needs more than Linear"
 
 
@@ -123,9 +151,9 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**3 variants can generate text. 2 of them need only constant memory, but cannot recall all tokens.** Softmax "
-        "keeps every token, so its memory grows: after 16,384 tokens, it stores 32.0 MiB (linear attention: 16.0 KiB). "
-        "Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
+        "**3 of 5 variants can generate text. 2 of these need only constant memory, but cannot recall all tokens.** "
+        "Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 times as much "
+        "as linear attention. Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
         "such as Nyström, cannot generate text, because the output at each position depends on later tokens."
     )
 

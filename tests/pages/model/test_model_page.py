@@ -51,7 +51,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "Visible tokens (at most)",
         "Perplexity (lower is better)",
         "× original",
-        "Copying loss (nats)\ntoken from 95 tokens back",
+        "Loss when copying from\n95 tokens back (nats)",
     ]
     assert [row["numbers"] for row in header["rows"]] == [
         ["40", "10", "× 1", "1.0"],
@@ -61,10 +61,10 @@ def test_the_page_opens_with_a_window_and_a_sink():
     assert header["floor"] == ["Uniform guess over the vocabulary", "0", "49,152", "× 4,915", "10.8"]
     assert (settings["shown"], settings["baseline"]) == (0, 0)
     text = spoken(at, "caption")
-    assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in text
+    assert "**Local with window 64 raises perplexity to 20.1 times the original.**" in text
     assert (
-        "**Copying a token from 95 tokens back fails with Local · window 64: the loss is higher than that of a uniform "
-        "guess.**" in text
+        "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
+        "uniform guess.**" in text
     )
     assert "Replace softmax in all 30 layers of **SmolLM2-135M** with:" in text
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in text
@@ -80,7 +80,7 @@ def test_losses_on_screen_equal_the_rows():
 
 def test_a_selected_token_shows_the_predictions_of_both_models():
     at = open_model(m_token=3, m_shown=1)
-    assert "” is 50% in the original model and 0.20% with **Attention sinks · window 64 · sinks 1**." in spoken(at)
+    assert "” is 50% in the original model and 0.20% with **Attention sinks with window 64 and sinks 1**." in spoken(at)
     assert (
         "Its attention row changes most in layer 0, head 2. There, 70% of the row's weight moves to other tokens."
         in spoken(at)
@@ -130,8 +130,8 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
     assert lines_of(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
     assert (
-        "**Copying a token from 95 tokens back fails with Local · window 64: the loss is higher than that of a uniform "
-        "guess.**" in spoken(at)
+        "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
+        "uniform guess.**" in spoken(at)
     )
     assert "With Local · window 64, the mean loss of a copied token is 11.0 nats instead of 1.01." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)

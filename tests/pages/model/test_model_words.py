@@ -204,11 +204,11 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         explained(words.describe_effects, AS_IT_IS, [blind, seen])
         == explained(words.describe_effects, AS_IT_IS, [seen, blind])
         == (
-            "**A window of 64 tokens makes the text harder to predict: perplexity rises to 2 times the original.**  \n"
-            "**If the first token also stays visible (an attention sink), perplexity rises to only 1.10 times.** "
-            "With both variants, a query attends to at most 65 tokens. In many heads, queries without a relevant key "
-            "put their weight on the first token (an attention sink). A hides this token, so the weight goes to other "
-            "tokens.  \n"
+            "**A window of 64 tokens makes this text harder to predict: perplexity rises to 2 times the original.**  \n"
+            "**With the first token also visible (an attention sink), it rises to only 1.10 times the original.** "
+            "With both variants, a query attends to at most 65 tokens: itself and the 64 tokens before it, or itself, "
+            "the 63 before it and the first token. In many heads, queries without a relevant key put their weight on "
+            "the first token (an attention sink). A hides this token, so the weight goes to other tokens.  \n"
             f"**Copying a token from 95 tokens back fails with both variants{reason}"
         )
     )
@@ -224,6 +224,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         assert explained(words.describe_effects, AS_IT_IS, pair).startswith(
             "**With A, the model predicts the text worse: perplexity rises to 2 times the original.**  \n"
             "**With B, the first token stays visible, and perplexity rises to only 1.10 times the original.** "
+            f"With both variants, a query attends to at most {pair[0].hidden.max_keys} tokens. In many heads"
         )
     less = dataclasses.replace(hidden, share=0.5, hides_first=False)
     for other in (
@@ -261,6 +262,23 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         "The first token has no colour, because there is no earlier token from which the model could predict it."
     )
     assert reading.uncoloured_note(AS_IT_IS) == ""
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [
+        ({"A": [1.4, 1.78, 1.5]}, "1.40 to 1.78 times with A (3 texts)."),
+        ({"A": [1.4], "B": [1.001, 1.004]}, "1.40 times with A (1 text); 1.00 times with B (2 texts)."),
+        ({"A": [], "B": [0.997]}, "0.997 times with B (1 text)."),
+    ],
+)
+def test_a_claim_about_one_text_is_compared_with_other_recorded_texts(ratios, expected):
+    assert words.other_texts(ratios) == f"Perplexity of other recorded texts, relative to the original: {expected}"
+
+
+@pytest.mark.parametrize("ratios", [{}, {"A": []}, {name: [2.0] for name in "ABCD"}])
+def test_one_text_is_not_all_texts(ratios):
+    assert words.other_texts(ratios) == "These numbers are for one text. Other texts give other numbers."
 
 
 def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
@@ -480,8 +498,8 @@ def test_pairs_within_and_between_variants_are_counted_separately():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
     assert forecast.pair_counts(two) == (
         "For 4 of 5 pairs of points from different variants, the point with the larger output error also has the "
-        "higher perplexity. The point whose ranks in these two measurements differ most is Local · window 2. For 2 of "
-        "5 pairs of points from different variants, the point with the larger output error also has the higher copying "
+        "higher perplexity. The point whose ranks in these two measurements differ most is Local with window 2. For 2 "
+        "of 5 pairs of points from different variants, the point with the larger output error also has the higher copying "
         "loss. The point whose ranks in these two measurements differ most is Linear."
     )
     assert forecast.pair_counts(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
@@ -525,7 +543,7 @@ def test_variants_with_similar_rankings_share_a_line():
     rows = [embedded("local", 0.3), embedded("linear", 0.96), embedded("softmax", 0.2)]
     assert explained(encoder.describe_rankings, rows) == (
         "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96).  \n"
-        "**The ranking by similarity changes with Local · window 16 and Softmax** (rank correlation 0.30 and 0.20)."
+        "**The ranking by similarity changes with Local with window 16 and Softmax** (rank correlation 0.30 and 0.20)."
     )
     assert encoder.describe_rankings([]) == []
 

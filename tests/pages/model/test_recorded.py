@@ -1,6 +1,7 @@
 """Tests that recorded results equal computed results, and contain everything a first visit shows."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from driver import open_page
@@ -9,7 +10,7 @@ from app.jobs.scheduler import FairScheduler
 from app.state import presets
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import CopyTask, OutputErrorTask, ReadingTask, run
-from pages.model import record
+from pages.model import reading, record
 
 EVERYWHERE = tuple(range(30))
 
@@ -67,3 +68,18 @@ def test_a_first_visit_runs_no_task_on_any_text(view, how, monkeypatch):
     monkeypatch.setattr(FairScheduler, "submit", lambda *_: pytest.fail("asked for what was recorded"))
     at = open_page("model", m_view=view, **how)
     assert any("Recorded on" in c.value for c in at.caption)
+
+
+def test_the_other_texts_are_those_with_recorded_numbers_that_the_mask_changes(monkeypatch):
+    monkeypatch.undo()
+
+    def ratios(word, text, layers=range(30)):
+        return reading.other_ratios(SimpleNamespace(text=presets.texts()[text], layers=tuple(layers)), word)
+
+    window = ratios("local~window~64", "long")
+    assert len(window) == 2, "two texts are longer than the window"
+    assert len(ratios("local~window~64", "story")) == 2
+    assert len(ratios("local~window~64", "english")) == 3
+    assert len(ratios("linear", "long")) == 4, "without a mask, all other texts count"
+    assert ratios("local~window~64", "long", range(1, 3)) == [], "not recorded"
+    assert 1 < min(window) < max(window)
