@@ -123,6 +123,6 @@ def _texts() -> dict[str, str]:
         "hint": _("Click a token to see its predictions."),
         "tint": _("Orange: harder to predict with {name} than with"),
         "largest": _("Largest loss changes in nats:"),
-        "higher": _("≥ {nats} nats higher"),
-        "lower": _("Blue: easier, loss ≥ {nats} nats lower"),
+        "higher": _("harder (≥ {nats} nats)"),
+        "lower": _("Blue: easier (≥ {nats} nats)"),
     }

@@ -499,8 +499,8 @@ def test_pairs_within_and_between_variants_are_counted_separately():
     assert forecast.pair_counts(two) == (
         "For 4 of 5 pairs of points from different variants, the point with the larger output error also has the "
         "higher perplexity. The point whose ranks in these two measurements differ most is Local with window 2. For 2 "
-        "of 5 pairs of points from different variants, the point with the larger output error also has the higher copying "
-        "loss. The point whose ranks in these two measurements differ most is Linear."
+        "of 5 pairs of points from different variants, the point with the larger output error also has the higher "
+        "copying loss. The point whose ranks in these two measurements differ most is Linear."
     )
     assert forecast.pair_counts(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
     assert forecast.pair_counts(two[:3]) == ""
