@@ -18,7 +18,7 @@ from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec
 from attention_core.model_patching import UNIFORM
 from pages.model import variant_buttons
-from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name
+from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name, name_in_sentence
 from pages.model.view import View
 
 BUTTON_WORDS = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linear", "retention", UNIFORM)
@@ -94,7 +94,7 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
         _(
             "**With {names}, {before} of the answers are correct**, as before the replacement (after rounding).",
             before=before,
-            names=enumeration(display_name(each.word) for each in same),
+            names=enumeration(name_in_sentence(each.word) for each in same),
         )
         if same
         else "",
@@ -105,7 +105,7 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
 def _changes(rows: Sequence[TrainedSwapRow]) -> str:
     """Return a list in words of the accuracy with each replacement."""
     return enumeration(
-        _("{share} with {name}", share=percent(row.accuracy), name=display_name(row.word)) for row in rows
+        _("{share} with {name}", share=percent(row.accuracy), name=name_in_sentence(row.word)) for row in rows
     )
 
 

@@ -133,7 +133,7 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
         "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
         "uniform guess.**" in spoken(at)
     )
-    assert "With Local · window 64, the mean loss of a copied token is 11.0 nats instead of 1.01." in spoken(at)
+    assert "With Local with window 64, the mean loss of a copied token is 11.0 nats instead of 1.01." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
@@ -161,8 +161,8 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
-    assert "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.**" in text
-    assert "With Local · window 64, perplexity exceeds 1.5 times the original once 8 layers are replaced." in text
+    assert "**Local with window 64 loses over half of the ability to copy once 15 layers are replaced.**" in text
+    assert "With Local with window 64, perplexity exceeds 1.5 times the original once 8 layers are replaced." in text
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
@@ -184,7 +184,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Synthesizer · kind random"]
-    assert "**With Local · window 64 in a single layer, perplexity is highest if this is layer" in spoken(at)
+    assert "**With Local with window 64 in a single layer, perplexity is highest if this is layer" in spoken(at)
     assert any("“Equal weights” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
 
 
@@ -326,10 +326,11 @@ def test_continuations_are_bold_after_the_divergence():
     at = open_model(m_view="continuation")
     text = spoken(at)
     assert (
-        "**With Local · window 64, the generated text is the same as the original model's up to token 1 of 4.**" in text
+        "**With Local with window 64, the generated text is the same as the original model's up to token 1 of 4.**"
+        in text
     )
     assert (
-        "**With Attention sinks · window 64 · sinks 1, the generated text is the same as the original model's.**"
+        "**With Attention sinks with window 64 and sinks 1, the generated text is the same as the original model's.**"
         in text
     )
     found = at.table[0].value.set_index("Model")
