@@ -394,7 +394,7 @@ def line_key(seeds: int, *, dashes: Sequence[str], references: bool) -> list[tup
     """
     variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
     if dashes:
-        variant = _("{variant}; dashes only tell variants apart", variant=variant)
+        variant = _("{variant}; dashes only distinguish variants", variant=variant)
     key: list[tuple[tuple[str, ...], str]] = [(("solid", *dashes), variant)]
     if references:
         key.append((("dotted",), _(C_("line of a chart", "reference"))))

@@ -424,7 +424,7 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
 
 @pytest.mark.parametrize(
     ("dashes", "end"),
-    [([], ""), *((each, "; dashes only tell variants apart") for each in (["dashed"], ["dashdot", "dashed"]))],
+    [([], ""), *((each, "; dashes only distinguish variants") for each in (["dashed"], ["dashdot", "dashed"]))],
 )
 def test_the_key_has_a_sample_of_each_line_style(dashes, end):
     bands = [words.line_key(seeds, dashes=dashes, references=False)[1] for seeds in (3, 4)]
