@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import attention_core as ac
 from app.words.i18n import _, _n, enumeration, escape_markdown
-from app.words.labels import label, sentence_name
+from app.words.labels import in_words, label
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.defaults import TEST_ITEMS, TEST_LENGTHS
 from attention_core.learning.learning_task import LearningTask
@@ -20,7 +20,7 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
         rows: the recorded measurements with the chosen settings.
     """
     recorded = {each.row.variant for each in rows}
-    names = [escape_markdown(sentence_name(label(attention))) for attention in chosen if attention.word not in recorded]
+    names = [escape_markdown(in_words(label(attention))) for attention in chosen if attention.word not in recorded]
     if not names:
         return ""
     return _n(
@@ -46,7 +46,7 @@ def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -
         seeds: number of seeds.
         models: number of models that are trained for each variant.
     """
-    names = [escape_markdown(sentence_name(label(attention))) for attention in chosen[max_variants(models) :]]
+    names = [escape_markdown(in_words(label(attention))) for attention in chosen[max_variants(models) :]]
     if not names:
         return ""
     return _n(

@@ -11,7 +11,7 @@ import numpy as np
 import attention_core as ac
 from app.ui import palette
 from app.words.i18n import _
-from app.words.labels import label, sentence_name
+from app.words.labels import in_words, label
 from attention_core.experiments import generation
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import ModelSpec
@@ -48,7 +48,7 @@ class Outcome:
     @property
     def name_in_sentence(self) -> str:
         """The name within a sentence, with the settings in words, and "softmax" in lower case."""
-        return _("softmax") if self.name == _("Softmax") else sentence_name(self.name)
+        return _("softmax") if self.name == _("Softmax") else in_words(self.name)
 
     @property
     def step(self) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from app.words.finding import Finding
 from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import sentence_name
+from app.words.labels import in_words
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
@@ -124,7 +124,7 @@ def threshold_note(*, from_sequence: bool) -> str:
 def _single_headline(outcome: Outcome) -> str:
     """Return the sentence about whether the only variant learned the task."""
     values = {
-        "name": escape_markdown(sentence_name(outcome.name)),
+        "name": escape_markdown(in_words(outcome.name)),
         "steps": outcome.rows[0].spec.steps,
         "share": percent(outcome.accuracy),
     }

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, escape_markdown, paragraph
-from app.words.labels import sentence_name
+from app.words.labels import in_words
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
 from attention_core.formatting import memory
@@ -96,7 +96,7 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
     if original is None or not changed:
         return []
     smallest = min(changed, key=lambda row: row.held)
-    divergences = [(sentence_name(name_of(row)), first_difference(original, row)) for row in changed]
+    divergences = [(in_words(name_of(row)), first_difference(original, row)) for row in changed]
     other, same = ([name for name, position in divergences if position == wanted] for wanted in (0, None))
     text = paragraph(
         _(

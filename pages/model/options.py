@@ -15,7 +15,7 @@ from app.state.session import SharedOptions, read_text, write_text
 from app.ui.export_metadata import shorten
 from app.ui.scope import Scope
 from app.words.i18n import C_, N_, _, _n
-from app.words.labels import sentence_name, setting_name
+from app.words.labels import in_words, setting_name
 from attention_core import registry
 from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
@@ -275,7 +275,7 @@ def display_name(word: str) -> str:
 
 def name_in_sentence(word: str) -> str:
     """Return the name of a variant within a sentence: its name on screen, with the settings in words."""
-    return sentence_name(display_name(word))
+    return in_words(display_name(word))
 
 
 def select_reading(reported: ReadingState) -> None:

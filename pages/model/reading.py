@@ -10,7 +10,7 @@ from app.reading_board import Reading, ReadingState, reading_board
 from app.state import presets
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, paragraph
-from app.words.labels import sentence_name
+from app.words.labels import in_words
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
@@ -64,7 +64,7 @@ def describe_outcome(
     if not question.words:
         return _("Choose a replacement for softmax.")
     original, changed = scores(question, rows)
-    changed = [replace(each, name=sentence_name(each.name)) for each in changed]
+    changed = [replace(each, name=in_words(each.name)) for each in changed]
     if complete := [each for each in changed if original.complete and each.complete]:
         return describe(original, complete)
     # The first task reads the text and returns a ``ReadingRow``. If the first row has another type, that task failed.

@@ -12,7 +12,7 @@ from app.jobs import dispatch, runs
 from app.ui import chart
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, escape_markdown, paragraph, sentence
-from app.words.labels import sentence_name, spinner
+from app.words.labels import in_words, spinner
 from attention_core.experiments import next_token
 from attention_core.experiments.next_token import NextTokenRow
 from attention_core.experiments.swap import ReadingRow
@@ -83,7 +83,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
         st.info(escape_markdown(sentence(error)))
         return
     placeholder.empty()
-    st.markdown(describe_token(row, sentence_name(name)))
+    st.markdown(describe_token(row, in_words(name)))
     st.table(
         {_("Original"): prediction_texts(row.before), name: prediction_texts(row.after)},
         border="horizontal",
