@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.state.link_fields import Field
+import attention_core as ac
+from app.state.link_fields import READ_ERRORS, Field, single_word
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quote
 
 MAX_NAMED = 12
@@ -39,6 +40,12 @@ def notice_text(values: Mapping[Any, Any], fields: Mapping[str, Field], refused:
 
 
 def _explain(name: str, field: Field, shown: object, words: Sequence[str]) -> str:
+    if isinstance(shown, ac.Attention) and (variant := _named_variant(words)) not in (None, shown.variant):
+        return _(
+            "{name} cannot be shown here, so the page shows {shown}.",
+            name=_(variant.title),
+            shown=_(shown.variant.title),
+        )
     values = {"name": name, "shown": _describe_value(field, shown), "word": _quote(words)}
     if field.describe_allowed and field.is_out_of_bounds([*words]):
         return _(
@@ -47,6 +54,14 @@ def _explain(name: str, field: Field, shown: object, words: Sequence[str]) -> st
             takes=field.describe_allowed(),
         )
     return _("For `{name}`, the page uses {shown} instead of {word}.", **values)
+
+
+def _named_variant(words: Sequence[str]) -> ac.Variant | None:
+    """Return the variant that a link names; None if its words name no variant with valid settings."""
+    try:
+        return ac.from_word(single_word([*words])).variant
+    except READ_ERRORS:
+        return None
 
 
 def _enumerate(items: Sequence[str]) -> str:

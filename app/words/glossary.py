@@ -256,6 +256,13 @@ ENTRIES = (
         N_("The sum of the weights in one row of an attention matrix. In softmax, it is 1 in every row."),
     ),
     Entry(
+        N_("shared-QK softmax"),
+        N_(
+            "Softmax attention in which the normalised queries serve as keys, and a query leaves out its own token if "
+            "it has other keys."
+        ),
+    ),
+    Entry(
         N_("shared top keys|shared top key"),
         N_(
             "In each row, the 10 keys with the largest weights are found for the variant and for its reference. The "

@@ -6,7 +6,7 @@ import numpy as np
 
 import attention_core as ac
 from app.state.session import REFERENCE
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, _n, paragraph
 from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import relative_error_of, uniform_weights
 from attention_core.formatting import number, percent
@@ -23,7 +23,40 @@ UNNORMALISED_RATIO = 2
 
 def headline(data: HeadData) -> str:
     """Return the summary of how the variant works, in bold as Markdown."""
+    if data.attention.key == "blocks":  # The summary has the letter m for the number of blocks.
+        others = -(-len(data.weights) // data.setting("block")) - 1
+        return f"**{selection_sentence(data.setting('blocks'), others, causal=data.causal)}**"
     return f"**{_(data.attention.variant.summary)}**"
+
+
+def selection_sentence(count: int, others: int, *, causal: bool) -> str:
+    """Return the summary of block selection.
+
+    Args:
+        count: number of blocks selected by score.
+        others: number of blocks other than a query's own.
+        causal: whether only earlier blocks can be selected.
+    """
+    if not min(count, others):
+        return _("Each query attends only to its own block of keys.")
+    if count >= others:
+        return (
+            _("Each query attends to its own block of keys and to all earlier blocks.")
+            if causal
+            else _("Each query attends to its own block of keys and to all other blocks.")
+        )
+    if causal:
+        return _n(
+            "Each query attends to its own block of keys and to the earlier block with the highest score.",
+            "Each query attends to its own block of keys and to at most {n} earlier blocks, those with the highest "
+            "scores.",
+            n=count,
+        )
+    return _n(
+        "Each query attends to its own block of keys and to the other block with the highest score.",
+        "Each query attends to its own block of keys and to the {n} other blocks with the highest scores.",
+        n=count,
+    )
 
 
 def measurements(data: HeadData, *, with_error: bool = True) -> str:
@@ -48,7 +81,7 @@ def _needs(data: HeadData) -> str:
     if variant.family == "cache" and variant.cache is not None:
         full_numbers = heads * (d + data.qkv.v.shape[-1])
         cache_size = variant.cache(heads, d, data.qkv.v.shape[-1], data.attention.params)
-        return cached_numbers(n, cache_size.per_token * n + cache_size.fixed, full_numbers * n)
+        return cached_numbers(n, cache_size.per_token * n, cache_size.fixed, full_numbers * n)
     return multiply_adds(_(variant.title), n, work(data, n), cheaper_from(data))
 
 
@@ -68,12 +101,28 @@ def cheaper_from(data: HeadData) -> int | None:
     return lengths[first] if first < MAX_SEARCH_LENGTH else None
 
 
-def cached_numbers(n: int, variant_numbers: int, full_numbers: int) -> str:
-    """Return the sentence that compares the numbers in the cache of n tokens with those in all keys and values."""
+def cached_numbers(n: int, of_tokens: int, fixed: int, full_numbers: int) -> str:
+    """Return the sentence that compares the numbers in the cache of n tokens with those in all keys and values.
+
+    Args:
+        n: number of tokens.
+        of_tokens: numbers that are stored per token, for all tokens; only latents are stored with further matrices.
+        fixed: numbers that are stored once.
+        full_numbers: numbers in all keys and values.
+    """
+    if of_tokens and fixed:
+        return _(
+            "For {n} tokens, the cache holds {latents:,} numbers in latents and {matrices:,} in shared matrices (all "
+            "keys and values: {full:,}).",
+            n=n,
+            latents=of_tokens,
+            matrices=fixed,
+            full=full_numbers,
+        )
     return _(
         "For {n} tokens, the cache holds {own:,} numbers (all keys and values: {full:,}).",
         n=n,
-        own=variant_numbers,
+        own=of_tokens + fixed,
         full=full_numbers,
     )
 

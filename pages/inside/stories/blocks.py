@@ -13,6 +13,8 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import coloured_text
 
+MIN_MISSED = 0.1
+"""A block that is selected less often than is best, by this share of the queries, is mentioned."""
 OWN_BLOCK, CORRECT, WRONG, MISSED, NO_COLOUR = 0, 2, 1, 3, -1
 """Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``NO_COLOUR`` has no colour."""
 
@@ -67,10 +69,11 @@ def _scores(data: HeadData, choice: Choice) -> Step:
 
     def draw(key: str) -> None:
         mass = _panel(data, _("Softmax weight per block"), np.where(choice.own_block | selectable, choice.mass, np.nan))
-        text = _("own block: no score, always selected")
-        score = _panel(data, _("Score"), np.where(selectable, scores, np.nan), text, mark=0)
+        own = _("own block: always selected")
+        score = _panel(data, _("Score"), np.where(selectable, scores, np.nan), own if data.causal else "", mark=0)
         panels = (score, mass) if selectable.any() else (mass,)
-        pictures.board(f"{key}.scores", *panels, pictures.reference_panel(data), scale="panel")
+        names = {} if data.causal else {"masked": own}  # With a causal mask, hatched blocks may also be later blocks.
+        pictures.board(f"{key}.scores", *panels, pictures.reference_panel(data), scale="panel", **names)
 
     n, blocks = choice.mass.shape
     return Step(
@@ -88,8 +91,50 @@ def _scores(data: HeadData, choice: Choice) -> Step:
             "true mass": r"(q, b) = \log \sum_{j \in b} e^{q^\top k_j / \sqrt d}",
         }[data.setting("score")],
         shapes={"s": (n, blocks), "K": (n, data.qkv.k.shape[-1])},
-        findings=score_sentence(n, blocks, agreement(scores, choice.mass)),
+        findings=paragraph(
+            score_sentence(n, blocks, agreement(scores, choice.mass)),
+            _missed_key(data, choice, selectable) if data.setting("score") == "mean key" else "",
+        ),
         draw=draw,
+    )
+
+
+def _missed_key(data: HeadData, choice: Choice, selectable: np.ndarray) -> str:
+    """Return the sentences about the block of the key with the most weight, if the mean of its keys hides this key."""
+    key = int(data.reference.sum(0).argmax())
+    block = key // data.setting("block")
+    queries = selectable[:, block]
+    if not queries.any():
+        return ""
+    weights = data.reference[queries]
+    return missed_key_sentence(
+        block_names(data)[block],
+        data.token(key),
+        float(weights[:, key].sum() / max(choice.mass[queries, block].sum(), np.finfo(float).tiny)),
+        float(choice.best[queries, block].mean()),
+        float(choice.chosen[queries, block].mean()),
+    )
+
+
+def missed_key_sentence(block: str, token: str, share_: float, best: float, chosen: float) -> str:
+    """Return the sentences about a block that mean keys select too rarely, because one key has most of its weight.
+
+    Args:
+        block: the name of the block.
+        token: the token of the key.
+        share_: the key's share of the block's softmax weight.
+        best: the share of the queries, among those that can select the block, whose best selection contains it.
+        chosen: the share of these queries that select it by score.
+    """
+    if share_ <= 0.5 or best - chosen < MIN_MISSED:
+        return ""
+    return _(
+        "Of the queries that can select block {block}, {best:.0%} would do so by softmax weight, and {chosen:.0%} do "
+        "so by score. The mean key hides “{token}”, the key with most of the block's weight.",
+        best=best,
+        block=block,
+        chosen=chosen,
+        token=token,
     )
 
 

@@ -3,6 +3,8 @@
 The steps show overlapping keys, erasing before writing, and the write strength at which the state explodes.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -22,6 +24,10 @@ ALSO = ("gated_deltanet", "kda")
 """Further variants with this story: the same rule on a state that decays."""
 STRENGTHS = tuple(i / 10 for i in range(1, 31))
 """Write strengths tried on the head's own keys; some exceed the variant's limit, to show why the limit exists."""
+MIN_TOKENS = 8
+"""The pattern of the erased shares is described for at least this number of tokens."""
+MOSTLY = 0.8
+"""An earlier token is mentioned if at least this part of the shares of what it stored is negative."""
 MAX_DRAWN_SIZE = 1e12
 """Sizes of the state above this number are not drawn; sizes are divided by the mean length of a value."""
 
@@ -45,8 +51,13 @@ def _overlaps(data: HeadData) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "Before a token stores its value in the state, it erases a share of what each earlier token stored. The "
-            "more similar the keys of the two tokens are, the larger this share is."
+            "Before a token stores its value, it erases a share of what each earlier token stored: the write strength "
+            "β times the decayed dot product of the two keys."
+        )
+        if _decays(data)
+        else _(
+            "Before a token stores its value, it erases a share of what each earlier token stored: the write strength "
+            "β times the dot product of the two keys."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(data)
@@ -54,13 +65,60 @@ def _overlaps(data: HeadData) -> Step:
         if _decays(data)
         else r"\beta_i\, k_i^\top k_j,\quad j < i",
         shapes={"k": data.parts["keys"].shape, r"K K^\top": overlaps.shape},
-        findings=overlap_sentence(overlaps[before]),
+        findings=paragraph(overlap_sentence(overlaps[before]), _pattern(data, overlaps)),
+        details=""
+        if data.causal
+        else _("All tokens write in order. Then every query, including those of early tokens, reads the final state."),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier_panel(data, _("Share that is erased"), overlaps, row=_("writing token")),
+            replace(
+                pictures.earlier_panel(data, _("Share that is erased"), overlaps, row=_("writing token")),
+                caption=_("orange (negative): added instead") if (overlaps[before] < 0).any() else "",
+            ),
             *pictures.result_panels(data),
             scale="panel",
-            diverging=True,
+            masked=None if data.causal else _("own and later tokens"),
+        ),
+    )
+
+
+def _pattern(data: HeadData, overlaps: np.ndarray) -> str:
+    """Return the sentences about neighbouring tokens, and about the earlier token with the most negative shares."""
+    n = len(overlaps)
+    if n < MIN_TOKENS:
+        return ""
+    negative = [(overlaps[j + 1 :, j] < 0).mean() for j in range(n // 2)]
+    j = int(np.argmax(negative))
+    average = abs(overlaps[np.tri(n, k=-1, dtype=bool)]).mean()
+    return pattern_sentence(np.diagonal(overlaps, -1).mean(), average, data.token(j), negative[j])
+
+
+def pattern_sentence(near: float, average: float, token: str, negative: float) -> str:
+    """Return the sentences about what is visible in the matrix of erased shares.
+
+    Args:
+        near: mean share of what the token directly before stored.
+        average: mean absolute share over all pairs.
+        token: the earlier token with the most negative shares.
+        negative: the part of its shares that is negative.
+    """
+    return paragraph(
+        _("Of what the token directly before it stored, a token erases {near:.0%} on average.", near=near)
+        if near > average
+        else "",
+        ""
+        if negative < MOSTLY
+        else _(
+            "All later tokens add to what “{token}” stored instead of erasing it, because the dot product of the keys "
+            "is negative.",
+            token=token,
+        )
+        if negative == 1
+        else _(
+            "{part:.0%} of the later tokens add to what “{token}” stored instead of erasing it, because the dot "
+            "product of the keys is negative.",
+            part=negative,
+            token=token,
         ),
     )
 
@@ -74,8 +132,8 @@ def overlap_sentence(overlaps: np.ndarray) -> str:
     if not overlaps.size:
         return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "On average, a token erases {mean:.0%} of what an earlier token stored (in absolute value), and at most "
-        "{most:.0%}. Linear attention erases nothing.",
+        "On average, a token erases {mean:.0%} of what an earlier token stored (mean of the absolute shares; largest: "
+        "{most:.0%}).",
         mean=abs(overlaps).mean(),
         most=abs(overlaps).max(),
     )
@@ -115,7 +173,7 @@ def _inverse(data: HeadData) -> Step:
             pictures.earlier_panel(data, "T", inverse, row=_("writing token"), diagonal=True, mark=0),
             *pictures.result_panels(data),
             scale="panel",
-            diverging=True,
+            masked=None if data.causal else _("later token"),
         ),
     )
 

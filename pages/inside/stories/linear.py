@@ -13,7 +13,6 @@ from app.words.labels import setting_name, token_options
 from attention_core.analysis.low_rank.factors import cosines, perplexity
 from attention_core.analysis.low_rank.feature_maps import feature_map
 from attention_core.analysis.state.running_sum import QuerySums, sums_of_query
-from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.headline import cheaper_from
 from pages.inside.options import InsideOptions
@@ -57,23 +56,29 @@ def _map(data: HeadData) -> Step:
     def draw(key: str) -> None:
         x = np.linspace(-4, 4, 161)
         heights = {name: feature_map(name, x, size=d) * (d if name == "softmax" else 1) for name in setting.choices}
+        ends = {"softmax": heights["exp"]}  # Both lines end at the same x, so that their names are in order.
         entry = Curve(
             _("middle 50% of the entries"),
             [low, high],
-            [0.0, 0.0],
+            [MAX_HEIGHT, MAX_HEIGHT],
             low=[0.0, 0.0],
             high=[MAX_HEIGHT, MAX_HEIGHT],
             colour=GREY,
             markers=False,
+            name_index=0,
         )
         lines = [
             Curve(
                 _("{d} × first entry of softmax(x, 0, …, 0)", d=d) if name == "softmax" else setting_name(name),
                 x.tolist(),
-                [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
+                [
+                    y if up < MAX_HEIGHT else None
+                    for y, up in zip(heights[name], ends.get(name, heights[name]), strict=True)
+                ],
                 colour=i,
                 dash="solid" if name == current else "dot",
                 markers=False,
+                label=line_name(name, d, chosen=name == current),
             )
             for i, name in enumerate(setting.choices)
         ]
@@ -82,26 +87,43 @@ def _map(data: HeadData) -> Step:
             key=key,
             x_title=_("entry of a query or key"),
             y_title="φ(x)",
-            alt=_("Lines: the value of each feature map against its input, with a solid line for the current map"),
+            alt=_("Lines: the value of each feature map against its input, with a solid line for the chosen map"),
         )
 
     return Step(
         title=_("Feature map"),
         mechanism=_(
-            "A function φ, the feature map, replaces the exponential of softmax. Its values are never negative, so "
-            "that no weight is negative."
+            "The feature map φ is applied to queries and keys. Its values are never negative, so no weight is negative."
         ),
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": data.parts["query_features"].shape},
-        findings=_(
-            "{share:.0%} of the entries of queries and keys are negative. The shaded range contains the middle 50% of "
-            "the entries, from {low} to {high}.",
-            share=(entries < 0).mean(),
-            low=number(low),
-            high=number(high),
+        findings=paragraph(
+            map_sentence(current),
+            _("{share:.0%} of the entries of queries and keys are negative.", share=(entries < 0).mean()),
         ),
         draw=draw,
     )
+
+
+def line_name(feature_map: str, d: int, *, chosen: bool) -> str:
+    """Return the name at the end of a feature map's line; ``d`` is the length of a key."""
+    name = _("softmax (scaled by {d})", d=d) if feature_map == "softmax" else setting_name(feature_map)
+    return _("{name} (chosen)", name=name) if chosen else name
+
+
+def map_sentence(feature_map: str) -> str:
+    """Return the sentence that compares a feature map with exp; empty for maps that contain it."""
+    if feature_map == "elu+1":
+        return _(
+            "For negative entries, elu+1 equals exp. Above 0, it grows only linearly, so it enlarges large entries "
+            "much less than exp."
+        )
+    if feature_map == "relu":
+        return _(
+            "relu sets negative entries to 0. Above 0, it grows only linearly, so it enlarges large entries much less "
+            "than exp."
+        )
+    return ""
 
 
 def _features(data: HeadData) -> Step:

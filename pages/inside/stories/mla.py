@@ -5,7 +5,7 @@ The steps show how all heads' keys and values are compressed to few numbers, and
 
 import numpy as np
 
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.analysis.low_rank.factors import relative_error_of
 from pages.inside import pictures
 from pages.inside.pictures import Curve
@@ -39,20 +39,20 @@ def _sizes(data: HeadData) -> Step:
     return Step(
         title=_("Singular values"),
         mechanism=_(
-            "The keys of all heads are placed side by side in one matrix, and the values in another. Both "
-            "matrices are compressed by a singular value decomposition."
+            "The keys of all heads (here {heads}) are placed side by side in one matrix, the values in another. UΣ "
+            "holds the latents, one per row, and all tokens share W.",
+            heads=heads,
         ),
         formula=r"[K^{(1)} \cdots K^{(H)}] = U \Sigma W^\top,\qquad [V^{(1)} \cdots V^{(H)}] = U' \Sigma' W'^\top",
         shapes={r"[K^{(1)} \cdots K^{(H)}]": (n, heads * d), r"\Sigma": (min(n, heads * d),) * 2},
-        findings=_n(
-            "The largest singular value accounts for **{keys:.1%}** of the squared norm of the key matrix. For the "
-            "value matrix, it accounts for {values:.1%}.",
-            "The {n} largest singular values account for **{keys:.1%}** of the squared norm of the key matrix. For the "
-            "value matrix, they account for {values:.1%}.",
-            n=min(rank, n, heads * d),
+        findings=_(
+            "With rank {rank}, **{keys:.1%}** of the squared norm of the keys is kept, and {values:.1%} of the squared "
+            "norm of the values.",
+            rank=min(rank, n, heads * d),
             keys=kept_share(keys, rank),
             values=kept_share(values, rank),
         ),
+        details=_("With {n} tokens, at most {n} singular values are not zero.", n=n) if n < heads * d else "",
         draw=lambda key: pictures.lines(
             [
                 Curve(_("keys"), positions, relative(keys), colour=0),

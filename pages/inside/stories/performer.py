@@ -30,6 +30,8 @@ POSITIVE = ("positive", "hyperbolic")
 """Kinds with positive features, whose estimates are rarely far too large and often far too small."""
 FAR_TOO_SMALL = 0.5
 """A median estimate below this share of the true value counts as far too small."""
+MIN_COSINE = 0.005
+"""Smaller absolute cosines count as zero, because they would be printed as 0.00."""
 NEAR_ALL = 0.8
 """A larger relative error means that the estimate misses nearly all of the true value."""
 
@@ -72,19 +74,21 @@ def _directions(data: HeadData) -> Step:
     m, d = drawn[orthogonal].shape
     lengths = {each: factors.lengths(W) for each, W in drawn.items()}
     cosines = {each: factors.cosines(W[:d], W[:d]) for each, W in drawn.items()}
+    cosines = {each: np.where(np.abs(c) < MIN_COSINE, 0, c) for each, c in cosines.items()}  # rounding errors
     off_diagonal = ~np.eye(min(m, d), dtype=bool)
     sizes = {each: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for each, c in cosines.items()}
 
     def draw(key: str) -> None:
         names = {True: _("Orthogonal directions"), False: _("Independent directions")}
         direction = _("direction")
+        first = _("first {d} of {m}", d=d, m=m) if m > d else ""
         panels = (
             pictures.panel(
                 names[each],
                 cosines[each],
                 row=direction,
                 column=direction,
-                caption=_("the chosen kind") if each == orthogonal else "",
+                caption=" · ".join(filter(None, (_("the chosen kind") if each == orthogonal else "", first))),
             )
             for each in (orthogonal, not orthogonal)
         )
@@ -97,7 +101,7 @@ def _directions(data: HeadData) -> Step:
         }
         lines = [
             Curve(
-                setting_name(name),
+                length_name(name, chosen=name == data.setting("row_norms")),
                 range(1, m + 1),
                 norm.tolist(),
                 colour=i,
@@ -107,12 +111,13 @@ def _directions(data: HeadData) -> Step:
             for i, (name, norm) in enumerate(norms.items())
         ]
         with right:
+            st.markdown("**" + _("Lengths of the directions") + "**")
             pictures.lines(
                 lines,
                 key=f"{key}.lengths",
                 x_title=_("direction, sorted by length"),
-                y_title=_("length of the direction"),
-                height=380,
+                y_title=_("length"),
+                height=440,
                 alt=_(
                     "Lines: the sorted lengths of random vectors that are scaled to a fixed length, and of "
                     "normally distributed vectors"
@@ -123,7 +128,7 @@ def _directions(data: HeadData) -> Step:
         title=_("Directions"),
         mechanism=_(
             "Each random vector, called a direction, gives one or two features. Orthogonal directions overlap less "
-            "than independent ones."
+            "than independent ones, which usually makes the estimate more accurate."
         ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
@@ -138,15 +143,23 @@ def _directions(data: HeadData) -> Step:
             straight=sizes[True],
             free=sizes[False],
         ),
-        details=_(
-            "The random vectors (directions) have lengths from {low:.1f} to {high:.1f}. For comparison, √d is "
-            "{root:.1f}.",
-            low=lengths[orthogonal].min(),
-            high=lengths[orthogonal].max(),
-            root=d**0.5,
+        details=paragraph(
+            _("Directions are orthogonal only within groups of {d}.", d=d) if orthogonal and m > d else "",
+            _(
+                "The directions have lengths from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
+                low=lengths[orthogonal].min(),
+                high=lengths[orthogonal].max(),
+                root=d**0.5,
+            ),
         ),
         draw=draw,
     )
+
+
+def length_name(row_norms: str, *, chosen: bool) -> str:
+    """Return the name of the line with the directions' lengths, for the setting ``row_norms``."""
+    name = _("random") if row_norms == "chi" else _("all √d")
+    return _("{name} (chosen)", name=name) if chosen else name
 
 
 def _features(data: HeadData) -> Step:

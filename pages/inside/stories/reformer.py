@@ -60,18 +60,23 @@ def _hash(data: HeadData, number: int) -> Step:
     def draw(key: str) -> None:
         _pick_round(data)
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=bucket) for i, bucket in enumerate(buckets)]
-        largest = [0 if bucket == sizes.argmax() else -1 for bucket in range(len(sizes))]
-        st.html(coloured_text(data.qkv.tokens, [largest[b] for b in buckets], notes=notes, tags=buckets.tolist()))
+        colours = np.searchsorted(filled, buckets).tolist()
+        st.html(coloured_text(data.qkv.tokens, colours, notes=notes, tags=buckets.tolist()))
         st.caption(
             _(
-                "A small number shows a token's bucket wherever it differs from that of the previous token. The "
-                "largest bucket is coloured. Tokens per bucket:"
+                "Colours and small numbers show the buckets. A token without a number is in the bucket of the token "
+                "before it. Tokens per bucket:"
             )
         )
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
-        st.html(coloured_text(legend, [largest[b] for b in filled], notes=legend, positions=()))
+        st.html(coloured_text(legend, range(len(filled)), notes=legend, positions=()))
 
     words = filled_sentence(number + 1, n, len(filled), [data.labels[i] for i in fullest])
+    same, others = buckets[:, None] == buckets, ~np.eye(n, dtype=bool)
+    weights = np.where(others, data.parts["all_pairs"], 0.0)
+    if n > 1 and len(filled) > 1 and weights.any():
+        held, at_random = weights[same].sum() / weights.sum(), same[others].mean()
+        words = paragraph(words, held_sentence(reference_name(data.attention), float(held), float(at_random)))
     return Step(
         title=_("Hash"),
         mechanism=_(
@@ -105,6 +110,23 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
         tokens=n,
         most=len(fullest),
         names=quoted_tokens(fullest),
+    )
+
+
+def held_sentence(reference: str, held: float, at_random: float) -> str:
+    """Return the sentence about how well a round's hash finds the pairs with much weight.
+
+    Args:
+        reference: name of the reference.
+        held: the share of the reference's weight on pairs of two tokens in one bucket.
+        at_random: the expected share if the tokens were in random order.
+    """
+    return _(
+        "Pairs of tokens in one bucket hold {held:.0%} of the weight of {reference} (tokens shuffled among the "
+        "buckets: {at_random:.0%}).",
+        held=held,
+        reference=reference,
+        at_random=at_random,
     )
 
 

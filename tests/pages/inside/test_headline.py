@@ -5,15 +5,33 @@ from stories import data
 
 import attention_core as ac
 from app.words.i18n import _
-from pages.inside.headline import cached_numbers, cheaper_from, difference, headline, measurements, multiply_adds, work
+from pages.inside.headline import (
+    cached_numbers,
+    cheaper_from,
+    difference,
+    headline,
+    measurements,
+    multiply_adds,
+    selection_sentence,
+    work,
+)
 
 
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
         (
-            cached_numbers(56, 28160, 43008),
+            cached_numbers(56, 28160, 0, 43008),
             "For 56 tokens, the cache holds 28,160 numbers (all keys and values: 43,008).",
+        ),
+        (
+            cached_numbers(56, 0, 28160, 43008),
+            "For 56 tokens, the cache holds 28,160 numbers (all keys and values: 43,008).",
+        ),
+        (
+            cached_numbers(56, 3584, 24576, 43008),
+            "For 56 tokens, the cache holds 3,584 numbers in latents and 24,576 in shared matrices (all keys and "
+            "values: 43,008).",
         ),
         (multiply_adds("Linear", 56, 0.31, 34), "At 56 tokens, Linear needs 31% of softmax's multiply-adds."),
         (multiply_adds("Linear", 56, 4.19, None), "At 56 tokens, Linear needs 419% of softmax's multiply-adds."),
@@ -56,7 +74,8 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
         ("landmark", "At 24 tokens, Landmarks needs 133% of softmax's multiply-adds. From 33 tokens on, it needs fewer "
         "than softmax. "),
         # Keys and values of 2 heads of size 8 have rank 16 each. Without compression, a token has 2 · 16 numbers.
-        ("mla", "For 24 tokens, the cache holds 1,280 numbers (all keys and values: 768). "),
+        ("mla", "For 24 tokens, the cache holds 768 numbers in latents and 512 in shared matrices (all keys and "
+        "values: 768). "),
         ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),
     ],
 )  # fmt: skip
@@ -64,6 +83,29 @@ def test_the_page_says_how_the_variant_works_and_what_it_needs(key, need):
     attention = ac.get(key)
     assert headline(data(attention)) == f"**{_(attention.variant.summary)}**"
     assert measurements(data(attention)).startswith(f"{need}The matrix error relative to softmax's matrix is ")
+
+
+@pytest.mark.parametrize(
+    ("count", "others", "causal", "words"),
+    [
+        (0, 6, False, "Each query attends only to its own block of keys."),
+        (2, 0, False, "Each query attends only to its own block of keys."),
+        (6, 6, False, "Each query attends to its own block of keys and to all other blocks."),
+        (6, 6, True, "Each query attends to its own block of keys and to all earlier blocks."),
+        (1, 6, False, "Each query attends to its own block of keys and to the other block with the highest score."),
+        (2, 6, False, "Each query attends to its own block of keys and to the 2 other blocks with the highest scores."),
+        (1, 6, True, "Each query attends to its own block of keys and to the earlier block with the highest score."),
+        (2, 6, True, "Each query attends to its own block of keys and to at most 2 earlier blocks, those with the "
+        "highest scores."),
+    ],
+)  # fmt: skip
+def test_the_headline_of_block_selection_says_how_many_blocks_are_selected(count, others, causal, words):
+    assert selection_sentence(count, others, causal=causal) == words
+
+
+def test_the_headline_counts_the_blocks_of_the_input():
+    assert headline(data(ac.get("blocks", block=8, blocks=2))).endswith("to all other blocks.**")
+    assert "the 2 other blocks" in headline(data(ac.get("blocks", block=7, blocks=2)))
 
 
 def test_a_variant_is_cheaper_than_softmax_from_some_length_on():

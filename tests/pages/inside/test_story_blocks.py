@@ -6,7 +6,7 @@ from stories import data, drawn_words, head, open_step, said, softmax
 
 import attention_core as ac
 from pages.inside.stories import blocks
-from pages.inside.stories.blocks import agreement, choice_sentence, missed_sentence, score_sentence
+from pages.inside.stories.blocks import agreement, choice_sentence, missed_key_sentence, missed_sentence, score_sentence
 
 FIVE = ac.get("blocks", block=5, blocks=1)
 
@@ -68,6 +68,27 @@ def test_sentences_without_selectable_blocks():
     assert "before the query's own block" not in choice_sentence(4, 1, causal=False)
     assert choice_sentence(4, 1, causal=False).startswith("**1** of the 4 selected blocks (25%) are also")
     assert "before the query's own block" in choice_sentence(4, 1, causal=True)
+
+
+def test_a_key_that_the_mean_key_hides_is_named():
+    assert missed_key_sentence("0–7", "a", 0.51, 0.9, 0.7) == (
+        "Of the queries that can select block 0–7, 90% would do so by softmax weight, and 70% do so by score. The mean "
+        "key hides “a”, the key with most of the block's weight."
+    )
+    assert not missed_key_sentence("0–7", "a", 0.5, 0.9, 0.2)
+    assert not missed_key_sentence("0–7", "a", 0.9, 0.9, 0.81)
+
+
+@pytest.mark.parametrize(("score", "named"), [("mean key", True), ("second order", False)])
+def test_only_the_mean_key_hides_a_key(score, named):
+    reference = np.full((24, 24), 0.1 / 23)
+    reference[:, 2] = 0.9
+    chosen, best, mass = np.zeros((24, 5)), np.zeros((24, 5)), np.full((24, 5), 0.1 * 5 / 23)
+    best[5:, 0], chosen[5:, 1], mass[:, 0] = 1, 1, 0.9 + 0.4 / 23
+    parts = {"reference": reference, "chosen": chosen > 0, "best": best > 0, "mass": mass}
+    found = blocks.steps(data(ac.get("blocks", block=5, blocks=1, score=score), parts=parts))[0].findings
+    assert ("Of the queries that can select block 0–4, 100% would do so" in found) == named
+    assert ("and 0% do so by score. The mean key hides “t2”" in found) == named
 
 
 def test_the_gain_of_choosing_is_reported_if_possible():

@@ -7,7 +7,7 @@ from stories import data, open_step
 
 import attention_core as ac
 from pages.inside.stories import deltanet
-from pages.inside.stories.deltanet import STRENGTHS, growth_sentence, overlap_sentence, tried_sentence
+from pages.inside.stories.deltanet import STRENGTHS, growth_sentence, overlap_sentence, pattern_sentence, tried_sentence
 
 UNIT = np.array([1 - strength for strength in STRENGTHS])
 
@@ -17,10 +17,35 @@ def sentences(attention, **given):
 
 
 def test_overlaps_are_absolute_and_a_single_token_has_no_overlap():
-    assert (
-        "On average, a token erases 25% of what an earlier token stored (in absolute value), and at most 40%."
-    ) in overlap_sentence(np.array([-0.4, 0.1]))
+    assert overlap_sentence(np.array([-0.4, 0.1])) == (
+        "On average, a token erases 25% of what an earlier token stored (mean of the absolute shares; largest: 40%)."
+    )
     assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
+
+
+def test_the_pattern_of_the_overlaps_is_described():
+    near = "Of what the token directly before it stored, a token erases 60% on average."
+    added = (
+        "later tokens add to what “a” stored instead of erasing it, because the dot product of the keys is negative."
+    )
+    assert pattern_sentence(0.6, 0.5, "a", 0.79) == near
+    assert pattern_sentence(0.6, 0.6, "a", 0.79) == ""
+    assert pattern_sentence(0.6, 0.6, "a", 0.8) == f"80% of the {added}"
+    assert pattern_sentence(0.6, 0.5, "a", 1.0) == f"{near} All {added}"
+
+
+def test_the_token_to_which_all_others_add_is_found():
+    overlaps = np.full((24, 24), 0.5)
+    overlaps[:, 1] = -0.5
+    for n, named in ((24, True), (7, False)):
+        text = deltanet.steps(data(ac.get("deltanet"), n=n, parts={"overlaps": overlaps[:n, :n]}))[0].findings
+        assert ("All later tokens add to what “t1” stored" in text) == named
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_order_of_writes_and_reads_is_explained_without_a_mask(causal):
+    text = deltanet.steps(data(ac.get("deltanet"), causal=causal))[0].details
+    assert ("reads the final state" in text) != causal
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from stories import data, figures, head, open_step, said, spoken
 
 import attention_core as ac
 from pages.inside.stories import linear
-from pages.inside.stories.linear import kernel_sentence
+from pages.inside.stories.linear import kernel_sentence, line_name, map_sentence
 
 
 def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
@@ -29,7 +29,15 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
     assert share == pytest.approx(100 * float((torch.stack([q, k]) < 0).double().mean()), abs=0.51)
     middle = torch.stack([q, k]).quantile(torch.tensor([0.25, 0.75]).double()).tolist()
     assert lines_of(at)["middle 50% of the entries"][0] == pytest.approx(middle)
-    assert said(at, r"middle 50% of the entries, from (\S+) to (\S+)\.") == pytest.approx(middle, abs=0.051)
+
+
+def test_the_chosen_feature_map_is_named_and_compared_with_exp():
+    assert line_name("softmax", 32, chosen=False) == "softmax (scaled by 32)"
+    assert line_name("softmax", 32, chosen=True) == "softmax (scaled by 32) (chosen)"
+    assert line_name("relu", 32, chosen=True) == "relu (chosen)"
+    assert map_sentence("elu+1").startswith("For negative entries, elu+1 equals exp.")
+    assert map_sentence("relu").startswith("relu sets negative entries to 0.")
+    assert map_sentence("exp") == map_sentence("softmax") == ""
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -14,9 +14,7 @@ def test_the_story_shows_the_singular_values_of_all_heads():
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
     at = open_step(ac.get("mla", rank=4), 2)
     rank, of_keys, of_values = said(
-        at,
-        r"The (\d+) largest singular values account for \*\*([\d.]+)%\*\* of the squared norm of the key matrix\. For "
-        r"the value matrix, they account for ([\d.]+)%\.",
+        at, r"With rank (\d+), \*\*([\d.]+)%\*\* of the squared norm of the keys is kept, and ([\d.]+)% of the"
     )
     assert rank == 4
     for text, rows in ((of_keys, keys), (of_values, values)):
@@ -26,13 +24,11 @@ def test_the_story_shows_the_singular_values_of_all_heads():
     assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+)\. .* and take (\d+) numbers") == (8, 32, 128)
 
 
-def test_a_single_singular_value_is_described_in_the_singular():
-    step_data = data(ac.get("mla", rank=1))
-    keys, values = (kept_share(step_data.parts[each], 1) for each in ("key_sizes", "value_sizes"))
-    assert mla.steps(step_data)[1].findings == (
-        f"The largest singular value accounts for **{keys:.1%}** of the squared norm of the key matrix. For the value "
-        f"matrix, it accounts for {values:.1%}."
-    )
+@pytest.mark.parametrize(("n", "said_"), [(15, True), (16, False)])
+def test_few_tokens_limit_the_number_of_singular_values(n, said_):
+    text = mla.steps(data(ac.get("mla", rank=64), n=n))[1]  # Two heads of size 8 have keys of 16 numbers per token.
+    assert text.details == (f"With {n} tokens, at most {n} singular values are not zero." if said_ else "")
+    assert text.findings.startswith(f"With rank {n}, **100.0%** of the squared norm of the keys is kept")
 
 
 def test_the_error_of_a_rank_is_for_the_head_and_zero_at_full_rank():

@@ -16,6 +16,7 @@ from pages.inside.stories.performer import (
     estimate_sentence,
     fall_sentence,
     feature_captions,
+    length_name,
     mean_formula,
 )
 
@@ -32,9 +33,25 @@ def test_orthogonal_and_independent_directions_are_compared(row_norms):
     assert (low == high == root) if row_norms == "fixed" else (low < 2.3 < 3.3 < high)
     assert ("mathcal{N}" in at.latex[0].value) == (row_norms == "chi")
     drawn = lines_of(at)
-    assert np.allclose(drawn["fixed"][1], 8**0.5)
-    assert drawn["chi"][1] == sorted(drawn["chi"][1])
-    assert drawn["chi"][1][0] < 2.3 < 3.3 < drawn["chi"][1][-1]
+    fixed, chi = (drawn[length_name(each, chosen=each == row_norms)][1] for each in ("fixed", "chi"))
+    assert np.allclose(fixed, 8**0.5)
+    assert chi == sorted(chi)
+    assert chi[0] < 2.3 < 3.3 < chi[-1]
+
+
+def test_the_chosen_lengths_are_named():
+    assert length_name("chi", chosen=True) == "random (chosen)"
+    assert length_name("fixed", chosen=False) == "all √d"
+
+
+@pytest.mark.parametrize(("features", "orthogonal", "groups"), [(8, True, False), (9, True, True), (9, False, False)])
+def test_more_directions_than_dimensions_are_orthogonal_in_groups(features, orthogonal, groups):
+    at = open_step(ac.get("performer", features=features, orthogonal=orthogonal), 2)
+    assert ("Directions are orthogonal only within groups of 8." in spoken(at)) == groups
+    captions = [panel["caption"] for panel, _values in board(at, "inside.performer.2.cosines")[1].values()]
+    assert captions == (["the chosen kind · first 8 of 9", "first 8 of 9"] if features > 8 else ["the chosen kind", ""])
+    cosines = board(at, "inside.performer.2.cosines")[1]
+    assert min(np.abs(values[~np.eye(8, dtype=bool)]).max() for _panel, values in cosines.values()) == 0
 
 
 def test_a_single_feature_determines_the_whole_row():

@@ -9,7 +9,7 @@ from stories import drawn_words, open_step, said, source
 
 import attention_core as ac
 from app.figures.sorting import sorting
-from pages.inside.stories.reformer import cut_sentence, filled_sentence, quoted_tokens
+from pages.inside.stories.reformer import cut_sentence, filled_sentence, held_sentence, quoted_tokens
 
 REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 
@@ -32,6 +32,13 @@ def test_the_hash_and_its_order_follow_the_chosen_round():
             at, r"In hashing round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The largest bucket has (\d+)"
         )
         assert text == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
+        same, others = buckets[:, None] == buckets, ~np.eye(24, dtype=bool)
+        assert said(
+            at, r"hold (\d+)% of the weight of shared-QK softmax \(tokens shuffled among the buckets: (\d+)%"
+        ) == (
+            round(100 * parts["all_pairs"][same & others].sum() / parts["all_pairs"][others].sum()),
+            round(100 * same[others].mean()),
+        )
     assert "2" in at.query_params["hash_round"]
     at = open_step(REFORMER, 3, again=at)
     assert at.selectbox(key="hash_round").value == 2
@@ -105,6 +112,14 @@ def test_no_pair_is_missed_if_all_are_allowed():
     at = open_step(ac.get("reformer", bucket_size=64), 4)
     assert "All query–key pairs are allowed, so no pair is missed." in spoken(at)
     assert not at.dataframe
+
+
+def test_a_hash_is_compared_with_shuffled_tokens():
+    assert held_sentence("shared-QK softmax", 0.34, 0.21) == (
+        "Pairs of tokens in one bucket hold 34% of the weight of shared-QK softmax (tokens shuffled among the buckets: "
+        "21%)."
+    )
+    assert "Pairs of tokens" not in spoken(open_step(REFORMER, 2, n=1))
 
 
 def test_one_bucket_uses_the_singular():
