@@ -72,8 +72,8 @@ def _scores(data: HeadData, choice: Choice) -> Step:
         own = _("own block: always selected")
         score = _panel(data, _("Score"), np.where(selectable, scores, np.nan), own if data.causal else "", mark=0)
         panels = (score, mass) if selectable.any() else (mass,)
-        names = {} if data.causal else {"masked": own}  # With a causal mask, hatched blocks may also be later blocks.
-        pictures.board(f"{key}.scores", *panels, pictures.reference_panel(data), scale="panel", **names)
+        masked = None if data.causal else own  # With a causal mask, later blocks are hatched too.
+        pictures.board(f"{key}.scores", *panels, pictures.reference_panel(data), scale="panel", masked=masked)
 
     n, blocks = choice.mass.shape
     return Step(
@@ -129,8 +129,8 @@ def missed_key_sentence(block: str, token: str, share_: float, best: float, chos
     if share_ <= 0.5 or best - chosen < MIN_MISSED:
         return ""
     return _(
-        "Of the queries that can select block {block}, {best:.0%} would do so by softmax weight, and {chosen:.0%} do "
-        "so by score. The mean key hides “{token}”, the key with most of the block's weight.",
+        "The mean key hides “{token}”, the key with most of the weight of block {block}. {chosen:.0%} of the queries "
+        "that can select this block do so by score; by softmax weight, {best:.0%} would.",
         best=best,
         block=block,
         chosen=chosen,
@@ -214,11 +214,15 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
             f"{key}.choice",
             _panel(data, _("Selected blocks"), np.where(choice.chosen | choice.own_block, choice.mass, np.nan)),
             _panel(data, _("Best blocks"), np.where(choice.best | choice.own_block, choice.mass, np.nan)),
+            masked=_("not selected"),
         )
 
     return Step(
         title=_("Selection"),
-        mechanism=_("Each query attends to its own block and to the blocks with the highest scores."),
+        mechanism=_(
+            "The blocks selected by score are compared with the best selection: as many blocks with the largest "
+            "softmax weight."
+        ),
         formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
         if data.causal
         else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",

@@ -103,7 +103,7 @@ def pattern_sentence(near: float, average: float, token: str, negative: float) -
         negative: the part of its shares that is negative.
     """
     return paragraph(
-        _("Of what the token directly before it stored, a token erases {near:.0%} on average.", near=near)
+        _("A token erases {near:.0%} of what the token directly before it stored, on average.", near=near)
         if near > average
         else "",
         ""

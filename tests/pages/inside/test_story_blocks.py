@@ -72,8 +72,8 @@ def test_sentences_without_selectable_blocks():
 
 def test_a_key_that_the_mean_key_hides_is_named():
     assert missed_key_sentence("0–7", "a", 0.51, 0.9, 0.7) == (
-        "Of the queries that can select block 0–7, 90% would do so by softmax weight, and 70% do so by score. The mean "
-        "key hides “a”, the key with most of the block's weight."
+        "The mean key hides “a”, the key with most of the weight of block 0–7. 70% of the queries that can select this "
+        "block do so by score; by softmax weight, 90% would."
     )
     assert not missed_key_sentence("0–7", "a", 0.5, 0.9, 0.2)
     assert not missed_key_sentence("0–7", "a", 0.9, 0.9, 0.81)
@@ -87,8 +87,10 @@ def test_only_the_mean_key_hides_a_key(score, named):
     best[5:, 0], chosen[5:, 1], mass[:, 0] = 1, 1, 0.9 + 0.4 / 23
     parts = {"reference": reference, "chosen": chosen > 0, "best": best > 0, "mass": mass}
     found = blocks.steps(data(ac.get("blocks", block=5, blocks=1, score=score), parts=parts))[0].findings
-    assert ("Of the queries that can select block 0–4, 100% would do so" in found) == named
-    assert ("and 0% do so by score. The mean key hides “t2”" in found) == named
+    assert (
+        "The mean key hides “t2”, the key with most of the weight of block 0–4. 0% of the queries" in found
+    ) == named
+    assert ("by softmax weight, 100% would." in found) == named
 
 
 def test_the_gain_of_choosing_is_reported_if_possible():

@@ -24,7 +24,7 @@ def test_overlaps_are_absolute_and_a_single_token_has_no_overlap():
 
 
 def test_the_pattern_of_the_overlaps_is_described():
-    near = "Of what the token directly before it stored, a token erases 60% on average."
+    near = "A token erases 60% of what the token directly before it stored, on average."
     added = (
         "later tokens add to what “a” stored instead of erasing it, because the dot product of the keys is negative."
     )
