@@ -147,7 +147,7 @@ def _cache(data: HeadData) -> Step:
         findings=cache_sentence(cache.per_token, cache.fixed, full_numbers, n),
         draw=lambda key: pictures.bars(
             {_("per token"): [n * full_numbers, n * cache.per_token], _("stored once"): [0, cache.fixed]},
-            [_("keys and values"), _("latents")],
+            [_("keys and values"), _("latents and shared matrices")],
             key=key,
             stacked=True,
             x_title=_("contents of the cache"),
