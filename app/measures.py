@@ -1,4 +1,4 @@
-"""Declarations of a page's numbers and curves that a lesson can ask about, and the verdict on a visitor's guess."""
+"""Classes that declare the numbers and curves of a page about which a lesson can ask, and the verdict on a guess."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""The class ``Page``, with which a page declares its menu entry and functions, and a function that finds all pages."""
+"""The class ``Page``, which holds a page's place in the menu, its options and the functions that draw it.
+
+``discover`` finds all pages.
+"""
 
 import importlib
 import pkgutil

@@ -1,8 +1,8 @@
 """A library of attention mechanisms (variants): their attention matrices, outputs and costs, and metrics of these.
 
-Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m`` landmarks, features or
-rank, ``C`` feature-map size. Tensors have shape ``[..., n, d]``. In a matrix ``[..., n, n]``, rows are queries and
-columns are keys.
+Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m`` landmarks, random
+features or rank, ``C`` size of the vector that a feature map gives for one token. Tensors have shape ``[..., n, d]``.
+In a matrix ``[..., n, n]``, rows are queries and columns are keys.
 
 The library needs torch and numpy. Language models need the optional packages of ``attention-lab[models]``, and the
 functions ``show`` and ``plot`` need those of ``attention-lab[notebook]``.

@@ -1,4 +1,4 @@
-"""The family tree of variants: each edge names a variant, its special case, and the settings at which they agree."""
+"""The family tree of variants: an edge links a variant to another one that it equals at some of its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

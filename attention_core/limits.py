@@ -1,8 +1,8 @@
-"""Bounds on the requests of visitors, with units and reasons, in two profiles: for the visitor's machine and a server.
+"""Bounds on visitors' requests, with units and reasons, in two profiles: for the visitor's own machine or a server.
 
-The profile for the visitor's own machine is the default. A server shared by many visitors, such as a school class, sets
-``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if the profiles differ, or if a large value in a text, file, link
-or form would cost other visitors time, memory or disk space.
+The profile for the visitor's own machine is the default. A server shared by many visitors, such as a school class,
+sets ``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if the profiles differ, or if a large value in a text,
+file, link or form would cost other visitors time, memory or disk space.
 
 Other bounds, such as the number of variants that a sentence lists or the size of a picture, are defined next to the
 code that uses them. Such a bound never exceeds the hosted profile's bound on the same quantity.

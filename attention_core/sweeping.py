@@ -1,4 +1,4 @@
-"""The function ``sweep``: measures of several variants on one input for several budgets or numbers of tokens.
+"""The function ``sweep``, which measures several variants on one input for several budgets or numbers of tokens.
 
 A budget is the setting that trades a variant's cost for its accuracy. All measurements run in this process.
 """

@@ -1,10 +1,10 @@
-"""Worker processes that run tasks, on Linux: a parent process with all modules loaded forks one worker per connection.
+"""Worker processes that run tasks, on Linux: a parent process with all modules loaded forks a worker per connection.
 
-``python -m attention_core.workers PATH`` starts the parent. It imports all modules, loads the default model and listens
-on the Unix socket PATH. Forking a worker takes some ten milliseconds, and the worker shares the parent's memory except
-for the pages that it writes to.
+``python -m attention_core.workers PATH`` starts the parent. It imports all modules, loads the default model and
+listens on the Unix socket PATH. Forking a worker takes some ten milliseconds, and the worker shares the parent's
+memory except for the pages that it writes to.
 
-A client sends tasks over its connection. Each is a pair of an experiment's name and a task. The pair is pickled twice.
+A client sends messages over its connection. Each message is a pair of an experiment's name and a task, pickled twice.
 A thread of the worker receives the messages and unpickles the outer bytes. The main thread unpickles the pair just
 before it runs the task, so an error in unpickling the pair is answered like an error of the task. The worker answers
 with pairs of a word and its content: ``("held", None)`` if the task has to wait for other tasks on the machine,

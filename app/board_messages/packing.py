@@ -22,7 +22,7 @@ DIGEST_LENGTH = 24
 MAX_INLINE_BYTES = 100_000
 """Largest total size at which a board's panels are part of its own message: four panels of about 110 tokens."""
 _MAX_EXPONENT = 16  # half floats are below 2^16
-_MASKED = np.uint16(0x7E00)  # Half floats have many codes for NaN; only this one is sent, so browsers compare codes.
+_MASKED = np.uint16(0x7E00)  # The only NaN code that is sent, so browsers can test for it by equality.
 _TINIEST = np.uint16(1)  # the code of the smallest half float above zero
 
 
@@ -93,8 +93,8 @@ def pack(
         "col_labels": col_labels,
         "last_turn": last_turn,
     }
-    # The header already lists the digest of each panel, so the panels' bytes are not hashed again. The digest of empty
-    # bytes is passed in place of theirs.
+    # The header already lists the digest of each panel, so the panels' bytes are not hashed again. Instead, the
+    # digest of empty bytes is passed.
     return encode(header, b"".join(inline), digest=compute_digest()), large
 
 

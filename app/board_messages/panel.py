@@ -1,6 +1,7 @@
-"""Data classes that describe a board, which draws matrices side by side: one panel per matrix, with its slider.
+"""Data classes that describe a board, which draws one panel per matrix, side by side.
 
-On some boards each value is the number of a category instead of a magnitude; ``Category`` gives its name and colour.
+A panel may have a slider (``Knob``). On some boards, each value is the number of a category, and a ``Category`` holds
+the name and the colours of one category.
 """
 
 from collections.abc import Sequence

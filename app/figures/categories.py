@@ -1,4 +1,4 @@
-"""Colours of mask primitives (rules that allow query–key pairs, such as a window) and of the layers of a stack."""
+"""Colours of primitives, which are rules that allow query–key pairs, such as a window, and colours of layers."""
 
 import numpy as np
 

@@ -45,7 +45,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
     """
     n = max((len(row.positions) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)
-    for i, row in enumerate(rows):  # The heat map's row above each row of cells stays empty, for the title.
+    for i, row in enumerate(rows):  # The row above each row of cells stays empty, for the title.
         cells[2 * i + 1], notes[2 * i + 1] = row.positions, [escape_label(note) for note in row.notes]
     low = float(np.clip(np.nanmin(cells), -1, 0)) if np.isfinite(cells).any() else 0.0
     ramps = DARK if dark else LIGHT
@@ -65,7 +65,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hoverongaps": False,
                 "text": notes.tolist(),
                 "hovertemplate": "%{text}<extra></extra>",
-                # A narrower colour bar leaves room for the labels at its two ends, on a phone too.
+                # The colour bar is narrower than the figure, so that the labels at its ends fit on a phone too.
                 "colorbar": colour_legend(scale, ticks, x=0.05, length=0.9),
             }
         ],

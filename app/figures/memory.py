@@ -1,6 +1,7 @@
 """Three charts about the state of a recurrent attention variant at one token of a text.
 
-They show the state's normaliser, its size at all tokens, and the token's output.
+They show one number for each feature of the state, such as its normaliser, the norm of the state after each token,
+and the token's output.
 """
 
 from collections.abc import Mapping

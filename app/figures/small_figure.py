@@ -76,7 +76,7 @@ def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tup
             ``low`` is from 0 to a third of ``high``.
     """
     if log:
-        low, high = (low / 1.1, high) if zero else (low, high)  # An axis from the smallest value would hide its bar.
+        low, high = (low / 1.1, high) if zero else (low, high)  # The smallest value's bar needs a length above 0.
         low_decade, high_decade = (_decade(each) for each in (low, high))
         first = max(step * low_decade for step in (1, 2, 5) if step * low_decade <= low * (1 + 1e-9))
         last = min(step * high_decade for step in (1, 2, 5, 10) if step * high_decade >= high * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""Runs: long measurements that a page draws as results arrive, and that the visitor can stop and continue.
+"""Runs: long measurements that the visitor can stop and continue, and whose results a page draws as they arrive.
 
 A run consists of the tasks of an experiment, each of which returns rows of results. It starts when the page opens or
 when the visitor presses a button. ``dispatch.executor`` decides in which process a task runs.
@@ -304,7 +304,7 @@ def run_on_button(
                     start=run.done_count,
                 )
             run.is_complete = True
-        except ac.LabError as error:  # The run ends, because ``next_tasks`` would return the same task again.
+        except ac.LabError as error:  # The run ends, because ``next_tasks`` would return the failed task again.
             run.error = escape_markdown(sentence(error))
         stop(key)
         st.rerun()

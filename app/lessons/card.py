@@ -1,6 +1,7 @@
 """The card at the top of a page that shows the current step of a lesson, its question and, on request, its answer.
 
-The card is drawn before the page and its answer after the page, because the page computes the answer's numbers.
+The card is drawn before the page and its answer after the page, because the page computes the answer's numbers. The
+module also writes the list of the included lessons.
 """
 
 import html
@@ -63,7 +64,7 @@ def show(page: str) -> Callable[[], None]:
             st.html(_head_html(lesson, number, translate, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
         target = answer.find(step)
-        # Before the answer, the table is in view only if the step's link opens it, because the task is to look at it.
+        # Before the answer, scroll to the table only if the step's link opens it: the visitor must then read it.
         table = target is not None and target.measure.in_table and (answered or "more=numbers" in step.at)
         st.html(_text_html(step, translate, answered=answered, table=table))
         with st.container(gap="xsmall"):

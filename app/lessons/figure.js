@@ -25,12 +25,13 @@ export function showFigures() {
 
   function show() {
     const card = document.querySelector(CARD);
-    if (!card || getComputedStyle(card).position !== "fixed") return; // a card that scrolls with the page would leave the window
+    // the scrolling would move a card that is not fixed out of the window
+    if (!card || getComputedStyle(card).position !== "fixed") return;
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;
     const { top, bottom } = figure.getBoundingClientRect();
-    // Scroll as little as possible: the sentence above a figure often contains the answer, and stays in view.
+    // Scroll little, so that the sentence above a figure stays in view: it often contains the answer.
     document.querySelector(MAIN)?.scrollBy(0, Math.min(bottom - innerHeight, top - HEADER));
   }
 
@@ -43,7 +44,8 @@ export function showFigures() {
     if (animationName === "lesson-step") watch();
   });
   for (const type of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(type, () => observer.disconnect(), { capture: true, passive: true }); // from now on, the visitor scrolls
+    // after any input, the page no longer scrolls by itself
+    addEventListener(type, () => observer.disconnect(), { capture: true, passive: true });
   }
   if (document.querySelector(CARD)) watch();
 }

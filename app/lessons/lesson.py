@@ -20,11 +20,12 @@ A lesson is a TOML file, version 1::
 A question has one of five forms:
 
 - It asks for a number: ``answer = "output_error local"``.
-- It asks in which interval the number lies: ``bounds = [0.1, 0.5]`` makes three, each described by one of ``choices``.
+- It asks in which interval the number lies: ``bounds = [0.1, 0.5]`` separates three intervals, each
+  described by one of ``choices``.
 - It asks which variant has the ``least`` or ``most`` of a measure: ``answer = "least output_error"``.
 - It offers ``choices``, of which the author marks one as ``right``, counted from 1.
-- It asks the visitor to sketch a curve before the page shows it: ``draw = "entropy softmax"``, a name among the page's
-  ``curves`` and a variant.
+- It asks the visitor to sketch a curve before the page shows it: ``draw = "entropy softmax"`` names one of the
+  page's ``curves``, then a variant.
 """
 
 import base64

@@ -14,7 +14,7 @@ const PAUSE = 400; // milliseconds without input before changes are reported to 
 
 export class Sentence {
   /** @type {string[]} */
-  labels = []; // the words, with numbered repeats
+  labels = []; // the words; repeated words are numbered
   /** @type {Row[]} */
   rows = [];
   /** @type {WordBox[]} */
@@ -23,7 +23,7 @@ export class Sentence {
   settings;
   word = 0; // the query word
   /** @type {number | null} */
-  pointed = null; // the word under the pointer; while it is there, it is the query word
+  pointed = null; // the word under the pointer, which is the query word as long as the pointer is on it
   /** @type {Send} */
   send;
   /** @type {number | undefined} */

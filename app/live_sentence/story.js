@@ -4,7 +4,7 @@
 import { fill } from "../page_script/templates.js";
 
 const SIMILAR = 0.05; // weights that differ by less count as equal
-const EVEN_RATIO = 2; // weights of at most this multiple of equal weights count as similar
+const EVEN_RATIO = 2; // weights count as even if the largest is at most this multiple of 1/n, for n words
 const NEGATIVE_LIMIT = -0.1; // weights below this are mentioned for any word
 const SPOKEN_WORDS = 3; // the number of words mentioned to screen readers
 
@@ -35,7 +35,7 @@ export function story(texts, labels, word, [first, ...others]) {
   const weightOnTarget = (/** @type {RowSummary} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
   const [next, second] = [...others].sort((a, b) => weightOnTarget(b) - weightOnTarget(a));
   const largest = next && percent(weightOnTarget(next));
-  const isLargest = second && percent(weightOnTarget(second)) !== largest; // as shown
+  const isLargest = second && percent(weightOnTarget(second)) !== largest; // compared as the percentages shown
   const masking = others.filter((row) => Number.isNaN(row.weights[target]));
   const removed = next && 2 * weightOnTarget(next) >= weight ? texts.preserved : texts.removed;
   const weaker = masking.length === 1 && masking[0] !== next ? removed : texts.weaker;

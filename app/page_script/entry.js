@@ -30,7 +30,7 @@ const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 /** @param {typeof server} page */
 export default function ({ data, setStateValue, setTriggerValue }) {
   const mounted = browser[MOUNTED];
-  // The page is now connected to a server of another version, whose messages need other scripts.
+  // If the versions differ, the page is now connected to another server, whose messages need other scripts.
   if (mounted !== undefined && mounted !== VERSION) return location.reload();
   Object.assign(server, { data, setStateValue, setTriggerValue });
   // In style.css, these classes enlarge the page and hide the sidebar.

@@ -8,7 +8,7 @@
 import { APP, SENTENCES } from "./selectors.js";
 
 const EXCLUDED = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
-const QUOTATION = /“[^”]*”/g; // quotation marks around what visitors typed
+const QUOTATION = /“[^”]*”/g; // quoted text, which visitors typed
 const TERM = "glossary-term";
 const NAMED_LINK = 'a[href^="#?"]'; // if it has a title, it consists of an icon or a number
 const SPECIAL_CHARACTERS = /[.*+?^${}()|[\]\\]/g;

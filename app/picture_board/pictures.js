@@ -1,5 +1,5 @@
-// An image as several attention variants return it, or the errors of these images. On an image, a map of attention weights
-// shows to which pixels the pixel under the pointer attends.
+// The images that several attention variants return, or maps of their errors. On an image, a map of attention
+// weights shows to which pixels the pixel under the pointer attends.
 /** @import { PicturesHeader, PicturesSettings, SentTile, ShownTile } from "./pictures_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 

@@ -7,8 +7,8 @@
 import { clamp, readIndex, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
-const FULL_COLOUR_NATS = 6; // the change of the loss in nats from which on a token has the full colour
-const NAMED_CHANGES = 3; // tokens named below the text
+const FULL_COLOUR_NATS = 6; // a token whose loss changes by at least this many nats has the full colour
+const NAMED_CHANGES = 3; // the number of tokens named below the text
 
 export class ReadingBoard {
   /** @type {string[]} */

@@ -1,4 +1,4 @@
-"""Middleware that puts the app's styles and the server's address into the HTML page, and serves its scripts and font.
+"""Middleware that adds the app's styles and the server's address to the HTML page, and serves scripts and the font.
 
 Without this middleware, the styles would arrive after the content, and the content would jump. Scripts are served as
 files because browsers cache files and their compiled code. Browsers do not cache scripts in Streamlit's messages.

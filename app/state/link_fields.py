@@ -1,4 +1,4 @@
-"""Fields, which define how the values that links carry are read from an address, checked and written.
+"""Fields: each defines how one value of a link is read from an address, checked and written to an address.
 
 A value's words are its strings in an address: ``?a=x&a=y`` has the words ``["x", "y"]`` for the field ``a``.
 """

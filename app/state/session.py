@@ -144,7 +144,7 @@ def is_run_allowed(spec: object) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_run_allowed(spec: TrainSpec, _profile: Limits) -> bool:
-    # Cached, because it would otherwise take a twentieth of each run of the script.
+    # Cached, because this check would otherwise take 5 % of each run of the script.
     try:
         return run_from_words(words_of(spec)) == spec
     except ac.LabError:

@@ -1,8 +1,8 @@
-"""A patch of Streamlit that tracks which large messages each browser has cached.
+"""A patch of Streamlit: the server itself tracks which large messages each browser has cached.
 
-Without the patch, a browser lists its cached messages in each request, and the server then sends only their hashes. A
-browser evicts a message after several runs without it. If it evicts a listed message before the server answers, it
-cannot resolve the hash and stops updating the page. Clicks during a run are enough to cause this.
+Without the patch, a browser lists its cached messages in each request, and the server sends only the hashes of listed
+messages. A browser evicts a message that was not used for several runs. If it evicts a listed message before the
+server answers, it cannot resolve the hash and stops updating the page. Clicks during a run are enough to cause this.
 """
 
 import inspect
@@ -27,7 +27,7 @@ class BrowserMessageCache:
 
     def __init__(self, max_age: int) -> None:
         self._max_age, self._runs = max_age, 0
-        self._last_uses: dict[str, tuple[int, str]] = {}  # By message hash: the run of its last use, and the fragment.
+        self._last_uses: dict[str, tuple[int, str]] = {}  # Message hash -> (ended runs at its last use, fragment ID).
 
     def shorten(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for a message: a reference to it if the browser has cached it, or the message."""

@@ -7,8 +7,8 @@ ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 """The blocks of right-to-left scripts and Arabic digits, and the right-to-left mark."""
 _ISOLATE_PATTERN = re.compile(f"{ISOLATE}[^{ISOLATE}{END_OF_ISOLATE}]*{END_OF_ISOLATE}")
-# ASCII control characters are shown as symbols, except tabs and line breaks. Other control characters have no symbols
-# and are removed. So are characters that set the direction of the text, because they would reorder the text after them.
+# Tabs and line breaks stay, and other ASCII control characters are shown as symbols. Control characters
+# without a symbol are removed. Direction controls are removed too: they would reorder the text after them.
 _CONTROLS: dict[int, str | None] = {c: chr(0x2400 + c) for c in range(0x20) if chr(c) not in "\t\n\r"}
 _CONTROLS |= {0x7F: "␡"} | dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), 0x2066, 0x2067])
 

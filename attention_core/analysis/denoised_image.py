@@ -118,7 +118,7 @@ def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
     cells, first = side // cell, _first_pixels(side)
     if attention.variant.mask is None:
         rows = attention.weights(qkv.q, qkv.k)[0][first]
-    else:  # softmax over the allowed pairs, so the rows of the other pixels are not needed
+    else:  # each row is a masked softmax of its own, so only the needed rows are computed
         rows = masked_softmax(scores(qkv.q[0, first], qkv.k[0]), _allowed_rows(attention, side))
     sums = rows.reshape(-1, cells, cell, cells, cell).sum((2, 4)).flatten(1)
     return _maps(sums, side**2 * rows.amax(-1).median().item())

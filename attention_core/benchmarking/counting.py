@@ -140,7 +140,7 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # torch's default, True, excludes ``__torch_dispatch__`` from torch.compile. For that, torch imports the
+        # torch's default, True, excludes ``__torch_dispatch__`` from torch.compile. To exclude it, torch imports the
         # compiler at the first operation, which takes seconds.
         return False
 

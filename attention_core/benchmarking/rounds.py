@@ -1,6 +1,7 @@
-"""The order of timed calls: each round times every subject (a call to compare) once, the next round in reverse order.
+"""The order in which calls are timed, and the measurement of the time of one call.
 
-A temporary slowdown of the machine then affects all subjects equally.
+Each round times every subject (a call to compare) once, and the next round does so in reverse order. A temporary
+slowdown of the machine then affects all subjects equally.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Timing runs (times of several variants at several lengths) as JSON files, among them those in the package.
+"""Timing runs (times of several variants at several lengths) as JSON files, and access to the runs in the package.
 
 The schema is ``Document`` with the records that it contains. Unknown fields are ignored, so that files of a later
 version can be read. A field added later needs a default, so that older files can still be read. Reading a file that

@@ -1,4 +1,7 @@
-"""Summaries of a timing run: growth exponents, and from which length and how much a variant is faster than softmax."""
+"""Summaries of a timing run: growth exponents, and comparisons of each variant's time with softmax's time.
+
+A comparison gives the ratio of both times, and the sequence length from which the variant is faster.
+"""
 
 import math
 from collections.abc import Sequence

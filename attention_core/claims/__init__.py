@@ -1,8 +1,8 @@
 """Claims: statements from articles about attention, each checked on an input by an experiment and a rule.
 
-Each file below ``checks`` defines one claim and is found automatically, and so is each file below ``trained``, which
-defines a claim about trained models. ``claim`` defines the ``Claim`` class, ``model_experiments`` and
-``trained_models`` are shared by several claims, and ``survey`` counts the verdicts of all claims on many inputs.
+Each file below ``checks`` defines one claim about an input, and each file below ``trained`` one claim about trained
+models. ``discover`` finds these files. The module ``claim`` defines the ``Claim`` class. Several claims share the
+code in ``model_experiments`` and ``trained_models``. ``survey`` counts the verdicts of all claims on many inputs.
 
 Example:
     >>> import torch

@@ -202,8 +202,8 @@ def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) ->
     left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
     for i, j in _pairs_at(len(q), distance, causal=causal):
         products = torch.view_as_real(left[i] * right[j].conj())
-        # The bound needs one zero, h_{d/2}, after the products of all pairs. A second zero is appended for heads of
-        # size one: they have no pairs, but ``diff`` needs two entries. The zeros' difference never changes the maximum.
+        # The bound defines the product after the last pair, h_{d/2}, as zero. A second zero is appended, because
+        # ``diff`` needs two entries even if a head of size one has no pairs. It never changes the maximum.
         differences = F.pad(products, (0, 0, 0, 2)).diff(dim=-2).norm(dim=-1).amax(-1)
         # If d is odd, the last coordinate belongs to no pair and is not rotated, so the size of its product is added.
         unpaired = (q[i] * k[j])[:, 2 * pairs :].abs().sum(-1)

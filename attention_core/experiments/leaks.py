@@ -1,7 +1,6 @@
 """Finds leaks: replaces each token in turn and measures which outputs change.
 
-A change before the replaced token means that the variant is not causal. Each variant is one task, which means one
-independent part of the experiment.
+A change before the replaced token means that the variant is not causal. The experiment has one task per variant.
 """
 
 from collections.abc import Iterable

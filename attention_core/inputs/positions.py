@@ -1,4 +1,4 @@
-"""Position encodings of recorded queries and keys: keeps or removes the model's encoding, or uses RoPE or ALiBi."""
+"""Changes the position encoding of recorded queries and keys: keeps it, removes RoPE, or applies RoPE or ALiBi."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

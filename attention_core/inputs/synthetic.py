@@ -1,8 +1,7 @@
 """Synthetic sequences: queries, keys and values with a known structure, determined by a seed.
 
-The setting ``sharpness`` multiplies the logits. At sharpness 1, the logits ``q·k / √d`` within a row have a standard
-deviation of one, averaged over the rows of a head as a root mean square. This holds for every kind of sequence, so that
-kinds can be compared.
+The setting ``sharpness`` multiplies the logits. At sharpness 1, the variance of the logits ``q·k / √d`` within a row,
+averaged over the rows of a head, is one. This holds for every kind of sequence, so that kinds can be compared.
 """
 
 from dataclasses import dataclass

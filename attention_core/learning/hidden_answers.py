@@ -55,7 +55,7 @@ def accuracy_with_guesses(spec: TrainSpec) -> float:
     mask = registry.from_word(spec.model.word).mask(spec.length, causal=task(spec.model.task).causal)
     assert mask is not None
     predicts, is_answer = _answers(batch)
-    # ``is_hidden[s, i, t]``: whether the mask hides from token i every token of sequence s that holds token t's answer.
+    # ``is_hidden[s, i, t]``: whether token i of sequence s can attend to no token that holds token t's answer.
     is_hidden = mask.float() @ is_answer.mT.float() == 0
     is_repeated = (batch.targets[:, :, None] == batch.targets[:, None, :]).tril(-1).any(-1)
     choices = (is_hidden & (predicts & ~is_repeated)[:, None, :]).sum(-1)

@@ -1,7 +1,7 @@
 """Recorded training runs, so that visitors see results before they train a model themselves.
 
-One file per task holds the rows of all its runs, and the attention matrices of the first seed as whole numbers from
--127 to 127 relative to each matrix's largest entry.
+One file per task holds the rows of all its runs. It also holds the attention matrices of the first seed, each scaled
+so that its largest entry has the magnitude 127, and rounded to whole numbers.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,8 @@
-"""The recorded training runs on which each claim about trained models is judged, with the claim's key as dict key."""
+"""Plans of the recorded training runs, among them those on which each claim about trained models is judged.
+
+``STUDIES`` holds the plans by the claim's key. Two functions return the runs with rotary positions and with one part
+of the model removed.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,6 @@
-"""Training of a tiny model: seeded, in parts that can be stopped and continued, with the same result.
+"""Training of a tiny model in parts: a run that is stopped and continued has the same result as one without a pause.
 
-The batch of a step depends on the seed and the step alone, so that a run continued from a checkpoint gives the same
-numbers as a run without a pause.
+The batch of a step depends on the seed and the step alone.
 """
 
 import time

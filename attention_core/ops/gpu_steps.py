@@ -1,4 +1,4 @@
-"""The size of the steps into which algorithms split their work: a step fits a CPU's caches; GPU steps are larger."""
+"""The size of the steps into which algorithms split their work: it fits the caches of a CPU, and is larger on a GPU."""
 
 import math
 

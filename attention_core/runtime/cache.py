@@ -105,7 +105,7 @@ def digest(spec: object) -> bytes:
 
 def _key_bytes(part: Hashable) -> int:
     if isinstance(part, type):
-        return 0  # A class that is part of a key exists anyway.
+        return 0  # A class in a key takes no additional memory.
     return sys.getsizeof(part) + (sum(map(_key_bytes, part)) if isinstance(part, tuple) else 0)
 
 

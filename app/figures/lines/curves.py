@@ -1,7 +1,7 @@
 """Line charts. A band around a line shows the spread of repeated measurements; dashed lines are baselines.
 
-Each line has its name at its end. If a figure has several bands, they are hidden, unless the page asks for more. The
-browser shows the band of the line under the pointer and greys out the other lines
+Each line has its name at its end. If a figure has more bands than the page allows (by default one), all bands are
+hidden. The browser shows the band of the line under the pointer and greys out the other lines
 (``app/page_script/charts/lines.js``).
 """
 

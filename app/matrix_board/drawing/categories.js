@@ -1,4 +1,4 @@
-// Colours and legends for boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is none.
+// Colours and legends for boards whose numbers are categories: 1 is the first category, 0 means no category.
 /** @import { BoardSettings, Category, Appearance, Mode, Pen } from "../messages" */
 
 import { fromHex, HALF, LARGEST, packColour, PALETTES } from "./color.js";

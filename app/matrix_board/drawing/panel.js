@@ -103,7 +103,8 @@ export function cellRect({ rows, cols }, row, col, down = 1, across = 1) {
 export const labelOf = (pen, { labels }, index, width, size, weight) =>
   labels ? truncate(pen, labels[index] ?? "", width, size, weight) : String(index);
 
-const LABEL = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su; // a character, the number of its token if it has several, and the number of a repeat
+// for example 书₂ (3): the second token of a character, and the third token with this label
+const LABEL = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su;
 
 /** @param {string} label */
 function parseLabel(label) {
@@ -178,7 +179,8 @@ export function drawPanel(pen, panel, geometry, appearance) {
   for (const i of ticks(rows)) {
     const last = rows.labels ? lastTokenOfCharacter(rows.labels, i) : i;
     if (last < i) continue;
-    const y = middleOf(rows, i); // at the character's first token, because the pinned row's label covers exactly one row
+    // at the first token's row, because the pinned row's chip covers the labels of one row only
+    const y = middleOf(rows, i);
     if (last > i) pen.line(plot.x - 3, y, plot.x - 3, middleOf(rows, last), theme.muted);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(labelOf(pen, rows, i, rows.room, rows.size), plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.size });

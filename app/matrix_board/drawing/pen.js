@@ -247,7 +247,8 @@ export function wrapItems(items, maxWidth) {
 }
 
 /** @type {WeakMap<string[], { font: string, width: number }>} */
-const widths = new WeakMap(); // by labels, because measuring hundreds of labels takes longer than drawing
+// labels -> the largest width, cached because measuring hundreds of labels takes longer than drawing
+const widths = new WeakMap();
 
 /**
  * Return the width of the widest label at a size.

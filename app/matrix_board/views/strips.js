@@ -12,7 +12,7 @@ import { cellText } from "./readout.js";
 const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
-const WORDS_SHARE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
+const WORDS_SHARE = 0.7; // the share of a line for whole words if not all words fit; the other words become thin bars
 const MAX_COLUMN_STRIPS = 2; // more strips than this use several columns if the page is wide enough
 const MAX_COLUMNS = 4; // up to this many strips have a column each if the page is wide enough; more strips use two columns
 const MIN_COLUMN = 270; // the smallest width in pixels of a column if each strip has its own
@@ -25,7 +25,7 @@ export class Strips {
   /** @type {string[]} */
   tokens = [];
   /** @type {string[] | null} */
-  queries = null; // the tokens of the rows if they are not those of the columns
+  queries = null; // the row tokens, if they differ from the column tokens
   /** @type {boolean[]} */
   joined = [];
   /** @type {StripsSettings} */
@@ -179,7 +179,8 @@ export class Strips {
     const shown = widths.map(() => false);
     let roomLeft = width * WORDS_SHARE;
     for (const { j } of order) {
-      if (widths[j] > roomLeft && pinned === null) break; // show the start of the text without gaps
+      // without a pinned query, show the start of the text without gaps
+      if (widths[j] > roomLeft && pinned === null) break;
       if (widths[j] > roomLeft) continue;
       shown[j] = true;
       roomLeft -= widths[j];

@@ -13,7 +13,7 @@ const NO_VALUE = 255; // the byte of a masked cell; the others are positions on 
 const PREVIEW = 120; // CSS pixels per side of the enlarged thumbnail in the tooltip
 const ARRIVAL_TIME = 500; // milliseconds after which the elements above usually have their final height
 const NOTE_HEIGHT = 18; // pixels under a thumbnail for its note
-const THUMBNAIL_GAP = 8; // pixels between thumbnails that are shown in order
+const THUMBNAIL_GAP = 8; // pixels between thumbnails that are sorted by a score instead of by layer and head
 
 export class Thumbnails {
   layers = 0;

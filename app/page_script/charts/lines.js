@@ -5,7 +5,7 @@
 import { openAddress } from "../navigation/follow_links.js";
 import { server } from "../server.js";
 
-const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/lines/line_names.py
+const LINE_END = "→ "; // names of elements at a line's end start with this; set in app/figures/lines/line_names.py
 const END_NAME = ".annotation[data-index]";
 const PHONE = matchMedia("(max-width: 640px)");
 

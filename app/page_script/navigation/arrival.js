@@ -27,7 +27,8 @@ export function scrollToNewPanels() {
     observePage();
   });
   for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, () => observer.disconnect(), { capture: true, passive: true }); // from now on, the visitor scrolls
+    // after any input, the page no longer scrolls by itself
+    addEventListener(act, () => observer.disconnect(), { capture: true, passive: true });
   }
   observePage();
 }

@@ -1,4 +1,7 @@
-"""The query-key pairs that a variant allows on an input, and the variant's rule (primitive) that allows each pair."""
+"""The query–key pairs that a variant allows on an input, the rule (primitive) for each pair, and hashed orders.
+
+A hashed order is the order in which one round of a hash sorts the tokens of a head.
+"""
 
 from functools import reduce
 from operator import or_
@@ -116,9 +119,9 @@ def hash_order(qkv: QKV, attention: Attention, number: int, *, head: int, causal
     allowed = allowed_pairs(qkv, attention, causal=causal)[head]
     rounds = anatomy["order"].shape[-2]
     order, bucket, chunk = (anatomy[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    # Chunks whose codes differ by at most one can attend to each other. If causal, this must not join chunks of
-    # different buckets. Adding the bucket's number makes the codes of neighbouring chunks in different buckets differ
-    # by two.
+    # Chunks can attend to each other if their codes differ by at most one. With a causal mask, they must also be
+    # in the same bucket. Adding the bucket's number makes the codes of chunks in different buckets differ by at
+    # least two.
     chunk_code = chunk + bucket if causal else chunk
     chunks_back = chunk_code[:, None] - chunk_code
     is_diagonal = torch.eye(qkv.n, dtype=torch.bool)

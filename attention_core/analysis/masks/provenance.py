@@ -1,8 +1,8 @@
-"""Effects of averaging tokens before attention: how many tokens an average combines, and how it leaks later tokens.
+"""Effects of averaging tokens before attention: how many tokens an average combines, and what leaks through it.
 
-A leak means that an earlier output depends on a later token. The averages are called mixtures: a mixture is a pooled
-key or a query that several tokens share. A provenance ``[m, n]`` holds the share of each token in each mixture. All
-functions take numpy arrays of one head.
+A leak means that an earlier output depends on a later token. An average is called a mixture: it is a pooled key, or a
+query that several tokens share. A provenance ``[m, n]`` holds the share of each token in each mixture. All functions
+take numpy arrays of one head.
 """
 
 import numpy as np

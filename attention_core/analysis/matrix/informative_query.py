@@ -1,6 +1,7 @@
-"""Chooses the query that a page shows first, one with a large weight on another word, and finds its most weighted keys.
+"""Chooses the query that a page shows first, and finds the keys to which a query gives the most weight.
 
-If a query's weights are compared with a reference, the module finds the keys whose weights differ most instead.
+The chosen query has a large weight on another word. If a query's weights are compared with a reference, the module
+finds the keys whose weights differ most.
 """
 
 from collections import Counter
@@ -48,7 +49,7 @@ def informative_query_of_record(weights: np.ndarray, qkv: QKV, *, special: bool)
         qkv: the record.
         special: whether tokens that the tokenizer added are shown; they do not count as words.
     """
-    if qkv.crosses:  # no key is the query's own token, so the largest weight of all decides
+    if qkv.crosses:  # no key is the query's own token, so take the largest weight
         return int(np.nan_to_num(weights).max(-1).argmax())
     is_shown = shown_tokens(qkv, special=special).tolist()
     tokens = [token for token, shown_ in zip(qkv.tokens, is_shown, strict=True) if shown_]

@@ -1,1 +1,1 @@
-"""Benchmarks of single calls of variants and other attention kernels, and their comparison with the device's limits."""
+"""Benchmarks that time single calls of variants and of other kernels, and compare the times with a device's limits."""

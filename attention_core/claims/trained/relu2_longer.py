@@ -1,4 +1,4 @@
-"""Claim: squared ReLU divided by n generalises to longer sequences worse than softmax."""
+"""Claim: squared ReLU divided by n generalises to longer sequences less well than softmax."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,7 @@
-"""Blocks of consecutive keys: how a query scores them, and how it attends to those that were chosen for it.
+"""Blocks of consecutive keys: a query's scores for the blocks, and attention to the blocks chosen for the query.
 
-A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's own
-are scored, so that a later token changes no earlier selection.
+A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's
+own are scored, so that a later token changes no earlier selection.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
+"""Causal kernel attention without an n x n matrix, by one of three algorithms.
 
-Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. The term of key j for query i may also have
-the factor ``e^(R_j - R_i)``, which lets the state decay or prevents overflow; ``Features`` explains R. For the
-normaliser, a column of ones is appended to the values, so it needs no separate state.
+The algorithms read the text by chunks or token by token, or store the states of all tokens. Every algorithm computes
+the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. The term of key j for query i may also have the factor ``e^(R_j - R_i)``,
+which lets the state decay or prevents overflow; ``Features`` explains R. For the normaliser, a column of ones is
+appended to the values, so it needs no separate state.
 """
 
 import math

@@ -151,8 +151,8 @@ def class_elements(n: int, stride: int) -> int:
 
 
 def _class_view(heads: slice, start: int, size: int, stride: int, classes: range) -> Callable[[Tensor], Tensor]:
-    # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [x, length, e, classes]. Token c of
-    # each window belongs to class c of the group (the positions that are equal modulo the stride).
+    # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [x, length, e, classes]. The
+    # positions of the c-th tokens of all windows are equal modulo the stride, so these tokens form one class.
     return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, classes.start : classes.stop]
 
 

@@ -1,4 +1,4 @@
-"""Attention within classes of pixels: both the rows and the columns of a class are a multiple of the stride apart.
+"""Attention within classes of pixels: in a class, rows and columns of pixels differ by multiples of the stride.
 
 Pixels are numbered row by row, and the last row of the image may be short.
 """

@@ -129,7 +129,7 @@ def square_piece_counts(n: int, reach: int, columns: int, *, causal: bool, first
     """Return, for one head, the pairs in all pieces together, and the queries and the pairs of the largest piece."""
     before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)
-    mask += mask // 4  # the booleans from which it is made need one more byte per pair, the floats four
+    mask += mask // 4  # a pair takes 4 bytes in the mask, and 1 more in the booleans it is made from
     return window_pairs(n, block=columns, before=before, after=after), rows, mask
 
 

@@ -23,8 +23,8 @@ from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import KernelInputs, Part, part_backward, partial_forward
 
 with warnings.catch_warnings():
-    # torch warns at the first sparse tensor that sparse tensors are in beta. This call triggers the warning and ignores
-    # it, because the module uses sparse tensors only for products at given positions.
+    # At the first sparse tensor, torch warns that sparse tensors are in beta. The warning is triggered and
+    # ignored here, because the module uses sparse tensors only for products at given positions.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
 
@@ -178,7 +178,7 @@ class _Union(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's context object
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
-            if out is None:  # only now, because ``pieces`` needs memory for temporary tensors before its first yield
+            if out is None:  # allocated only after the first yield, because ``pieces`` needs memory before it
                 out = q.new_empty(v.shape)
                 lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
             _merge(piece, out, lse, *piece.attend(q, k, v, scale))

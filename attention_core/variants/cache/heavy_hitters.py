@@ -179,7 +179,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal
     for t in range(q.shape[-2]):
         cached[..., t] = True
         n_older = max(0, t + 1 - p.recent)  # number of tokens before the window
-        if n_older > p.heavy:  # the cache holds one token too many before the window
+        if n_older > p.heavy:  # one of the cached tokens before the window must be evicted
             candidates = received[..., :n_older].masked_fill(~cached[..., :n_older], torch.inf)
             # The token that received the least attention is evicted; on a tie, the later one.
             evicted = n_older - 1 - candidates.flip(-1).argmin(-1, keepdim=True)

@@ -28,9 +28,8 @@ def _weight_vector(q: Tensor, p: AdditiveParams) -> Tensor:
 
 def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     """Compute ``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., rows, keys]``."""
-    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh. Softmax cancels the -1,
-    # which adds the same number to all logits.
-    # Twice the sum of query and key, because tanh(x) is computed from e^(2x).
+    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh. Softmax cancels
+    # the -1, which adds the same number to all logits.
     doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., rows, keys, d]
     return (doubled.sigmoid_() @ (2 * w)).squeeze(-1)
 

@@ -1,7 +1,8 @@
-"""Selective attention: each token can lower the weights of keys for all later tokens, by its logits in the first head.
+"""Selective attention: each token can lower the weights of keys for later tokens, by its logits in the first head.
 
-A key's positive logits in the first head are summed over the earlier queries. In all heads, this sum is subtracted from
-the key's logits at later queries. The first key of the text and a query's own key are exempt.
+For each query and key, the key's positive logits in the first head are summed over all earlier queries. In all heads,
+this sum is subtracted from the key's logit. No token lowers the weights of the first key of the text or of the
+token's own key.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Gated DeltaNet: a state that decays at each token. Then the token's value replaces the value stored for its key.
+"""Gated DeltaNet: at each token, a state decays, and the token's value replaces the value stored for its key.
 
 The replacement is the delta rule. The decay of a token is one factor for the whole state.
 """

@@ -1,9 +1,9 @@
 """Cosine attention: the similarity is ``1 + cos(q, k)``, the first two Taylor terms of ``exp(cos(q, k))``.
 
-The similarity lies between 0 and 2. The cosine of a zero vector with every vector is defined as 0, so its similarity is
-1. No weight exceeds ``2 / (1 + c)`` times the average of its row, where c is the mean cosine of the keys that the
-query attends to: twice the average if c is 0, more if most keys point away from the query. Only directions count, not
-lengths, so cosine attention does not approximate softmax.
+The similarity lies between 0 and 2. The cosine of a zero vector with every vector is defined as 0, so its similarity
+is 1. No weight exceeds ``2 / (1 + c)`` times the average of its row, where c is the mean of ``cos(q, k)`` over the
+keys that the query attends to. This is twice the average if c is 0, and more if most keys point away from the query.
+Only directions count, not lengths, so cosine attention does not approximate softmax.
 """
 
 from functools import partial

@@ -128,7 +128,7 @@ VARIANT = Variant(
     ),
     further=(
         articles.MUST_IT_HAVE_SOFTMAX,
-        # This article is the source of the feature map exp: Performer's features with learned directions.
+        # The feature map exp is from this article, which obtains it from Performer by learning the directions.
         articles.PERFORMER_TO_LINEAR,
     ),
 )

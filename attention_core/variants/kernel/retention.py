@@ -1,10 +1,10 @@
-"""Retention: linear attention whose similarities are multiplied by a factor γ for each token of distance to the query.
+"""Retention: linear attention whose similarities are multiplied by a factor γ per token of distance to the query.
 
 In plain linear attention, sums over earlier tokens do not decay. Here, they are multiplied by γ before each token is
 added; γ = 1 gives linear attention. RetNet divides a row by at least 1, so small similarities give a small output.
 Here, each row is divided by its sum, as in all kernel variants. Without a causal mask, later tokens decay in the same
-way: the sums of a pass from the first token to the last and of a pass from the last token to the first are added, and
-the query's own token counts once.
+way. One pass sums over the tokens up to the query, and a pass in reverse order over the later tokens. Both sums are
+added.
 """
 
 import math

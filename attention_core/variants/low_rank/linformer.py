@@ -96,8 +96,8 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool, keys: int | None =
     keys = keys or n
     m = min(p.rank, keys)
     n_random = 0 if p.projection != "gaussian" else 1 if p.share else 2
-    # The projection "conv" multiplies tokens by a window, and the products take memory. Those of all segments of one
-    # length exist at the same time.
+    # The projection "conv" weights the tokens of a segment by a window, which copies them. The copies for all
+    # segments of one length exist at the same time.
     conv_copies = max(run.number * run.size for run in even_segments(keys, m)) * d if p.projection == "conv" else 0
     return Cost(
         multiply_adds=2 * (n + keys * (n_random > 0)) * m * d,

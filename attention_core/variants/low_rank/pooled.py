@@ -110,8 +110,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
 def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two n x n/s x d products; if causal, products with earlier pools and within the own pool."""
     m, later_queries = -(-(keys or n) // p.stride), max(0, n - p.stride)
-    # The pooling "conv" multiplies tokens by a window, and the products take memory. Those of all pools of one size
-    # exist at the same time.
+    # The pooling "conv" weights the tokens of a pool by a window, which copies them. The copies for all pools of
+    # one size exist at the same time.
     pools = _segments(keys or n, p, causal=causal)
     conv_copies = max(run.number * run.size for run in pools) * d if p.pool == "conv" else 0
     peak = max(n * (d + 1), conv_copies) + 2 * m * d

@@ -2,8 +2,8 @@
 
 As in the paper, the kept tokens (survivors) still attend to every token in this layer, including the eliminated ones.
 The outputs of eliminated tokens are not computed, so their rows are zero. Later layers would receive only the
-survivors. A token's significance is the attention that it receives from all tokens, summed over heads. The authors'
-code excludes a token's attention to itself and never eliminates the first token.
+survivors. A token's significance is the attention that it receives from all tokens, summed over heads. Unlike this
+module, the authors' code excludes a token's attention to itself and never eliminates the first token.
 """
 
 import math

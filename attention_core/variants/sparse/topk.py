@@ -49,8 +49,8 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if keys < GROUPING_RATIO * k:
         top = logits.topk(min(k, keys), sorted=False)
         return top.values, top.indices
-    # Step 1 selects the k groups with the largest maxima, and step 2 the k largest keys in these groups. The work is
-    # least if both steps select from about equally many: the number of groups, and k times the size of a group.
+    # Step 1 selects the k groups with the largest maxima, and step 2 the k largest keys in these groups. The work
+    # is least if the number of groups about equals the number of keys in k groups.
     group_size = math.isqrt(keys // k)
     n_groups = keys // group_size
     n_grouped = group_size * n_groups

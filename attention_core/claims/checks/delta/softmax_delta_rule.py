@@ -1,4 +1,7 @@
-"""Claim: even without training, softmax attention nearly equals the delta rule, which corrects stored values."""
+"""Claim: without training, softmax's output nearly equals the mean of the values plus a term from the delta rule.
+
+The query reads this term from a matrix that the delta rule updates at every token.
+"""
 
 import math
 from collections.abc import Iterator, Sequence

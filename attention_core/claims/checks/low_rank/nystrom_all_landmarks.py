@@ -42,8 +42,8 @@ def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
     exact = registry.get("softmax").weights(q, k)
     hidden, rounding = future_percent(qkv), torch.finfo(q.dtype).eps
     singular = metrics.singular_values(exact)
-    # The rounding error is that of the largest singular value. If the smallest singular value is below it, the smallest
-    # is not accurate, and the condition number is computed with the rounding error in its place.
+    # The smallest singular value is not accurate if it is below the rounding error of the largest one. The
+    # condition number is then computed with this rounding error instead.
     condition = singular[..., 0] / torch.maximum(singular[..., -1], singular[..., 0] * rounding)
     for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
         for inverse, method in INVERSES.items():

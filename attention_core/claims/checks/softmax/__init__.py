@@ -1,1 +1,1 @@
-"""Claims about softmax's memory, entropy and Taylor series, and about the number that divides squared ReLU's rows."""
+"""Claims about softmax's memory, entropy and Taylor series, and about the row sums of squared ReLU."""

@@ -47,7 +47,7 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     rows: list[BlocksRow] = []
     for chosen in BUDGETS:
         n_other_blocks = block_of if qkv.causal else torch.full_like(block_of, int(block_of[-1]))
-        has_choice = n_other_blocks > chosen  # queries that cannot choose all other blocks
+        has_choice = n_other_blocks > chosen  # queries with more other blocks than they select
         for name, score in SCORES.items():
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
