@@ -13,7 +13,8 @@ def scatter(
 ) -> Figure:
     """Draw points and the diagonal on logarithmic axes; points with a value that is not above zero are left out.
 
-    Of more than ``MAX_POINTS`` points, evenly spaced ones in the order of the true values are drawn, with both ends.
+    At most ``MAX_POINTS`` points are drawn. They are sorted by their true values and chosen at equal steps, including
+    the first and the last.
 
     Args:
         name: name of the points in the legend.

@@ -76,7 +76,7 @@ class Account:
 
     Attributes:
         requested_at: the time of the visitor's current request.
-        recovered_at: the time at which the visitor's used seconds will be fully recovered.
+        recovered_at: the time from which the seconds that the visitor has used no longer count.
     """
 
     requested_at: float

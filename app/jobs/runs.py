@@ -392,8 +392,8 @@ def _collect_results(
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
             cached.page_lock().yield_turn()
-            # ``run`` is updated before the page. During an update of the page, Streamlit ends this script if a newer
-            # script has replaced it, or the update may fail.
+            # ``run`` is updated before the page, because an update of the page may fail, or may end this script: Streamlit
+            # ends it there if a newer script has replaced it.
             last_clock, clock = clock, time.monotonic()
             run.seconds += clock - last_clock
             run.done_count = max(run.done_count, done)

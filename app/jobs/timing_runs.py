@@ -40,7 +40,8 @@ class Series:
         name: the name on screen.
         colour: the variant's index in the shared series of colours.
         live: whether the run was made on this machine in this session.
-        masked: full attention under the variant's mask, if that was measured; None for the variant's own algorithm.
+        masked: the implementation that was timed, if it is full attention under the variant's mask; None for the
+            variant's own algorithm.
         points: the measurements, by rising length.
         ratios: the variant's time divided by softmax's time.
     """

@@ -331,7 +331,7 @@ def _dots_html(done: Iterable[bool]) -> str:
 
 
 def progress(lesson: Lesson, done: int) -> str:
-    """Return how many steps of a lesson are done, or its length before the first answer."""
+    """Return how many steps of a lesson are done; before the first answer, how many steps it has."""
     return _("{done} of {count} steps done", done=done, count=len(lesson.steps)) if done else length(lesson)
 
 

@@ -156,7 +156,7 @@ def send_dragged_panel(
 ) -> None:
     """Send only the panel whose knob is being dragged, in a rerun of this fragment.
 
-    Without a dragged knob, as in a run that draws the whole board, the message holds no panel.
+    If no knob is being dragged, for example because a run draws the whole board, an empty message is sent.
 
     Args:
         key: the board's key.

@@ -70,7 +70,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         # ``restrict_to`` may have reset the layer, so the source is made again.
         qkv = cached.record(source := form.source(SharedOptions.current()) or source)
     except ac.LabError:
-        return  # The page shows this error, because the sidebar has no room for a sentence.
+        return  # The page reads the same input and shows the error; the sidebar has no room for a sentence.
     hides_tokens = hides_special and not SharedOptions.special.value
     _draw_heads(source, qkv, special=not hides_tokens, open_heads=open_heads)
     shown = len(shown_tokens(qkv)) if hides_tokens else qkv.n
@@ -156,7 +156,8 @@ def require_input(
         kind: as in ``read_input``.
 
     Raises:
-        NoInputError: after the message. Unlike after ``st.stop``, the app can still write the address.
+        NoInputError: after the message. The app catches it and then writes the address bar; after ``st.stop``, it
+            could not.
     """
     form = forms()[kind or SharedOptions.input.value]
     try:
@@ -189,7 +190,7 @@ def has_cross_input() -> bool:
     """Return whether the keys of the chosen input are those of another sequence, which only an upload can have."""
     if SharedOptions.input.value != UploadSource.key:
         return False
-    with suppress(ac.LabError):  # The page shows this error.
+    with suppress(ac.LabError):  # The page reads the same input and shows the error.
         chosen = read_input(SharedOptions.current())
         return chosen is not None and chosen.qkv.crosses
     return False
@@ -279,7 +280,7 @@ def is_ready() -> bool:
     try:
         return form.make is None or form.source(SharedOptions.current()) is not None
     except ac.LabError:
-        return True  # The page shows this error.
+        return True  # The page reads the same input and shows the error.
 
 
 def future_share_message(share: float, head: int | None) -> str:

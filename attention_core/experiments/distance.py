@@ -183,7 +183,8 @@ def rope_decay(distances: Sequence[int], d: int, base: float = BASE) -> dict[str
         base: RoPE's base, which sets how slowly the slowest pair rotates.
 
     Returns:
-        ``sums``: the mean of ``|S_j|``, to which the bound for one query and key is proportional.
+        ``sums``: the mean over j of ``|S_j|``, with ``S_j`` the sum of ``e^(i Δ θ)`` over the first j pairs. The upper
+            bound of a logit is proportional to it.
         ``cosines``: the mean of ``cos(Δ θ_i)``, the product of equal query and key with the same norm in all pairs.
     """
     if d < 2:

@@ -76,7 +76,7 @@ class LearningTask:
     source: Paper
 
     def names(self, inputs: Tensor) -> list[str]:
-        """Return the names of the tokens of one sequence, ``[n]`` or ``[n, features]``; their numbers for vectors."""
+        """Return the names of the tokens of one sequence, ``[n]``; for vectors, ``[n, features]``, their positions."""
         return [str(i) for i in range(len(inputs))] if self.label is None else [*map(self.label, inputs.tolist())]
 
     def check(self, length: int, items: int) -> None:

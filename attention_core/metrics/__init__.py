@@ -38,7 +38,8 @@ The error of uniform attention, and the smallest error of a matrix with a given 
     >>> metrics.oracle_top_k_error(uniform, 2).item(), metrics.oracle_keys_error(uniform, torch.tensor([1, 2])).item()
     (0.0, 0.5)
 
-How well the orders of two lists of numbers for the same items agree:
+How well the orders of two lists of numbers for the same items agree. ``farthest_off`` is the index of the item whose
+ranks differ most; ``same_order`` counts pairs of items in the same order, and all pairs:
     >>> x, y = [1, 2, 3], [1, 3, 2]
     >>> round(metrics.rank_correlation(x, y), 2), round(metrics.kendall(x, y), 2), metrics.farthest_off(x, y)
     (0.5, 0.33, 1)

@@ -124,7 +124,7 @@ def budget_tasks(
 
 
 def budget_variants(word: str, n: int) -> tuple[Attention, ...]:
-    """Return a variant at each of its budgets, or itself if it has no budget; nothing for ``UNIFORM``."""
+    """Return the variant at each value of its budget (such as the window); without one, only the variant."""
     if word == UNIFORM:
         return ()
     return tuple(error.budget_variants(registry.from_word(word), n))

@@ -1,6 +1,7 @@
 """Softmax attention to some of the keys, and the exact merge of several such results into attention to all their keys.
 
-A result (``Part``) is an output and the log-sum-exp of its scores, by which the merge weights it.
+A result (``Part``) is an output and the log-sum-exp of its scores. The latter gives the weight of the output in the
+merge.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -139,7 +139,7 @@ class ScatteredPiece(CompactRepr):
         """Return the dot products of each query's row of ``x`` with the rows of ``y`` at its ρ keys, ``[r, ρ]``."""
         rows, keys_per_query = self.positions.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
-        # The sparse product below runs on the CPU only, and fails if a query has more positions than there are keys.
+        # The sparse product below runs on the CPU only. It fails if ``positions`` has more columns than there are keys.
         if x.device.type != "cpu" or keys_per_query > len(y):
             return (x @ y.mT).gather(-1, self.positions.long())
         row_starts = torch.arange(0, rows * keys_per_query + 1, keys_per_query, dtype=torch.int32, device=x.device)

@@ -128,7 +128,7 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
         return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), join_elements))
     size, square = m * columns, columns**2
     latents = 2 * m * square + square * p.rank
-    # The peak is reached at one of three points: while the values' Gram matrix is summed or its eigenvectors are
+    # The peak is reached at one of four points: while the values' Gram matrix is summed, while its eigenvectors are
     # computed, when the values are reconstructed, or when softmax attention has computed the output.
     gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_PER_CHUNK) * columns)  # two chunks are in memory
     peak = join_elements + max(size + gram, 2 * size + 3 * square)

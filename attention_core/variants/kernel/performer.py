@@ -13,8 +13,8 @@ more so as ``‖x + y‖`` grows. In the heads of trained models, they are often
 
 Some implementations add a small constant to the features or row sums. Here, no such constant is added, because it would
 hide two failures: with ``relu``, a row is zero if no feature is positive in both the query and a key, and with
-``trig``, weights grow without bound as the signed estimates of a row cancel. The shifts that keep exponentials in range
-cancel in each row.
+``trig``, weights grow without bound as the signed estimates of a row cancel. The number that
+is subtracted from the exponents, to keep exponentials in range, has no effect on the weights.
 """
 
 import math
