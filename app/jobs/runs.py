@@ -392,7 +392,7 @@ def _collect_results(
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
             cached.page_lock().yield_turn()
-            # ``run`` is updated before the page, because an update of the page may fail, or may end this script: Streamlit
+            # ``run`` is updated before the page, because an update of the page may fail, or end this script: Streamlit
             # ends it there if a newer script has replaced it.
             last_clock, clock = clock, time.monotonic()
             run.seconds += clock - last_clock

@@ -14,7 +14,7 @@ PAGE = "lessons"
 
 
 def show(page: str) -> None:
-    """Draw the button that adds the current screen, and a link to the lesson.
+    """Draw the button that adds the current screen to the visitor's own lesson, and a link to that lesson.
 
     Args:
         page: the page that is shown.
