@@ -4,14 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.figures.theme import SERIES, Figure, annotation, axis, escape_label, finish, format_numbers
+from app.figures.theme import GREY, SERIES, Figure, annotation, axis, escape_label, finish, format_numbers
 
 MAX_UNCUT_LABELS = 4
 """Largest number of bar labels that fit below the bars without being cut or turned."""
 
 
 def row_multiples(
-    rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, max_keys: int = 40
+    rows: Mapping[str, np.ndarray],
+    tokens: Sequence[str],
+    *,
+    key_title: str,
+    value_title: str,
+    masked: str = "",
+    max_keys: int = 96,
 ) -> Figure:
     """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
 
@@ -19,21 +25,24 @@ def row_multiples(
         rows: the query's row of each variant's matrix, ``[n]``, by the variant's name; NaN where the pair is masked.
         tokens: one label per key.
         key_title: title of the horizontal axis.
-        value_title: name of the values in the tooltip.
+        value_title: name of the values in the tooltip and on the vertical axis.
+        masked: name of the crosses at masked pairs in the legend; empty for no crosses.
         max_keys: largest number of keys shown: those with the largest weight in any variant, in the order of the text.
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)
     indices = np.sort([j for j in np.argsort(-sizes, kind="stable")[:max_keys] if sizes[j] > 0]).astype(int)
     categories = [str(j) for j in indices]
-    gap = 0.3 / max(len(rows), 2)
+    gap = 0.42 / max(len(rows), 2)
     size = (1 - gap * (len(rows) - 1)) / len(rows)
     names = [[int(j), escape_label(tokens[j])] for j in indices]
     data, axes, titles = [], {}, []
-    for i, (name, row) in enumerate(zip(rows, values, strict=True)):
+    crosses: list[dict[str, object]] = []
+    for i, ((name, given), row) in enumerate(zip(rows.items(), values, strict=True)):
         number = str(i + 1) if i else ""
         low = (len(rows) - 1 - i) * (size + gap)
-        axes[f"yaxis{number}"] = {"domain": [low, min(low + size, 1.0)], "nticks": 3, **({"matches": "y"} if i else {})}
+        vertical = axis(value_title, domain=[low, min(low + size, 1.0)], nticks=3)
+        axes[f"yaxis{number}"] = vertical | ({"matches": "y"} if i else {})
         titles.append(
             annotation(name, 0, 1, xref="x domain", yref=f"y{number} domain", xanchor="left", yanchor="bottom")
         )
@@ -45,6 +54,7 @@ def row_multiples(
                 "y": row[indices],
                 "yaxis": f"y{number}",
                 "marker": {"color": SERIES[0]},
+                "showlegend": False,
                 "customdata": [[*key, weight] for key, weight in zip(names, format_numbers(row[indices]), strict=True)],
                 "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
                 + value_title
@@ -53,14 +63,39 @@ def row_multiples(
                 + "</extra>",
             }
         )
+        hidden = [str(j) for j in indices if np.isnan(given[j])]
+        if masked and hidden:
+            mark = {"symbol": "x-thin", "size": 5, "line": {"width": 1, "color": SERIES[GREY]}}
+            crosses.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": masked,
+                    "x": hidden,
+                    "y": [0] * len(hidden),
+                    "yaxis": f"y{number}",
+                    "marker": mark,
+                    "hoverinfo": "skip",
+                    "cliponaxis": False,
+                    "showlegend": not crosses,
+                }
+            )
     aliases = {str(j): escape_label(tokens[j], 14) for j in indices}
     return finish(
-        data,
-        height=78 * len(rows) + 110,
-        xaxis=axis(key_title, type="category", labelalias=aliases, tickangle=-45, anchor=data[-1]["yaxis"]),
+        data + crosses,
+        height=88 * len(rows) + 110,
+        xaxis=axis(
+            key_title,
+            type="category",
+            categoryarray=categories,
+            range=[-0.5, len(categories) - 0.5],
+            labelalias=aliases,
+            tickangle=-45,
+            anchor=data[-1]["yaxis"],
+        ),
         **axes,
         annotations=titles,
-        showlegend=False,
+        legend={"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoubleclick": False},
         margin={"t": 26},
         bargap=0.15,
     )

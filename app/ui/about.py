@@ -3,7 +3,7 @@
 import streamlit as st
 
 import attention_core as ac
-from app.state.session import SharedOptions, opens_causal
+from app.state.session import REFERENCE, SharedOptions, opens_causal
 from app.ui import export, navigation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
@@ -17,7 +17,10 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
-    st.markdown(_cost(attention, chosen))
+    counted = paragraph(
+        _("The count assumes values of the same size as keys (d_v = d) and no causal mask."), describe_counts()
+    )
+    st.markdown(_cost(attention, chosen), help=counted)
     if variant.causal_reason:
         st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
     if variant.note:
@@ -52,13 +55,11 @@ def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
         "own": cost.multiply_adds // heads,
         "share": cost.multiply_adds / softmax_cost.multiply_adds,
     }
-    return paragraph(
-        _("**O({complexity})**: {own:,} multiply-adds per head, as many as softmax.", **fields)
-        if cost.multiply_adds == softmax_cost.multiply_adds
-        else _("**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× as many as softmax.", **fields),
-        _("The count assumes values of the same size as keys (d_v = d) and no causal mask."),
-        describe_counts(),
-    )
+    if attention.key == REFERENCE:
+        return _("**O({complexity})**: {own:,} multiply-adds per head.", **fields)
+    if cost.multiply_adds == softmax_cost.multiply_adds:
+        return _("**O({complexity})**: {own:,} multiply-adds per head, as many as softmax.", **fields)
+    return _("**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× as many as softmax.", **fields)
 
 
 def describe_counts() -> str:

@@ -1,14 +1,16 @@
 """The family tree on the Home page: which attention variants are special cases of others, and at which settings."""
 
 import html
+from collections.abc import Mapping
 
 import streamlit as st
 
+import attention_core as ac
 from app.jobs import cached
 from app.state.controls import Options
 from app.state.session import REFERENCE
 from app.ui.matrix_picture import SAMPLE
-from app.words.i18n import _, enumeration, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import setting_name
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
@@ -17,20 +19,25 @@ from attention_core.variant import TOKENS, Value
 from pages.home.gallery import page_link
 
 TOKEN_COUNT = SAMPLE.spec.n
+BRANCHES = {
+    "gate_compressed": N_("only the compressed branch"),
+    "gate_selected": N_("only the selected branch"),
+    "gate_window": N_("only the window branch"),
+}
+"""Words for a variant of several branches whose only weight is on one branch, by the setting of the branch."""
 
 
 def show() -> None:
     """Draw every tree, the largest first."""
     text = paragraph(
         _(
-            "With the settings shown, each variant computes the same attention matrix as its parent, the variant one "
-            "level above it."
+            "Each variant becomes the variant one level above it if you choose the settings shown (n: number of "
+            "tokens)."
         ),
-        _(
-            "Each number is the largest difference between a weight of a variant and the same weight of its parent "
-            "in the tree, on {n} random tokens.",
-            n=TOKEN_COUNT,
-        ),
+        _("“Identical” means that no weight differs, on {n} random tokens.", n=TOKEN_COUNT),
+        _("A number is the largest difference between a weight of one and the same weight of the other.")
+        if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
+        else "",
     )
     roots = "".join(tree_html(tree) for tree in family_tree.trees())
     with st.container(key="family-tree"):
@@ -63,7 +70,7 @@ def edge_html(edge: Edge) -> str:
 
 def other_edge_html(edge: Edge) -> str:
     """Return the HTML line about another variant that this variant equals with other settings."""
-    text = _("also equals {name} if {conditions}", name=_(edge.special.title), conditions=conditions(edge))
+    text = _("also equals {name} ({conditions})", name=_(edge.special.title), conditions=conditions(edge))
     text = f"{text} · {difference_text(largest_difference(edge))}"
     return f"<br><small>{html.escape(text)}</small> {_comparison_link(edge)}"
 
@@ -72,7 +79,10 @@ def conditions(edge: Edge) -> str:
     """Return the settings at which a variant equals its special case, such as ``window = n, causal``."""
     general, special = edge.case.settings, edge.case.other
     both = [name for name in general if name in special and general[name] == special[name]]
-    parts = [
+    parts = []
+    if branch := _only_branch(general):
+        parts, general = [branch], {name: value for name, value in general.items() if name not in BRANCHES}
+    parts += [
         _("{setting} = {value} in both variants", setting=setting_name(name), value=_text(general[name]))
         for name in both
     ]
@@ -84,10 +94,17 @@ def conditions(edge: Edge) -> str:
         for n, v in special.items()
         if n not in both
     ]
-    parts += [_("same {setting} in both variants", setting=setting_name(name)) for name in edge.case.shared]
+    if edge.case.shared:
+        parts.append(_("same {setting} in both variants", setting=enumeration(map(setting_name, edge.case.shared))))
     if edge.case.causal is not None:
         parts.append(_("causal") if edge.case.causal else _("not causal"))
     return enumeration(parts)
+
+
+def _only_branch(settings: Mapping[str, Value]) -> str:
+    """Return which branch is the only one with weight, if the settings are 1 for it and 0 for the others."""
+    gates = {settings.get(name): text for name, text in BRANCHES.items()}
+    return _(gates[1.0]) if sorted(settings.get(name, -1) for name in BRANCHES) == [0.0, 0.0, 1.0] else ""
 
 
 def _text(value: Value) -> str:

@@ -22,7 +22,7 @@ from pages.masks.patterns import Masks, caption, cost_note, layers_text, pairs_s
 from pages.masks.reach import StackReach, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
-PANELS_BEFORE_STACK = 3
+PANELS_BEFORE_STACK = 4
 """Number of panels before the stack's panel, so that a wide board shows the stack in its first row."""
 LAYERS_HEADING = N_("First connected by")
 """Heading of the layers in the legend of the board."""

@@ -7,11 +7,16 @@ import attention_core as ac
 from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import PairKinds, hide_future
+from app.state.session import SharedOptions, with_chosen_settings
 from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import HashOrder
+from attention_core.limits import current
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Masks
+
+HASHING = "reformer"
+"""Key of the variant that sorts tokens by a hash."""
 
 
 def show(masks: Masks) -> None:
@@ -19,7 +24,12 @@ def show(masks: Masks) -> None:
     round_index = MasksOptions.hash_round.value
     hashes = {a: h for a in masks.sparse if (h := _hashed(masks, a, round_index)) is not None}
     if not hashes:
-        st.info(_("The selected variants do not sort tokens by a hash. Add Reformer to see how it sorts them."))
+        text = _("No variant that is shown sorts tokens by a hash.")
+        if has_hashing():
+            st.info(text)
+        else:
+            st.info(paragraph(text, _("Add Reformer to see how it sorts them.")))
+            st.button(_("Add Reformer"), icon=":material/add:", on_click=_add_hashing, key="order.add")
         return
     attention, hashed = next(iter(hashes.items()))
     if round_index >= hashed.rounds:
@@ -30,6 +40,16 @@ def show(masks: Masks) -> None:
         MasksOptions.hash_round.draw(options=range(hashed.rounds), format_func=lambda i: str(i + 1))
     _hash_board(masks, attention, hashed)
     st.caption(sorting_note(int(hashed.parts["missed"].sum()), head=masks.view.head or 0))
+
+
+def has_hashing() -> bool:
+    """Return whether the visitor has chosen the variant that sorts tokens by a hash."""
+    return any(attention.key == HASHING for attention in SharedOptions.variants.value)
+
+
+def _add_hashing() -> None:
+    chosen = SharedOptions.variants.value[: current().compared_variants - 1]
+    SharedOptions.variants.set((*chosen, with_chosen_settings(HASHING)))
 
 
 def sorting_note(missed: int, *, head: int) -> str:

@@ -1,6 +1,6 @@
 """The table of the Masks page: allowed pairs, largest distance, and the number of layers that connect all pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -10,11 +10,39 @@ from app.jobs import cached
 from app.jobs.cached import MatrixView
 from app.ui import export
 from app.ui.tables import table
-from app.words.i18n import _
+from app.words.i18n import N_, _
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
+from attention_core.formatting import format_readable
 from attention_core.limits import current
 from pages.masks.patterns import Masks
+
+SYMBOLS = {
+    "w": ("window", N_("window")),
+    "r": ("stride", N_("stride")),
+    "g": ("global_tokens", N_("global tokens")),
+    "ρ": ("random_keys", N_("random keys")),
+    "s": ("sinks", N_("sinks")),
+    "k": ("k", N_("keys kept per query")),
+    "κ": ("keep", N_("share of pairs kept")),
+    "m": ("blocks", N_("selected blocks")),
+    "b": ("block", N_("block size")),
+}
+"""The setting that each letter in a variant's number of pairs represents, and its name on screen."""
+
+
+def symbol_text(attentions: Iterable[ac.Attention]) -> str:
+    """Return the meaning of the letters in the variants' numbers of pairs, with values that all of them share."""
+    values: dict[str, set[str]] = {}
+    for attention in attentions:
+        for letter in SYMBOLS.keys() & {*attention.variant.pairs}:
+            value = format_readable(getattr(attention.params, SYMBOLS[letter][0]), None)
+            values.setdefault(letter, set()).add(value)
+    return " · ".join(
+        f"{letter}: {_(name)}" + (f" ({min(values[letter])})" if len(values[letter]) == 1 else "")
+        for letter, (_setting, name) in SYMBOLS.items()
+        if letter in values
+    )
 
 
 def _rows(masks: Masks) -> list[dict[str, object]]:
@@ -23,16 +51,16 @@ def _rows(masks: Masks) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = [
         {
             _("variant"): label(attention),
-            _("pairs per head"): pattern.pairs,
+            _("pairs allowed"): pattern.pairs,
             _("of {possible}", possible=possible): pattern.pairs / pattern.possible,
             _("keys per query"): pattern.pairs / len(masks.labels),
-            _("leading order"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
+            _("pairs allowed (about)"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
             _("farthest key"): pattern.farthest,
             _("layers to connect all"): _("never") if pattern.diameter is None else str(pattern.diameter),
         }
         for attention, pattern in masks.patterns.items()
     ]
-    undefined = (_("leading order"), _("farthest key"), _("layers to connect all")) if crosses else ()
+    undefined = (_("pairs allowed (about)"), _("farthest key"), _("layers to connect all")) if crosses else ()
     return [{name: cell for name, cell in row.items() if name not in undefined} for row in rows]
 
 
@@ -41,36 +69,32 @@ def show(masks: Masks) -> None:
     rows = _rows(masks)
     possible = list(rows[0])[2]
     st.dataframe(
-        table(rows),
+        table([{**row, possible: round(row[possible], 3)} for row in rows]),  # type: ignore[call-overload]
         hide_index=True,
         column_config={
-            _("pairs per head"): st.column_config.NumberColumn(format="localized"),
+            _("pairs allowed"): st.column_config.NumberColumn(
+                format="localized", help=_("Query–key pairs that one layer allows, per head.")
+            ),
             possible: st.column_config.NumberColumn(format="percent"),
             _("keys per query"): st.column_config.NumberColumn(format="%.1f"),
             _("farthest key"): st.column_config.NumberColumn(
                 help=_("Largest distance between a query and a key it can attend to in one layer, in tokens.")
             ),
-            _("leading order"): st.column_config.TextColumn(
-                width="medium",
-                help=_(
-                    "Approximate number of pairs without a causal mask. n: tokens. w: window. r: stride. g: "
-                    "global tokens. ρ: random keys. s: sinks. k: keys kept per query. κ: share of pairs kept. "
-                    "m: selected blocks. b: block size."
-                ),
+            _("pairs allowed (about)"): st.column_config.TextColumn(
+                width="medium", help=_("Approximate number of pairs without a causal mask.")
             ),
+            _("layers to connect all"): st.column_config.TextColumn(alignment="right"),
         },
     )
     if masks.key_labels is not None:
         st.caption(_("{n} queries, {m} keys.", n=len(masks.labels), m=len(masks.key_labels)))
         return
+    size = _("n: {n} tokens", n=len(masks.labels))
+    st.caption(" · ".join(filter(None, [size, symbol_text(masks.sparse)])))
     st.caption(
         _(
-            "{n} tokens, {possible:,} query–key pairs. “Layers to connect all” is the number of layers needed to "
-            "connect every pair if every layer uses only this pattern and has a residual connection. It is at most "
-            "{most} for every pattern that can connect all pairs.",
-            n=len(masks.labels),
-            possible=next(iter(masks.patterns.values())).possible,
-            most=max(1, len(masks.labels) - 1),
+            "“Layers to connect all” is the number of layers needed to connect every pair if every layer uses only "
+            "this pattern and has a residual connection."
         )
     )
 

@@ -31,7 +31,8 @@ def top() -> StackReach:
     board.show(stack_reach)
     if text := text_below(lines):
         st.container(key="masks.reasons").markdown(text)
-    MasksOptions.below.draw()
+    has_order = hashed_order.has_hashing() or MasksOptions.below.value == "order"
+    MasksOptions.below.draw(options=[view for view in PAGE.views if view != "order" or has_order])
     return stack_reach
 
 

@@ -32,6 +32,7 @@ def show(comparison: Comparison) -> None:
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(view.source)), "qkv.npz", whole_input=True
         )
+    SharedOptions.picture.draw(label=_("Save bars as"))
     export.draw_snippet(
         "import attention_core as ac\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'

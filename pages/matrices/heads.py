@@ -7,19 +7,21 @@ from app.matrix_board import HeadLabel, thumbnail_board
 from app.state import url
 from app.state.session import SharedOptions
 from app.ui import input_panel
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
 from attention_core.formatting import format_readable
 from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import head_description, top_head
+from pages.matrices.words import head_description, head_findings, top_head
 
 MAX_CELLS = 48
 """Maximum rows and columns of a picture."""
-MAX_SIDE = 96
+MAX_SIDE = 112
 """Maximum side of a picture, in pixels."""
 MAX_HEIGHT = 1400
 """Maximum height of all layers' pictures together, in pixels."""
+TABLE_HEIGHT, SHOWN_ROWS = 320, 8
+"""Height of a table with more rows than ``SHOWN_ROWS``, in pixels."""
 MAX_PICTURES = 60
 """Maximum pictures if heads are ordered by a score; the table lists every head."""
 
@@ -43,8 +45,8 @@ def show(comparison: Comparison) -> None:
     crosses = comparison.chosen.qkv.crosses
     order = "layer" if crosses else MatricesOptions.head_order.draw()
     ranking = scores if order == "layer" else ranked(scores, order)
-    if order != "layer":
-        st.markdown(top_head(ranking, order))
+    if text := "" if crosses else head_findings(scores) if order == "layer" else top_head(ranking, order):
+        st.markdown(text)
     thumbnail_board(
         pictures,
         selected=(SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value),
@@ -87,12 +89,14 @@ def show(comparison: Comparison) -> None:
             for each in ranking
         ],
         hide_index=True,
-        height=320,
+        height=TABLE_HEIGHT if len(ranking) > SHOWN_ROWS else "content",
         column_config={
             _(column.label): st.column_config.NumberColumn(format=column.format) for column in columns.values()
         },
     )
-    st.caption(
+    scroll = _("{n} heads. Scroll in the table to see them all.", n=len(ranking))
+    notes = [scroll] if len(ranking) > SHOWN_ROWS else []
+    notes.append(
         _(
             "All scores are averages over queries. Induction is the weight that a repeated token gives to the "
             "tokens that followed its earlier occurrences (Olsson et al. 2022). “Previous token” is "
@@ -101,3 +105,4 @@ def show(comparison: Comparison) -> None:
             "between query and key, weighted by the attention weights."
         )
     )
+    st.caption(paragraph(*notes))

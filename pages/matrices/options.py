@@ -80,8 +80,8 @@ class MatricesOptions(Options):
             "induction": N_("Induction"),
             "previous": N_("Previous token"),
             "sink": N_("First-token sink"),
-            "entropy": N_("Lowest entropy"),
-            "distance": N_("Most local"),
+            "entropy": N_("Entropy"),
+            "distance": N_("Mean distance"),
         },
         N_("Sort heads by"),
     )

@@ -6,13 +6,13 @@ from app.figures.bars import row_multiples
 from app.matrix_board import Strip, row_strips
 from app.state.session import REFERENCE
 from app.ui import chart
-from app.words.i18n import _, escape_markdown
+from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import reference_name, token_options
 from attention_core.analysis.matrix.informative_query import heaviest_keys, most_changed_keys
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Comparison
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import largest_changes, largest_weights
+from pages.matrices.words import bars_title, largest_changes, largest_weights
 
 MAX_CHANGES = 2
 """Maximum keys named per variant with the largest losses, and with the largest gains."""
@@ -28,9 +28,14 @@ def show(comparison: Comparison) -> None:
             (word for word, name in zip(comparison.words, comparison.labels, strict=True) if name == f"{word} (2)"),
             None,
         )
-        help_text = repeated and _(
-            "A number in brackets counts repeated tokens: “{token} (2)” is the second “{token}”.",
-            token=escape_markdown(repeated),
+        help_text = paragraph(
+            _("Point at a key without a label to see its token."),
+            _(
+                "A number in brackets counts repeated tokens: “{token} (2)” is the second “{token}”.",
+                token=escape_markdown(repeated),
+            )
+            if repeated
+            else "",
         )
         st.markdown(f"**{_('Query')}**", width="content", help=help_text)
         st.session_state[PICKER_KEY] = comparison.row
@@ -77,14 +82,24 @@ def show_bars(comparison: Comparison) -> None:
             icon=":material/touch_app:",
         )
         return
-    chart.draw_format_choice()
+    figure = row_multiples(
+        {comparison.names[key]: values[comparison.row] for key, values in comparison.arrays.items()},
+        comparison.key_labels,
+        key_title=_("key"),
+        value_title=_("difference") if comparison.difference else _("weight"),
+        masked=_("masked"),
+    )
+    st.markdown(
+        bars_title(
+            comparison.row,
+            escape_markdown(comparison.labels[comparison.row]),
+            drawn=len(figure["data"][0]["x"]),
+            total=len(comparison.key_labels),
+            difference=comparison.difference,
+        )
+    )
     chart.show(
-        row_multiples(
-            {comparison.names[key]: values[comparison.row] for key, values in comparison.arrays.items()},
-            comparison.key_labels,
-            key_title=_("key"),
-            value_title=comparison.unit,
-        ),
+        figure,
         key="row.bars",
         name="pinned-row",
         alt=_("One bar chart per variant: {unit} of query {row} on each key", unit=comparison.unit, row=comparison.row),

@@ -7,7 +7,7 @@ from app.state.session import REFERENCE
 from app.words.i18n import _, _n, end_sentence, enumeration, paragraph, quote
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
-from attention_core.analysis.matrix.head_scores import HeadScores
+from attention_core.analysis.matrix.head_scores import HeadScores, ranked
 from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, KeyWeight
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
@@ -210,6 +210,32 @@ def largest_changes(
     )
 
 
+def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool) -> str:
+    """Return the title of the bars of one query, and how many keys are left out.
+
+    Args:
+        row: index of the query.
+        token: its label.
+        drawn: number of keys with bars, those with the largest values in any variant.
+        total: number of keys.
+        difference: whether the bars are differences of weights.
+    """
+    fields = {"row": row, "token": quote(token), "drawn": drawn, "total": total}
+    title = (
+        _("Differences of the weights of query {row} {token} from the reference", **fields)
+        if difference
+        else _("Weights of query {row} {token}", **fields)
+    )
+    if drawn == total:
+        return f"**{title}**"
+    note = (
+        _("{drawn} of {total} keys: those with the largest differences", **fields)
+        if difference
+        else _("{drawn} of {total} keys: those with the largest weights", **fields)
+    )
+    return f"**{title}** · :small[{note}]"
+
+
 def _key_list(shares: Sequence[KeyWeight], labels: Sequence[str], form: str) -> str:
     return enumeration(f"{quote(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
 
@@ -221,6 +247,32 @@ def head_description(scores: HeadScores) -> str:
         for name, column in HeadScores.columns().items()
     )
     return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=text)
+
+
+def head_findings(scores: Sequence[HeadScores]) -> str:
+    """Return which heads attend most to the previous and to the first token; empty for one head or undefined scores."""
+    previous, sink = (ranked(scores, name)[0] for name in ("previous", "sink"))
+    if len(scores) < 2 or math.isnan(previous.previous) or math.isnan(sink.sink):
+        return ""
+    fields = {
+        "layer": previous.layer,
+        "head": previous.head,
+        "previous": previous.previous,
+        "other_layer": sink.layer,
+        "other_head": sink.head,
+        "sink": sink.sink,
+    }
+    if (previous.layer, previous.head) == (sink.layer, sink.head):
+        return _(
+            "**Layer {layer}, head {head}** attends most both to the previous token (weight {previous:.2f}) and to the "
+            "first token shown (weight {sink:.2f}).",
+            **fields,
+        )
+    return _(
+        "**Layer {layer}, head {head}** attends most to the previous token (weight {previous:.2f}), and "
+        "**layer {other_layer}, head {other_head}** to the first token shown (weight {sink:.2f}).",
+        **fields,
+    )
 
 
 def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
@@ -260,8 +312,7 @@ def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
             "**Layer {layer}, head {head}** has the lowest entropy: {value} nats, averaged over queries.", **values
         ),
         "distance": _(
-            "**Layer {layer}, head {head}** is the most local: the average distance between query and key is "
-            "{value} tokens, weighted by attention.",
+            "**Layer {layer}, head {head}** has the shortest mean distance between query and key: {value} tokens.",
             **values,
         ),
     }

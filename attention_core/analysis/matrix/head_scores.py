@@ -39,10 +39,10 @@ class HeadScores(TableRecord):
 
     layer: int
     head: int
-    induction: float = table_field(label=N_("induction"), format="%.3f")
-    previous: float = table_field(label=N_("previous token"), format="%.3f")
-    sink: float = table_field(label=N_("first-token sink"), format="%.3f")
-    entropy: float = table_field(label=N_("entropy (nats)"), format="%.3f")
+    induction: float = table_field(label=N_("induction"), format="%.2f")
+    previous: float = table_field(label=N_("previous token"), format="%.2f")
+    sink: float = table_field(label=N_("first-token sink"), format="%.2f")
+    entropy: float = table_field(label=N_("entropy (nats)"), format="%.2f")
     distance: float = table_field(label=N_("mean distance (tokens)"), format="%.1f")
 
 

@@ -48,7 +48,8 @@ def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool, keys: int | None = N
 VARIANT = Variant(
     __name__,
     title="Softmax",
-    summary="Each query attends to every key, with weights from the softmax of its scaled dot products with the keys.",
+    summary="Each query attends to every key, with weights from the softmax of its dot products with the keys, "
+    "divided by √d and the temperature T.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q K^\top}{T \sqrt{d}}\right)",
     complexity="n² d",
     params=SoftmaxParams,
