@@ -35,7 +35,7 @@ def show() -> None:
             "tokens)."
         ),
         _("“Identical” means that no weight differs, on {n} random tokens.", n=TOKEN_COUNT),
-        _("A number is the largest difference between a weight of one and the same weight of the other.")
+        _("A number is the largest difference.")
         if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
         else "",
     )
@@ -51,7 +51,7 @@ def tree_html(tree: Branch) -> str:
 
 def _branches(tree: Branch) -> str:
     lines = (
-        f"<li><span>{edge_html(each.edge)}{''.join(map(other_edge_html, each.also))}</span>{_branches(each)}</li>"
+        f"<li><span>{edge_html(each.edge)}</span>{''.join(map(other_edge_html, each.also))}{_branches(each)}</li>"
         for each in tree.branches
         if each.edge is not None
     )
@@ -72,7 +72,7 @@ def other_edge_html(edge: Edge) -> str:
     """Return the HTML line about another variant that this variant equals with other settings."""
     text = _("also equals {name} ({conditions})", name=_(edge.special.title), conditions=conditions(edge))
     text = f"{text} · {difference_text(largest_difference(edge))}"
-    return f"<br><small>{html.escape(text)}</small> {_comparison_link(edge)}"
+    return f"<span><small>{html.escape(text)}</small> {_comparison_link(edge)}</span>"
 
 
 def conditions(edge: Edge) -> str:

@@ -14,10 +14,10 @@ def test_a_cost_is_relative_to_softmax_and_says_what_is_counted():
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
     assert describe_cost(local, n=64, d=8, heads=3) == (
-        f"**O({local.variant.complexity})**: {own:,} multiply-adds per head, {own / full:.2f}× as many as "
-        f"softmax. The count assumes values of the same size as keys (d_v = d) and no causal mask. {describe_counts()}"
+        f"**O({local.variant.complexity})**: {own:,} multiply-adds per head, {own / full:.2f}× as many as softmax."
     )
-    assert " multiply-adds per head, as many as softmax. " in describe_cost(softmax, n=64, d=8, heads=3)
+    assert describe_cost(softmax, n=64, d=8, heads=3) == f"**O(n² d)**: {full:,} multiply-adds per head."
+    assert describe_cost(ac.get("alibi"), n=64, d=8, heads=3).endswith(" multiply-adds per head, as many as softmax.")
     assert describe_cost(ac.get("local", window=9), n=64, d=8, heads=3) != describe_cost(local, n=64, d=8, heads=3)
 
 
@@ -32,7 +32,10 @@ def test_the_cost_on_a_page_is_for_its_input():
     at = open_page(
         "matrices", input="synthetic", n=24, heads=3, d=8, variants=chosen("softmax", "local"), more="explain"
     )
-    assert_says(at, describe_cost(at.session_state["variants"][0], n=24, d=8, heads=3))
+    cost = describe_cost(at.session_state["variants"][0], n=24, d=8, heads=3)
+    assert_says(at, cost)
+    [shown] = [each for each in at.markdown if each.value == cost]
+    assert shown.help.endswith(describe_counts())
 
 
 def cited(paper: Paper) -> str:

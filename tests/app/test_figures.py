@@ -41,6 +41,18 @@ def test_bars_show_each_variants_weights_by_token():
     assert [note.text for note in figure.layout.annotations] == ["a", "b"]
     assert figure.data[0].yaxis != figure.data[1].yaxis
     assert figure.layout.yaxis2.matches == "y"  # Both charts have the same scale.
+    assert figure.layout.yaxis.title.text == "weight"
+
+
+def test_masked_keys_are_crosses_with_one_entry_in_the_legend():
+    rows = {"a": np.array([0.5, np.nan, 0.5]), "b": np.array([np.nan, 0.0, 1.0]), "c": np.full(3, 1 / 3)}
+    figure = Figure(row_multiples(rows, list("xyz"), key_title="key", value_title="weight", masked="masked"))
+    crosses = figure.data[3:]
+    assert [(list(each.x), each.yaxis, each.showlegend) for each in crosses] == [
+        (["1"], "y", True),
+        (["0"], "y2", False),
+    ]
+    assert not any(bar.showlegend for bar in figure.data[:3])
 
 
 def test_bars_show_the_keys_with_most_weight_in_text_order():

@@ -66,6 +66,18 @@ def test_a_difference_is_shown_as_text(apart, expected):
         (SpecialCase("gla", {"gate": "constant"}, {"gate": "constant"}), "gate = constant in both variants"),
         (SpecialCase("gla", {"gate": "keys"}, {"gate": "constant"}), "gate = keys and gate = constant in the parent"),
         (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1 and same mode in both variants"),
+        (
+            SpecialCase("gla", {"decay": 1.0}, shared=("window", "block")),
+            "decay = 1 and same window and block in both variants",
+        ),
+        (
+            SpecialCase("local", {"gate_compressed": 0.0, "gate_selected": 0.0, "gate_window": 1.0, "window": 17}),
+            "only the window branch and window = 17",
+        ),
+        (
+            SpecialCase("local", {"gate_compressed": 1.0, "gate_selected": 0.0, "gate_window": 1.0}),
+            "gate compressed = 1, gate selected = 0 and gate window = 1",
+        ),
         (SpecialCase("linear", {"decay": 0.9}, causal=True), "decay = 0.9 and causal"),
         (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1 and not causal"),
     ],

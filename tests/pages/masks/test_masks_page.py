@@ -10,6 +10,7 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
 from pages.masks.hashed_order import sorting_note
+from pages.masks.numbers import SYMBOLS, symbol_text
 
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]
 
@@ -59,8 +60,8 @@ def test_the_board_draws_the_masks():
 def test_the_numbers_equal_those_of_the_library():
     at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "atrous")), masks_part="numbers")
     table = at.dataframe[0].value.set_index("variant")
-    assert table.loc["Softmax", "pairs per head"] == 24 * 24
-    assert table["pairs per head"].iloc[2] == ac.get("atrous").mask(24).sum()
+    assert table.loc["Softmax", "pairs allowed"] == 24 * 24
+    assert table["pairs allowed"].iloc[2] == ac.get("atrous").mask(24).sum()
     assert list(table["layers to connect all"]) == ["1", "2", "never"]
     assert table["of n²"].iloc[0] == 1
 
@@ -135,7 +136,32 @@ def test_the_hashed_order_matches_the_round():
     assert np.array_equal(by_hash["order"][1], as_read["order"][1][np.ix_(order, order)])
     assert not np.array_equal(by_hash["order"], as_read["order"])
     assert not header["panels"][0]["borders"]
-    assert any("Add Reformer" in i.value for i in open_masks(masks_part="order").info)
+
+
+def test_the_view_of_hashes_is_offered_if_a_variant_sorts_by_a_hash():
+    plain = open_masks(masks_part="numbers")
+    assert "Hash-based masks" not in [each.content for each in plain.button_group(key="masks_part").proto.options]
+    at = open_masks(masks_part="order")
+    assert "Add Reformer" in at.info[0].value
+    at.button(key="order.add").click().run()
+    assert at.session_state["variants"][-1].key == "reformer"
+    assert not at.info
+    assert board(at, "masks.order")
+    at.button_group(key="masks_part").set_value("numbers").run()
+    assert at.query_params["masks_part"] == "numbers"
+
+
+def test_letters_in_numbers_of_pairs_are_explained():
+    assert {*"".join(v.pairs for v in PATTERNED)} - set("n 0123456789()+-/²") <= SYMBOLS.keys()
+    attentions = [
+        ac.get("local", window=4),
+        ac.get("sparse", window=4, stride=8),
+        ac.get("topk", k=3),
+        ac.get("linear"),
+    ]
+    assert symbol_text(attentions) == "w: window (4) · r: stride (8) · k: keys kept per query (3)"
+    assert symbol_text([ac.get("local", window=4), ac.get("local", window=5)]) == "w: window"
+    assert symbol_text([ac.get("linear")]) == ""
 
 
 def test_a_button_selects_all_patterns():
@@ -214,16 +240,15 @@ def test_the_table_counts_possible_pairs(causal, possible, column):
     table = at.dataframe[0].value.set_index("variant")
     mask = local.mask(24, causal=causal)
     row, pairs = table.loc[label(local)], int(mask.sum())
-    assert row["pairs per head"] == pairs
-    assert row[column] == pytest.approx(pairs / possible)
+    assert row["pairs allowed"] == pairs
+    assert row[column] == pytest.approx(pairs / possible, abs=5e-4)
     assert row["keys per query"] == pytest.approx(pairs / 24)
-    assert row["leading order"] == local.variant.pairs
+    assert row["pairs allowed (about)"] == local.variant.pairs
     queries, keys = mask.nonzero(as_tuple=True)
     assert row["farthest key"] == (queries - keys).abs().max()
-    assert table.loc["Softmax", "leading order"] == "n²"
+    assert table.loc["Softmax", "pairs allowed (about)"] == "n²"
     assert table.loc["Softmax", "farthest key"] == 23
-    assert f"24 tokens, {possible} query–key pairs." in spoken(at, "caption")
-    assert "It is at most 23 for every pattern that can connect all pairs." in spoken(at, "caption")
+    assert "n: 24 tokens · w: window (5)" in spoken(at, "caption")
 
 
 def test_chart_and_sentence_show_the_same_reach():
@@ -323,7 +348,7 @@ def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
 
 
 @pytest.mark.parametrize(
-    ("patterns", "place"), [(("local", "atrous"), 2), (("local", "atrous", "sparse", "bigbird"), 3)]
+    ("patterns", "place"), [(("local", "atrous"), 2), (("local", "atrous", "sparse", "bigbird", "topk"), 4)]
 )
 def test_the_stack_is_in_the_first_line_of_the_board(patterns, place):
     at = open_masks(variants=chosen("softmax", *patterns))

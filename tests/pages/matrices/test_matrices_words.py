@@ -19,11 +19,13 @@ from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.matrices import headline as headlines
 from pages.matrices.headline import VariantError, findings, flatness, is_masked_softmax, lost_weight, negative_weights
 from pages.matrices.words import (
+    bars_title,
     caption,
     details,
     effective_keys_note,
     excluded_note,
     head_description,
+    head_findings,
     joined_tokens,
     largest_changes,
     largest_weights,
@@ -609,13 +611,37 @@ def test_a_head_is_described_by_all_scores_with_dashes_for_undefined_ones():
         ("previous", "on average, a query gives 0.25 of its weight to the previous token"),
         ("sink", "on average, a query gives 0.25 of its weight to the first token shown"),
         ("entropy", "has the lowest entropy: 0.25 nats, averaged over queries"),
-        ("distance", "is the most local: the average distance between query and key is 0.25 tokens"),
+        ("distance", "has the shortest mean distance between query and key: 0.25 tokens"),
     ],
 )
 def test_the_head_that_comes_first_is_named_with_its_score(by, words):
     text = top_head([head(), head(**{by: 0.5})], by)
     assert text.startswith("**Layer 4, head 7** ")
     assert words in text
+
+
+def test_the_heads_that_attend_most_to_the_previous_and_to_the_first_token_are_named():
+    first, second = head(previous=0.9), dataclasses.replace(head(sink=0.75), layer=5, head=1)
+    assert head_findings([first, second]) == (
+        "**Layer 4, head 7** attends most to the previous token (weight 0.90), and **layer 5, head 1** to the first "
+        "token shown (weight 0.75)."
+    )
+    assert head_findings([head(previous=0.9, sink=0.75), dataclasses.replace(second, sink=0.1)]) == (
+        "**Layer 4, head 7** attends most both to the previous token (weight 0.90) and to the first token shown "
+        "(weight 0.75)."
+    )
+    assert head_findings([first]) == ""
+    assert head_findings([head(previous=math.nan), head(previous=math.nan)]) == ""
+    assert head_findings([head(sink=math.nan), head(sink=math.nan)]) == ""
+
+
+def test_the_title_of_bars_says_which_keys_are_left_out():
+    fields = {"drawn": 96, "total": 120, "difference": False}
+    assert bars_title(3, "on", **fields | {"total": 96}) == "**Weights of query 3 “on”**"
+    assert bars_title(3, "on", **fields).endswith("** · :small[96 of 120 keys: those with the largest weights]")
+    text = bars_title(3, "on", **fields | {"difference": True})
+    assert text.startswith("**Differences of the weights of query 3 “on” from the reference** · ")
+    assert text.endswith(":small[96 of 120 keys: those with the largest differences]")
 
 
 def test_undefined_scores_are_explained():
