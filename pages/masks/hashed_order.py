@@ -24,11 +24,8 @@ def show(masks: Masks) -> None:
     round_index = MasksOptions.hash_round.value
     hashes = {a: h for a in masks.sparse if (h := _hashed(masks, a, round_index)) is not None}
     if not hashes:
-        text = _("No variant that is shown sorts tokens by a hash.")
-        if has_hashing():
-            st.info(text)
-        else:
-            st.info(paragraph(text, _("Add Reformer to see how it sorts them.")))
+        st.info(_("No variant that is shown sorts tokens by a hash."))
+        if not has_hashing():
             st.button(_("Add Reformer"), icon=":material/add:", on_click=_add_hashing, key="order.add")
         return
     attention, hashed = next(iter(hashes.items()))

@@ -39,7 +39,11 @@ def symbol_text(attentions: Iterable[ac.Attention]) -> str:
             value = format_readable(getattr(attention.params, SYMBOLS[letter][0]), None)
             values.setdefault(letter, set()).add(value)
     return " · ".join(
-        f"{letter}: {_(name)}" + (f" ({min(values[letter])})" if len(values[letter]) == 1 else "")
+        _(
+            "{name}: {note}",
+            name=letter,
+            note=_(name) if len(values[letter]) > 1 else _("{name} ({value})", name=_(name), value=min(values[letter])),
+        )
         for letter, (_setting, name) in SYMBOLS.items()
         if letter in values
     )

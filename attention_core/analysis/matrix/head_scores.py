@@ -43,7 +43,7 @@ class HeadScores(TableRecord):
     previous: float = table_field(label=N_("previous token"), format="%.2f")
     sink: float = table_field(label=N_("first-token sink"), format="%.2f")
     entropy: float = table_field(label=N_("entropy (nats)"), format="%.2f")
-    distance: float = table_field(label=N_("mean distance (tokens)"), format="%.1f")
+    distance: float = table_field(label=N_("mean distance (tokens)"), format="%.2f")
 
 
 def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) -> tuple[HeadScores, ...]:
