@@ -42,7 +42,9 @@ def symbol_text(attentions: Iterable[ac.Attention]) -> str:
         _(
             "{name}: {note}",
             name=letter,
-            note=_(name) if len(values[letter]) > 1 else _("{name} ({value})", name=_(name), value=min(values[letter])),
+            note=_(name)
+            if len(values[letter]) > 1
+            else _("{name} ({result})", name=_(name), result=min(values[letter])),
         )
         for letter, (_setting, name) in SYMBOLS.items()
         if letter in values
