@@ -22,8 +22,11 @@ from pages.masks.patterns import Masks, caption, cost_note, layers_text, pairs_s
 from pages.masks.reach import StackReach, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
-PANELS_BEFORE_STACK = 4
-"""Number of panels before the stack's panel, so that a wide board shows the stack in its first row."""
+PANELS_BEFORE_STACK, PANELS_IN_LINE = 3, 5
+"""Number of panels before the stack's panel on a wide board with more panels than fit into its first row.
+
+The first row thus shows the stack. It comes last if all panels fit.
+"""
 LAYERS_HEADING = N_("First connected by")
 """Heading of the layers in the legend of the board."""
 
@@ -56,7 +59,8 @@ def show(stack_reach: StackReach) -> None:
     panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.sparse.items()]
     categories = kinds.categories
     if stack_reach.reach is not None:
-        panels.insert(PANELS_BEFORE_STACK, _stack_panel(stack_reach, stack_reach.reach, offset=len(categories)))
+        place = PANELS_BEFORE_STACK if len(panels) >= PANELS_IN_LINE else len(panels)
+        panels.insert(place, _stack_panel(stack_reach, stack_reach.reach, offset=len(categories)))
         categories += _layer_categories(stack_reach.max_depth)
     if panels:
         matrix_board(

@@ -79,7 +79,7 @@ def show(masks: Masks) -> None:
         hide_index=True,
         column_config={
             _("pairs allowed"): st.column_config.NumberColumn(
-                format="localized", help=_("Query–key pairs that one layer allows, per head.")
+                format="localized", help=_("Query–key pairs allowed in one layer, per head.")
             ),
             possible: st.column_config.NumberColumn(format="percent"),
             _("keys per query"): st.column_config.NumberColumn(format="%.1f"),
