@@ -18,7 +18,9 @@ from app.words.labels import every_key
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED, DistanceRow, near_and_far
 from attention_core.formatting import formatted, number, percent
-from attention_core.inputs.source import Source
+from attention_core.inputs.models import BUILT_IN
+from attention_core.inputs.positions import ALIBI
+from attention_core.inputs.source import Source, TextSource
 from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View, quartiles
 
@@ -66,7 +68,23 @@ def entropies(rows: Sequence[DistanceRow], measurement: Measurement) -> dict[str
     return {form: nats for form, nats in values.items() if nats}
 
 
+def added_rope(source: Source) -> str:
+    """Return that a built-in model was trained without RoPE; empty for other models and inputs, and with ALiBi."""
+    model = source.model if isinstance(source, TextSource) and source.positions != ALIBI else ""
+    title = next((info.title for info in BUILT_IN if info.key == model and not info.rotary), "")
+    return _("{model} was trained without RoPE. Here, RoPE is added without retraining.", model=title) if title else ""
+
+
 def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
+    """Return the finding about the chosen measure, and what to consider with it."""
+    finding = measure_finding(rows, measurement)
+    if isinstance(finding, str) or measurement.options.distance == "alone":
+        return finding
+    pairs = _("Averages at larger distances include fewer pairs of tokens.")
+    return Finding(finding.text, paragraph(finding.explanation, pairs, added_rope(measurement.source)))
+
+
+def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
     """Return the finding about the chosen measure."""
     n, mean = measurement.record.n, measurement.uses_mean
     if measurement.options.distance == "alone":

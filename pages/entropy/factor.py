@@ -1,6 +1,7 @@
 """The view of the Entropy page that multiplies logits by λ, which changes softmax's entropy but not squared ReLU's."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from app.figures.lines.curves import Curve
@@ -43,17 +44,22 @@ def largest_change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> 
 
 def chart(rows: Sequence[HomogeneityRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
     """Return the entropy of each variant against the factor."""
-    drawn = []
+    drawn, factor = [], measurement.options.factor
     for word, name in variant_names().items():
         colour, dash = palette.index(word.partition("~")[0]), "dash" if word == VARIANTS[2] else "solid"
         spread_ = entropies(rows, word, measurement)
         drawn.append(spread_.curve(name, colour, dash=dash, band=measurement.options.band and dash == "solid"))
-    axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=measurement.unit)}
+    if [f"{y:.2f}" for y in drawn[1].y] == [f"{y:.2f}" for y in drawn[2].y]:  # The lines coincide.
+        drawn[1:] = replace(drawn[1], label=_("Squared ReLU ÷ n or row sum")), replace(drawn[2], name_at_end=False)
+    axes = {
+        "x_title": _("factor λ on every logit"),
+        "y_title": _("entropy ({unit}), lower = sharper", unit=measurement.unit),
+    }
     return drawn, {
         **axes,
         "log_x": True,
-        "mark": (measurement.options.factor, f"λ = {measurement.options.factor:g}"),
-        "x_ticks": FACTORS,
+        "mark": (factor, f"λ = {factor:g}"),
+        "x_ticks": {x: _("1 (unchanged)") if x == 1 else f"{x:g}" for x in FACTORS[::2]},
     }
 
 
@@ -88,20 +94,20 @@ def main_finding(factor: float, softmax: Spread, relu2: Spread, weight_change: f
         finding = _("**Multiplying all logits by λ = {factor:g} sharpens softmax, but not squared ReLU.**", **values)
     else:
         finding = _("**Multiplying all logits by λ = {factor:g} flattens softmax, but not squared ReLU.**", **values)
-    if weight_change == 0:
-        other = _(
-            "Squared ReLU is divided by its row sum, and its entropy stays at {still:.2f} {unit}. A factor λ on all "
-            "logits multiplies each term of a row, and the row sum, by λ². This λ² cancels, so no weight changes.",
-            **values,
+    terms = _(
+        "The entropy of squared ReLU stays at {still:.2f} {unit}, because a factor λ on all logits multiplies each "
+        "term of a row by λ².",
+        **values,
+    )
+    by_sum = (
+        _("If the terms are divided by the row sum, λ² cancels, and no weight changes.")
+        if weight_change == 0
+        else _(
+            "If the terms are divided by the row sum, λ² cancels, and no weight changes by more than {moved}.", **values
         )
-    else:
-        other = _(
-            "Squared ReLU is divided by its row sum, and its entropy stays at {still:.2f} {unit}. A factor λ on all "
-            "logits multiplies each term of a row, and the row sum, by λ². This λ² cancels, so no weight changes by "
-            "more than {moved}.",
-            **values,
-        )
-    return Finding(finding, paragraph(text, other))
+    )
+    by_n = _("If they are divided by n, each weight is multiplied by λ², but the ratios of the weights stay the same.")
+    return Finding(finding, paragraph(text, terms, by_sum, by_n))
 
 
 def table(rows: Sequence[HomogeneityRow], measurement: Measurement) -> list[dict[str, object]]:
@@ -130,8 +136,7 @@ def notes(measurement: Measurement) -> str:
     return _(
         "Squared ReLU is homogeneous: a factor λ on the logits multiplies each term of a row, and their sum, by λ². "
         "After division by the row sum, the factor cancels. Neither a temperature nor log n scaling can therefore "
-        "sharpen the rows. If the terms are divided by n instead, all weights are multiplied by λ², but their ratios "
-        "stay the same. All values are measured on the first {n} tokens.",
+        "sharpen the rows. All values are measured on the first {n} tokens.",
         n=measured_tokens(measurement),
     )
 

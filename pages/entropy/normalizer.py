@@ -14,7 +14,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LOG_NORMALIZERS, MAX_LOG_GROWTH, NormalizerRow, growth
 from attention_core.experiments.task import group_by_head
-from attention_core.formatting import number
+from attention_core.formatting import SUPERSCRIPTS, number
 from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
 from pages.entropy.options import Measurement
 from pages.entropy.view import View, progress_note, quartiles
@@ -23,24 +23,45 @@ MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 VERDICTS = (
     Finding(
-        N_("**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.**"),
-        N_("Z grows more slowly than n, as n^{exponent:.2f}."),
+        N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU grow more slowly than the text length n.**"),
+        N_("The totals of squared ReLU grow as {power}, so the row sums shrink if each row is divided by n."),
     ),
     Finding(
-        N_("**Dividing squared ReLU by the text length n gives nearly constant row sums.**"),
-        N_("Z grows about as fast as n, as n^{exponent:.2f}."),
+        N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU grow about as fast as the text length n.**"),
+        N_(
+            "The totals of squared ReLU grow as {power}, so the row sums are nearly constant if each row is divided by "
+            "n."
+        ),
     ),
     Finding(
-        N_("**Dividing squared ReLU by the text length n gives row sums that grow with the text.**"),
-        N_("Z grows faster than n, as n^{exponent:.2f}."),
+        N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU grow faster than the text length n.**"),
+        N_("The totals of squared ReLU grow as {power}, so the row sums grow if each row is divided by n."),
     ),
 )
 """Findings for exponents below, near and above 1, to be translated."""
 NO_VERDICT = Finding(
-    N_("**No power of the text length n is a good divisor for squared ReLU at all lengths.**"),
-    N_("Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."),
+    N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU do not grow as one power of the text length n.**"),
+    N_(
+        "The totals of squared ReLU grow as {power} over all lengths, but as {tail} over the {n} longest lengths, so "
+        "no power of n is a good divisor."
+    ),
 )
 """Finding for exponents with different verdicts, to be translated."""
+MAX_DENSE_TICKS = 6
+"""Largest number of lengths, and largest ratio of totals, up to which the axes have more ticks than doublings."""
+
+
+def power(exponent: float) -> str:
+    """Return a power of n with a raised exponent."""
+    return "n" + f"{exponent:.2f}".translate(SUPERSCRIPTS | {ord("."): "·"})
+
+
+def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
+    """Return ticks at 1, 1.5, 2, 3, 4 … with their texts; None, for plotly's choice, if the levels differ more."""
+    low, high = min(levels, default=1.0), max(levels, default=1.0)
+    if not 0 < high <= MAX_DENSE_TICKS * low or low < 0.5:
+        return None
+    return {tick: f"{tick:g}" for tick in (0.5, 0.75, 1, 1.5, 2, 3, 4, 6) if low <= tick <= high}
 
 
 def total_names() -> dict[str, str]:
@@ -68,7 +89,7 @@ def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list
         curves_.append(replace(curve, label=short_labels()[name]))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
-            end = _("fit: n^{a:.2f}", a=law.exponent)
+            end = _("fit: {power}", power=power(law.exponent))
             y = [law.at(x) for x in each.x]
             curves_.append(Curve(title, each.x, y, colour=colour, dash="dash", markers=False, label=end))
     lengths = max((each.x for each in spreads.values()), key=len)
@@ -77,11 +98,12 @@ def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list
     first = f"{lengths[0]:g}" if lengths else "…"
     axes = {
         "x_title": measurement.length_title,
-        "y_title": _("sum Z, relative to n = {first}", first=first),
+        "y_title": _("total, relative to n = {first}", first=first),
         "log_x": True,
         "log_y": True,
+        "y_ticks": level_ticks([y for line in curves_ for y in line.y if y is not None]),
     }
-    return curves_, {**axes, "x_ticks": doublings(curves_)}
+    return curves_, {**axes, "x_ticks": lengths if len(lengths) <= MAX_DENSE_TICKS else doublings(curves_)}
 
 
 def describe(rows: Sequence[NormalizerRow], measurement: Measurement) -> Finding | str:
@@ -97,23 +119,20 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     if law is None:
         return Finding(_("These lengths are too few or too close together to measure growth. Use a longer input."))
     text = _(
-        "Softmax divides each row by its Z, the sum of the row's exponentials. From {a:,} to {b:,} tokens, this sum "
-        "grows approximately as n^{exponent:.2f}.",
-        a=int(softmax.x[0]),
-        b=int(softmax.x[-1]),
-        exponent=law.exponent,
+        "The totals of softmax, which divides each row by its total, grow approximately as {power}.",
+        power=power(law.exponent),
     )
     if other is None:
         return Finding(text)
     tail = fit_bend(relu2.x, relu2.middle)
-    numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL_POSITIONS}
-    sides = {
-        (exponent > 1 - MAX_EXPONENT_DISTANCE) + (exponent > 1 + MAX_EXPONENT_DISTANCE)
-        for exponent in (numbers["exponent"], numbers["tail"])
-    }
+    exponents = (other.exponent, tail.exponent if tail else other.exponent)
+    sides = {(each > 1 - MAX_EXPONENT_DISTANCE) + (each > 1 + MAX_EXPONENT_DISTANCE) for each in exponents}
     verdict = VERDICTS[sides.pop()] if len(sides) == 1 else NO_VERDICT
-    terms = _("The squares relu(logit)² of a row add up to Z.")
-    return Finding(_(verdict.text), paragraph(terms, _(verdict.explanation, **numbers), text))
+    values = {"power": power(exponents[0]), "tail": power(exponents[1]), "n": TAIL_POSITIONS}
+    terms = _("A row's total is the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax.")
+    why = _("The output is the weighted mean of the values, multiplied by the row sum.")
+    headline = _(verdict.text, a=int(relu2.x[0]), b=int(relu2.x[-1]))
+    return Finding(headline, paragraph(terms, _(verdict.explanation, **values), why, text))
 
 
 def table(rows: Sequence[NormalizerRow], measurement: Measurement) -> list[dict[str, object]]:
@@ -165,7 +184,7 @@ def notes(measurement: Measurement) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
-    heading=N_("Does dividing squared ReLU by the text length keep its row sums constant as the text grows?"),
+    heading=N_("Does dividing by the text length keep the row sums of squared ReLU constant?"),
     variants=lambda measurement: tuple(LOG_NORMALIZERS),
     describe=describe,
     chart=chart,

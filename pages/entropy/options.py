@@ -38,7 +38,7 @@ class EntropyOptions(Options, prefix="h_"):
             "entropy": N_("Effective keys"),
             "normalizer": N_("Normaliser"),
             "distance": N_("Effect of distance"),
-            "factor": N_("Effect of scale"),
+            "factor": N_("Effect of a factor"),
         },
         N_("View"),
         layout={"label_visibility": "collapsed"},

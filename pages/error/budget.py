@@ -4,6 +4,7 @@ For each variant it also draws a lower bound: the lowest error that any matrix o
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from app.figures.lines.curves import Curve
@@ -25,6 +26,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
     budgets = [p.budget for p in points if p.value is not None] or [1.0, float(question.n)]
     budget_range = [min(budgets), max(budgets)]
     curves = uniform_curves(question, points, lambda point: budget_range)
+    full_cost = words.cost_of_softmax(question) or 0.0
     for attention, group in question.by_variant(points):
         budget = attention.variant.budget
         if budget is None:
@@ -35,7 +37,9 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
             f"{_(attention.title)} · {setting_name(budget.name)}{' × n' if isinstance(group[0].value, float) else ''}"
         )
         name, xs = (name + (" ↓" if gets_cheaper(group) else ""), [p.budget for p in group])
-        curves.append(curve(question, attention, group, xs, name=name))
+        line = curve(question, attention, group, xs, name=name)
+        expensive = [i for i, p in enumerate(group) if p.multiply_adds >= full_cost]
+        curves.append(line if line.hollow else replace(line, open_indices=expensive))
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in group):
             curves.append(
                 Curve(
@@ -68,21 +72,29 @@ def gets_cheaper(group: Sequence[ErrorPoint]) -> bool:
     return bool(costs) and costs[0] < first and all(after <= before for before, after in pairwise(costs))
 
 
+def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
+    """Return what the open points, the dashed lines and the arrows mean, if they occur."""
+    groups = {a: group for a, group in question.by_variant(points) if a.variant.budget is not None}
+    full_cost = words.cost_of_softmax(question) or 0.0
+    return [
+        _("Open points on solid lines cost at least as much as softmax.")
+        if any(
+            p.multiply_adds >= full_cost and not has_zero_budget(p)
+            for attention, group in groups.items()
+            if not words.is_replacement(attention)
+            for p in group
+        )
+        else "",
+        _("Dashed: the lowest error possible with the same rank or number of keys.")
+        if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in points)
+        else "",
+        _("↓: cheaper at larger values.") if any(map(gets_cheaper, groups.values())) else "",
+    ]
+
+
 def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
-    """Return notes on how to read the floors, the arrows and the level lines that occur."""
+    """Return notes on the budgets and level lines that occur."""
     sentences, groups = [], dict(question.by_variant(points))
-    if question.options.measure == "matrix" and any(p.floor for p in points):
-        sentences.append(
-            _(
-                "Dashed lines show a lower bound of a variant's matrix error: the smallest possible error of a matrix "
-                "of the same rank. If no matrix with the same number of keys per row can reach this error, the "
-                "smallest error of such a matrix is the bound instead."
-            )
-        )
-    if any(gets_cheaper(group) for attention, group in groups.items() if attention.variant.budget is not None):
-        sentences.append(
-            _("↓ marks variants that need fewer multiply-adds at a larger budget, such as a larger stride.")
-        )
     if undrawn := [_(attention.title) for attention, group in groups.items() if any(map(has_zero_budget, group))]:
         sentences.append(
             _(
@@ -98,5 +110,9 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 VIEW = View(
-    axis_title=N_("budget (the setting named at each line)"), lines=lines, describe=words.budget_findings, notes=notes
+    axis_title=N_("budget (the setting named at each line)"),
+    lines=lines,
+    describe=words.budget_findings,
+    notes=notes,
+    key=key,
 )

@@ -34,8 +34,8 @@ from pages.error.reasons import reasons
 
 HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-HEIGHT = 364
-"""Height of the chart in pixels: with the finding above it and the explanations below it, it fits a projector."""
+HEIGHT, TALL = 364, 430
+"""Heights of a chart in pixels: over the cost, with more text below it, and in the other views."""
 TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
 FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
@@ -52,6 +52,7 @@ class View:
         lines: returns the curves of the points.
         describe: returns the findings about the points.
         notes: returns notes on how to read the chart.
+        key: returns what the marks of the view mean, for the line below the chart.
     """
 
     axis_title: str
@@ -61,6 +62,7 @@ class View:
     lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]]
     describe: Callable[[Question, Sequence[ErrorPoint]], Lines]
     notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
+    key: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
 
     def horizontal_title(self, question: Question) -> str:
         """Return the translated title of the horizontal axis."""
@@ -116,7 +118,7 @@ class View:
             container=placeholder,
             key=f"error.{question.options.against}",
             name=f"error-against-{question.options.against}",
-            height=HEIGHT,
+            height=TALL if full_cost is None else HEIGHT,
             effort=lambda task: (task.tokens or 1) ** 2,
         )
         points, curves, y_end = compute_curves(rows)
@@ -125,6 +127,7 @@ class View:
             st.markdown(reading_guide(question, points, self.notes(question, points)))
 
         captions = [
+            *self.key(question, points),
             *explain_marks(question, points, curves),
             _("Other heads and inputs have other errors.") if question.heads == 1 else "",
             lines_above_axis(question, curves, y_end, x_end),
@@ -133,8 +136,8 @@ class View:
         if is_drawn and any(captions):
             st.caption(paragraph(*captions))
         explanation = text_below(self.describe(question, points))
-        if is_drawn and (why := [f"- {reason}" for reason in reasons(question, points, explanation)]):
-            st.markdown("\n".join(why))
+        if is_drawn and (why := reasons(question, points, explanation)):
+            st.markdown(why[0] if len(why) == 1 else "\n".join(f"- {reason}" for reason in why))
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.best_cheap_point(question, points)):
                 attention = ac.from_word(best.word)

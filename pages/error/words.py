@@ -19,6 +19,8 @@ NEXT_BEST = 1.1
 """Largest ratio of a cost to half of softmax's cost at which a better variant is named too."""
 CLOSE_ERROR_SHARE = 0.5
 """Share of the error of equal weights up to which an error counts as small."""
+ALMOST_EXACT = 0.05
+"""Share of the error of equal weights up to which a variant counts as almost exact."""
 AXIS_END_RATIO = 2
 """Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
 
@@ -234,15 +236,24 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             best = min((p for p in comparable if p.multiply_adds < full_cost), key=lambda p: p.middle, default=None)
             explanation = paragraph(
                 _(
-                    "Among the settings that cost less than softmax, the best is {name}, with {error}.",
+                    "The best is {name}: {error}.",
                     name=sentence_name(ac.from_word(best.word)),
                     error=error_text(question, best.middle),
                 )
                 if best
                 else "",
-                _("“Close” means at most half of the error of equal weights ({zero}).", **values),
+                _(
+                    "Close would be at most {limit}, half the error of equal weights.",
+                    limit=question.format_error(CLOSE_ERROR_SHARE * baseline),
+                ),
+                _("Top-k does not count, because it computes all logits and costs at least as much as softmax here.")
+                if (top_k := [p for p in comparable if p.variant == "topk"])
+                and all(p.multiply_adds >= full_cost for p in top_k)
+                else "",
             )
-            text = _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values)
+            text = _("**No setting shown that is cheaper than softmax comes close to {reference}.**", **values)
+            if reference == REFERENCE:
+                text = _("**No setting shown that is cheaper than softmax comes close to it.**")
             lines.append([Finding(text, explanation)])
             continue
         (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
@@ -300,16 +311,49 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             text = _("**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.**", **values)
             explanation = _("The best, {name}, has {error}.", **values)
         else:
-            text = _("**At {n:,} tokens, {name} is closest to {reference}, with {error}.**", **values)
+            cost = ac.get(REFERENCE).cost(question.queries or n, question.d, causal=question.causal, keys=n)
+            text = (
+                _("**At {n:,} tokens, {name} is closest to {reference}, with {error}.**", **values)
+                if best.multiply_adds < cost.multiply_adds
+                else _(
+                    "**At {n:,} tokens, {name} is closest to {reference}, with {error}, but it is not cheaper than "
+                    "softmax.**",
+                    **values,
+                )
+            )
             explanation = ""
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         explanation = paragraph(explanation, baseline_error(question, baseline), length_trend(question, group))
         lines.append([Finding(text, explanation)])
     cause = _(
-        "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
-        "smaller share of the pairs."
+        "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
+        "pairs."
     )
-    return [*lines, [Finding("", cause)]] if lines else []
+    return [*lines, [Finding("", paragraph(outgrown_settings(question, points), cause))]] if lines else []
+
+
+def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
+    """Return up to which length variants are almost exact, if they are so only up to their setting; may be empty."""
+    if question.queries:
+        return ""
+    found = []
+    baselines = {(p.reference, p.n): p.middle for p in points if p.variant == UNIFORM}
+    for _attention, group in question.by_variant(points):
+        group = sorted(group, key=lambda p: p.n)
+        limits = [ALMOST_EXACT * baselines.get((p.reference, p.n), 0.0) for p in group]
+        exact = [p.middle <= limit for p, limit in zip(group, limits, strict=True)]
+        count = exact.index(False) if False in exact else len(group)
+        if 0 < count < len(group) and True not in exact[count:]:
+            last, first = group[count - 1], group[count]
+            if isinstance(last.value, int) and last.n <= last.value < first.n:
+                found.append(_("{name} up to {n:,} tokens", name=sentence_name(ac.from_word(last.word)), n=last.n))
+    if not found:
+        return ""
+    return _(
+        "Almost exact (at most {share} of the error of equal weights) until the text outgrows the setting: {names}.",
+        share=percent(ALMOST_EXACT),
+        names=enumeration(found),
+    )
 
 
 def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:

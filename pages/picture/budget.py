@@ -1,15 +1,19 @@
 """The view of the Picture page that draws the quality (PSNR) of the denoised image over the cost of each variant."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 import attention_core as ac
 from app.figures.lines.curves import Curve, curves, guide
 from app.jobs import cached
+from app.state.session import REFERENCE
 from app.ui import chart, palette
 from app.words.i18n import _
-from app.words.labels import setting_name
+from app.words.labels import axis_title, in_words, setting_name
 from attention_core.analysis.denoised_image import assess, box_blur, mean_image
 from attention_core.experiments.denoising import budgets, image_columns
+from pages.picture import words
 from pages.picture.photo import Images
 from pages.picture.subject import cost_share, name
 
@@ -21,8 +25,15 @@ MAX_COST = 200.0
 def show(images: Images) -> None:
     """Draw a line over the cost for each variant with a budget, a point for each other one, and simpler methods."""
     source = images.source
+    qkv = cached.record(source, source.size**2)
     with cached.spinner(_("Computing the image for every setting …")):
         lines = [_line(images, attention) for attention in images.variants]
+        settings = {
+            _sentence_name(each): (cached.denoised(source, each).psnr, cost_share(each, qkv))
+            for attention in images.variants
+            if attention.key != REFERENCE
+            for each in budgets(attention, source.size**2)
+        }
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
     noisy, clean = source.noisy(), source.clean()
@@ -32,10 +43,13 @@ def show(images: Images) -> None:
         (_("blur with 3 × 3 pixels"), blurred),
         (_("mean of all pixels"), images.mean.psnr),
     ):
-        lines.append(guide(level, x_range, (psnr, psnr)))
+        line = guide(level, x_range, (psnr, psnr))
+        lines.append(replace(line, name_at_end=False, texts=[level, ""], text_position="top right"))
+    softmax = next(image.psnr for each, image in images.variants.items() if each.key == REFERENCE)
+    st.markdown(words.cheapest_setting(settings, softmax, blurred))
     figure = curves(
         lines,
-        x_title=_("cost relative to softmax (%)"),
+        x_title=axis_title(_("cost relative to softmax (%)"), log=True),
         y_title=_("PSNR in dB"),
         height=HEIGHT,
         log_x=True,
@@ -46,11 +60,18 @@ def show(images: Images) -> None:
     )
     st.caption(
         _(
-            "Images at higher points are closer to the image without noise, and points further left are cheaper. "
             "Along a line, one setting of the variant changes, such as its window. Costs are computed for values with "
             "as many components as keys."
         )
     )
+
+
+def _sentence_name(attention: ac.Attention) -> str:
+    """Return the name of a variant with its budget, in words; the name of a square window contains it."""
+    budget = attention.variant.budget
+    if budget is None or image_columns(attention):
+        return name(attention)
+    return in_words(f"{name(attention)} · {setting_name(budget.name)} {getattr(attention.params, budget.name):g}")
 
 
 def _line(images: Images, attention: ac.Attention) -> Curve:
@@ -67,4 +88,6 @@ def _line(images: Images, attention: ac.Attention) -> Curve:
         if setting is None
         else [f"{setting_name(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions],
         dash="dash" if image_columns(attention) else "solid",
+        symbol="circle" if len(attentions) == 1 else "",
+        ring_index=0 if attention.key == REFERENCE else None,
     )

@@ -1,6 +1,7 @@
 """The table of the Picture page, with the numbers of each variant's denoised image, and the page's downloads."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -10,16 +11,38 @@ from app.jobs import cached
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
+from attention_core.analysis.denoised_image import assess, box_blur, mean_image
 from attention_core.experiments.denoising import image_columns
+from attention_core.formatting import number, percent
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
 from pages.picture.photo import Images
-from pages.picture.subject import name
+from pages.picture.subject import cost_share, name
 
 
 def show(images: Images) -> None:
     """Draw the table of metrics."""
-    st.dataframe(table([dict(zip(_header(), row, strict=True)) for row in _rows(images)]), hide_index=True)
+    qkv = cached.record(images.source, images.source.size**2)
+    costs = {name(each): percent(cost_share(each, qkv)) for each in images.variants}
+    noisy = images.source.noisy()
+    blur = assess(box_blur(noisy), images.source.clean(), mean_image(noisy))
+    rows = list(_rows(images))
+    rows.insert(2, (_("Blur with 3 × 3 pixels"), blur.psnr, blur.ssim, blur.distance_from_mean, 0.0))
+    lines = [
+        {
+            _("image"): title,
+            _("PSNR (dB)"): psnr,
+            _("SSIM"): ssim,
+            _("difference from one colour"): difference,
+            _("cost"): costs.get(title, "–"),
+            _("time (ms)"): number(1000 * seconds) if title in costs else "–",
+        }
+        for title, psnr, ssim, difference, seconds in rows
+    ]
+    forms = dict(zip(list(lines[0])[1:4], ("%.1f", "%.2f", "%.2f"), strict=True))
+    columns: dict[str, Any] = {title: st.column_config.NumberColumn(format=form) for title, form in forms.items()}
+    columns |= {title: st.column_config.TextColumn(alignment="right") for title in list(lines[0])[4:]}
+    st.dataframe(table(lines), hide_index=True, width="content", height="content", column_config=columns)
     st.caption(words.metrics())
 
 

@@ -74,15 +74,14 @@ def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence
     fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
     if len(causes) == len(weights):
         return _(
-            "With **{names}**, a query's weights hardly differ, because {causes}. Even the largest weight is typically "
-            "at most {largest} times the weight that the mean of all pixels gives to each pixel (softmax: {softmax} "
-            "times).",
+            "With **{names}**, a query's weights hardly differ, because {causes}. The largest weight is typically at "
+            "most {largest} times an equal weight (softmax: {softmax} times).",
             causes=enumeration(causes),
             **fields,
         )
     return _(
-        "With **{names}**, a query's weights hardly differ. Even the largest weight is typically at most {largest} "
-        "times the weight that the mean of all pixels gives to each pixel (softmax: {softmax} times).",
+        "With **{names}**, a query's weights hardly differ. The largest weight is typically at most {largest} "
+        "times an equal weight (softmax: {softmax} times).",
         **fields,
     )
 
@@ -117,7 +116,11 @@ def _best_variants(
     if better:
         # The images show their PSNR, so that the sentence needs no further numbers.
         is_best = round(softmax, 1) > round(images[better[0]].psnr, 1)
-        most = _("**Softmax comes closest to the original.**") if is_best else _("**Softmax removes noise.**")
+        most = (
+            _("**Softmax comes closest to the original at these settings.**")
+            if is_best
+            else _("**Softmax removes noise.**")
+        )
         removes = most if softmax > noisy else first
         return [
             Finding(removes, reason),
@@ -378,10 +381,31 @@ def metrics() -> str:
         ),
         _("**SSIM** is the structural similarity, which is 1 for identical images."),
         _(
-            "**Difference from the mean** is the root mean square difference from an image of one colour, the "
-            "mean of the noisy image."
+            "**Difference from one colour** is the root mean square difference from the mean colour of the noisy "
+            "image (0 = uniform)."
         ),
-        _("**Time** is how long this server took to compute the image."),
+        _("**Time** was measured once on this server. It also depends on other things than the multiply-adds."),
+    )
+
+
+def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float, blur: float) -> str:
+    """Return which cheaper setting reaches softmax's PSNR, and the PSNR of a blur.
+
+    Args:
+        settings: PSNR in dB, and cost relative to softmax's, of each setting of the other variants, by its name.
+        softmax: PSNR of the image of softmax.
+        blur: PSNR of the image in which every pixel is the mean of 3 x 3 pixels.
+    """
+    costs = {name: cost for name, (psnr, cost) in settings.items() if round(psnr, 1) >= round(softmax, 1) and cost < 1}
+    best = min(costs, key=costs.__getitem__, default="")
+    values = {"name": best, "softmax": softmax, "blur": blur}
+    return paragraph(
+        ""
+        if not settings
+        else _("**{name} reaches softmax's PSNR at {cost} of its cost.**", cost=percent(costs[best]), **values)
+        if best
+        else _("**No cheaper setting shown reaches softmax's PSNR.**"),
+        _("Softmax has {softmax:.1f} dB, and a blur with 3 × 3 pixels has {blur:.1f} dB.", **values),
     )
 
 

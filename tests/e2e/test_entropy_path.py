@@ -65,11 +65,11 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     assert downloaded(page, "entropy.png").startswith(b"\x89PNG")
 
     page.get_by_text("Normaliser", exact=True).click()
-    expect(page.get_by_text("this sum grows approximately as")).to_be_visible()
+    expect(page.get_by_text("grow approximately as")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 
-    page.get_by_text("Effect of scale", exact=True).click()
+    page.get_by_text("Effect of a factor", exact=True).click()
     expect(page.get_by_text("Multiplying all logits by λ = 4 sharpens softmax")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")

@@ -84,6 +84,7 @@ class Curve:
         large_index: index of a point with a larger marker.
         ring_index: index of a point whose marker is a ring.
         width: width in pixels; the band of a line thinner than 2 pixels is paler.
+        open_indices: indices of points whose markers are open.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Curve:
     large_index: int | None = None
     ring_index: int | None = None
     width: float = 2
+    open_indices: Sequence[int] = ()
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -295,6 +297,10 @@ def _marker(line: Curve) -> dict[str, Any]:
     """Return plotly's markers of a line: one size and symbol, or one for each point if a point is marked."""
     symbol = line.symbol or style(line.colour).marker + "-open" * line.hollow
     marker: dict[str, Any] = {"opacity": float(line.markers), "symbol": symbol, "line": {"width": 2 * line.hollow}}
+    if line.open_indices:
+        is_open = [i in line.open_indices for i in range(len(line.x))]
+        marker["symbol"] = [symbol + "-open" * each for each in is_open]
+        marker["line"] = {"width": [2 * each for each in is_open]}
     if line.large_index is None and line.ring_index is None:
         return marker | {"size": line.size}
     sizes = [line.size + MARKER_GROWTH * (i == line.large_index) for i in range(len(line.x))]

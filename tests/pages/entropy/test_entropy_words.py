@@ -12,7 +12,8 @@ from app.figures.lines.spread import spread
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.experiments.entropy_length import EntropyRow
-from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
+from attention_core.inputs.positions import ALIBI
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, factor, growth, normalizer
 from pages.entropy.options import EntropyOptions, Measurement
@@ -233,17 +234,19 @@ def power(exponent):
 @pytest.mark.parametrize(
     ("exponent", "verdict"),
     [
-        (0.94, ("row sums that shrink as the text grows", "more slowly than")),
-        (0.96, ("nearly constant row sums", "about as fast as")),
-        (1.04, ("nearly constant row sums", "about as fast as")),
-        (1.06, ("row sums that grow with the text", "faster than")),
+        (0.94, ("more slowly than", "n⁰·⁹⁴", "shrink")),
+        (0.96, ("about as fast as", "n⁰·⁹⁶", "are nearly constant")),
+        (1.04, ("about as fast as", "n¹·⁰⁴", "are nearly constant")),
+        (1.06, ("faster than", "n¹·⁰⁶", "grow")),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
-        f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** The squares "
-        f"relu(logit)² of a row add up to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by "
-        "its Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
+        f"**From 16 to 256 tokens, the totals of squared ReLU grow {verdict[0]} the text length n.** A row's total is "
+        "the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax. The totals of squared "
+        f"ReLU grow as {verdict[1]}, so the row sums {verdict[2]} if each row is divided by n. The output is the "
+        "weighted mean of the values, multiplied by the row sum. The totals of softmax, which divides each row by its "
+        "total, grow approximately as n¹·⁵⁰."
     )
 
 
@@ -251,18 +254,18 @@ def test_a_total_with_changing_growth_gets_no_verdict():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     message = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": bent}))
     assert message.startswith(
-        "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares"
+        "**From 1 to 256 tokens, the totals of squared ReLU do not grow as one power of the text length n.** A row's"
     )
-    assert "over all lengths, but as n^1.20 over the 4 longest lengths." in message
+    assert "over all lengths, but as n¹·²⁰ over the 4 longest lengths, so no power of n is a good divisor." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "gives row sums that grow with the text.**" in full_text(
+    assert "grow faster than the text length n.**" in full_text(
         normalizer.main_finding({"softmax": power(1.5), "relu2": straight})
     )
 
 
 def test_a_total_without_growth_gets_no_verdict():
     alone = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": spread([(16, 1.0)])}))
-    assert alone.endswith("approximately as n^1.50.")
+    assert alone.endswith("approximately as n¹·⁵⁰.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
     assert full_text(normalizer.main_finding(short)) == (
         "These lengths are too few or too close together to measure growth. Use a longer input."
@@ -280,17 +283,18 @@ def test_a_total_beyond_every_float_is_shown_by_its_logarithm(log, words):
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        (0.0, "so no weight changes."),
-        (2e-16, "so no weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
+        (0.0, "and no weight changes."),
+        (2e-16, "and no weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
     ],
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
     assert full_text(factor.main_finding(4.0, softmax, relu2, moved, "bits")) == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** Multiplying the logits "
-        "changes the entropy of softmax from 2.50 to 1.25 bits. Squared ReLU is divided by its row sum, and its "
-        "entropy stays at 3.25 bits. A factor λ on all logits multiplies each term of a row, and the row sum, by λ². "
-        f"This λ² cancels, {words}"
+        "changes the entropy of softmax from 2.50 to 1.25 bits. The entropy of squared ReLU stays at 3.25 bits, "
+        "because a factor λ on all logits multiplies each term of a row by λ². If the terms are divided by the row "
+        f"sum, λ² cancels, {words} If they are divided by n, each weight is multiplied by λ², but the ratios of the "
+        "weights stay the same."
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
         assert full_text(factor.main_finding(4.0, *lacks, 0.0, "bits")) == "Measuring λ = 4 …"
@@ -325,8 +329,7 @@ def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding
     softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
     text = full_text(factor.main_finding(4.0, softmax, relu2, 0.0, "nats"))
     assert text.startswith(
-        f"**Multiplying all logits by λ = 4 {finding} Squared ReLU is divided by its row sum, and its entropy stays at "
-        "3.50 nats. A factor λ on all logits multiplies"
+        f"**Multiplying all logits by λ = 4 {finding} The entropy of squared ReLU stays at 3.50 nats, because a"
     )
 
 
@@ -502,3 +505,41 @@ def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, 
     ]
     request = measurement_up_to(256, causal=False)
     assert growth.uniform_note(rows, request) == expected
+
+
+@pytest.mark.parametrize(
+    ("levels", "ticks"),
+    [
+        ([1.0, 4.0], ["1", "1.5", "2", "3", "4"]),
+        ([0.6, 2.9], ["0.75", "1", "1.5", "2"]),
+        ([1.0, 6.1], None),
+        ([0.4, 1.0], None),
+        ([], ["1"]),
+    ],
+)
+def test_totals_that_differ_little_have_more_ticks(levels, ticks):
+    found = normalizer.level_ticks(levels)
+    assert (list(found.values()) if found else None) == ticks
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (TextSource("a"), "MiniLM-L6 was trained without RoPE. Here, RoPE is added without retraining."),
+        (TextSource("a", positions=ALIBI), ""),
+        (TextSource("a", model="smollm2"), ""),
+        (TextSource("a", model="owner/name"), ""),
+        (SyntheticSource(SyntheticSpec(n=16)), ""),
+    ],
+)
+def test_added_rope_is_reported_for_built_in_models_without_it(source, expected):
+    assert distance.added_rope(source) == expected
+
+
+@pytest.mark.parametrize(("at_eight", "label"), [(1.004, "Squared ReLU ÷ n or row sum"), (1.1, "")])
+def test_coinciding_lines_have_one_name(monkeypatch, at_eight, label):
+    levels = dict(zip(factor.VARIANTS, (0.5, 1.0, at_eight), strict=True))
+    monkeypatch.setattr(factor, "entropies", lambda rows, word, measurement: spread([(1.0, 1.0), (8.0, levels[word])]))
+    lines, axes = factor.chart([], measurement_up_to(16, causal=False))
+    assert (lines[1].label, lines[2].name_at_end) == (label, not label)
+    assert list(axes["x_ticks"].values()) == ["0.25", "0.5", "1 (unchanged)", "2", "4", "8"]

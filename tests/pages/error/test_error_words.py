@@ -9,7 +9,7 @@ import pytest
 from driver import full_text
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, doublings
+from app.figures.lines.curves import Curve, curves, doublings
 from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoint, ErrorRow
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -166,6 +166,8 @@ BUDGETS = [
 
 
 CLOSE = "“Close” means at most half of the error of equal weights (80% matrix error)."
+NOT_CLOSE = "**No setting shown that is cheaper than softmax comes close to it.**"
+LIMIT = "Close would be at most 40%, half the error of equal weights."
 
 
 def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
@@ -190,20 +192,24 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
         f"multiply-adds, 39% matrix error.** {CLOSE} Local and Linear also come close to softmax."
     )
     assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
-        "**At a cost below softmax's, no variant shown comes close to softmax.** Among the settings that cost less "
-        f"than softmax, the best is Local with window 4, with 60% matrix error. {CLOSE}"
+        f"{NOT_CLOSE} The best is Local with window 4: 60% matrix error. {LIMIT}"
     )
     assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == (
         "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
         "variant is better."
     )
-    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(1e-9)])).startswith(
-        "**At a cost below softmax's, no"
-    )
+    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(1e-9)])).startswith(NOT_CLOSE)
     expensive = [replace(BUDGETS[1], multiply_adds=65536), uniform_point(0.8)]
-    assert full_text(words.budget_findings(question, expensive)) == (
-        f"**At a cost below softmax's, no variant shown comes close to softmax.** {CLOSE}"
+    assert full_text(words.budget_findings(question, expensive)) == (f"{NOT_CLOSE} {LIMIT}")
+    other = [point(0.6, reference="reformer"), uniform_point(0.8, "reformer")]
+    assert full_text(words.budget_findings(question, other)).startswith(
+        "**No setting shown that is cheaper than softmax comes close to shared-QK softmax.** The best is"
     )
+    top_k = [BUDGETS[0], point(0.1, "topk", "topk~k~4", multiply_adds=65536), uniform_point(0.8)]
+    why = "Top-k does not count, because it computes all logits and costs at least as much as softmax here."
+    assert full_text(words.budget_findings(question, top_k)).endswith(f"{LIMIT} {why}")
+    top_k[1] = replace(top_k[1], middle=0.7, multiply_adds=65535)
+    assert full_text(words.budget_findings(question, top_k)).endswith(LIMIT)
     expensive[0] = replace(expensive[0], multiply_adds=65535)
     assert ": 100% of softmax's multiply-adds, 40%" in full_text(words.budget_findings(question, expensive))
     assert full_text(words.budget_findings(question, BUDGETS)) == ""  # The mean has not been computed yet.
@@ -228,8 +234,8 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
     ]
     text = full_text(words.length_findings(question, points))
     why = (
-        "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
-        "smaller share of the pairs."
+        "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
+        "pairs."
     )
     assert text == (
         f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error.** Equal weights on all "
@@ -241,6 +247,38 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
         f"has 50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {why}"
     )
     assert full_text(words.length_findings(question, [point(math.inf), uniform_point(0.5)])) == ""
+
+
+@pytest.mark.parametrize(("spent", "end"), [(65535, ""), (65536, ", but it is not cheaper than softmax")])
+def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
+    points = [point(0.5, multiply_adds=spent), uniform_point(0.7)]
+    text = full_text(words.length_findings(make_question("local"), points))
+    assert text.startswith(
+        f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error{end}.** Equal"
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "n", "named"),
+    [
+        ((0.04, 0.5), (4, 8), True),
+        ((0.04, 0.05), (4, 8), False),
+        ((0.05, 0.5), (4, 8), False),
+        ((0.04, 0.5), (2, 4), False),
+        ((0.04, 0.5), (5, 8), False),
+        ((0.5, 0.04), (4, 8), False),
+        ((0.04, 0.03), (4, 8), False),
+    ],
+)
+def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n, named):
+    points = [point(error, n=tokens) for error, tokens in zip(errors, n, strict=True)]
+    points += [uniform_point(0.96, n=n[0]), uniform_point(1.0, n=n[1])]
+    text = words.outgrown_settings(make_question("local"), points)
+    assert text == named * (
+        "Almost exact (at most 5% of the error of equal weights) until the text outgrows the setting: Local with "
+        "window 4 up to 4 tokens."
+    )
+    assert words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
 
 
 def test_the_linked_matrix_is_the_best_cheap_point_compared_with_softmax():
@@ -453,8 +491,19 @@ def test_bands_are_explained_if_there_is_one(heads, begins):
     [("matrix", 0.1, True), ("matrix", 0.0, False), ("matrix", None, False), ("output", 0.1, False)],
 )
 def test_lower_bounds_are_explained_if_one_is_above_zero(measure, floor, expected):
-    text = budget.notes(make_question("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("a lower bound of a variant's matrix error" in each for each in text) == expected
+    text = budget.key(make_question("local", measure=measure), [point(0.2, floor=floor)])
+    assert ("Dashed: the lowest error possible with the same rank or number of keys." in text) == expected
+
+
+@pytest.mark.parametrize(("spent", "is_open"), [(65535, False), (65536, True)])
+def test_settings_that_cost_as_much_as_softmax_have_open_points(spent, is_open):
+    question, points = make_question("local"), [point(0.2, multiply_adds=spent)]
+    [line] = budget.lines(question, points)
+    assert list(line.open_indices) == [0] * is_open
+    text = "Open points on solid lines cost at least as much as softmax."
+    assert (text in budget.key(question, points)) == is_open
+    figure = curves([line], x_title="", y_title="")
+    assert (figure["data"][0]["marker"]["symbol"] == ["circle-open"]) == is_open
 
 
 @pytest.mark.parametrize(("floor", "is_drawn"), [(0.004, False), (0.006, True)])
@@ -478,10 +527,7 @@ def test_budgets_that_get_cheaper_have_an_arrow(expensive, arrow):
         point(0.3, "pooled", "pooled~stride~2", setting="stride", value=2, multiply_adds=4),
     ]
     question = make_question("pooled")
-    assert (
-        "↓ marks variants that need fewer multiply-adds at a larger budget, such as a larger stride."
-        in budget.notes(question, points)
-    ) == arrow
+    assert ("↓: cheaper at larger values." in budget.key(question, points)) == arrow
     assert (budget.lines(question, points)[0].name == "Pooled keys · stride ↓") == arrow
 
 

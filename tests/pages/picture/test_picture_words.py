@@ -25,7 +25,7 @@ def headline(found, noisy, softmax, even=(), causes=(), costs=None, sparse=()):
     return paragraph(text_above(lines).replace("  \n", " "), text_below(lines))
 
 
-SOFTMAX = "**Softmax comes closest to the original.**"
+SOFTMAX = "**Softmax comes closest to the original at these settings.**"
 WITH_PSNR = "**Softmax removes noise (PSNR 20.0 → 25.2 dB).**"
 
 
@@ -34,8 +34,8 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     both = found | {"Performer": image(12.0, 0.01)}
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
     first = f"{SOFTMAX} **Local comes close (within 1.5 dB) at 10% of its cost.**"
-    even = "Even the largest weight is typically at most"
-    mean = "times the weight that the mean of all pixels gives to each pixel (softmax: 84 times)."
+    even = "The largest weight is typically at most"
+    mean = "times an equal weight (softmax: 84 times)."
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
         f"{first} **Linear weights all pixels almost equally, so it returns an almost uniform image.** With "
         f"**Linear**, a query's weights hardly differ, because Linear has no exponential. {even} 1.1 {mean}"
@@ -178,13 +178,13 @@ def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves)
     [
         (
             {"Linear": 1.05},
-            "With **Linear**, a query's weights hardly differ. Even the largest weight is typically at most 1.1 times "
-            "the weight that the mean of all pixels gives to each pixel (softmax: 84 times).",
+            "With **Linear**, a query's weights hardly differ. The largest weight is typically at most 1.1 times an "
+            "equal weight (softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "With **Linear and Performer**, a query's weights hardly differ. Even the largest weight is typically at "
-            "most 2.9 times the weight that the mean of all pixels gives to each pixel (softmax: 84 times).",
+            "With **Linear and Performer**, a query's weights hardly differ. The largest weight is typically at most "
+            "2.9 times an equal weight (softmax: 84 times).",
         ),
     ],
 )
@@ -262,3 +262,17 @@ def test_the_variants_closest_to_softmax_and_farthest_from_it_on_a_digit(errors,
 @pytest.mark.parametrize("averaged", [False, True])
 def test_the_heads_that_the_maps_of_a_digit_average_are_mentioned(averaged):
     assert ("the average of all heads" in words.digit_units(averaged=averaged)) == averaged
+
+
+@pytest.mark.parametrize(
+    ("settings", "finding"),
+    [
+        ({}, ""),
+        ({"A": (25.14, 0.1), "B": (26.0, 1.0)}, "**No cheaper setting shown reaches softmax's PSNR.** "),
+        ({"A": (25.16, 0.3), "B": (26.0, 0.999)}, "**A reaches softmax's PSNR at 30% of its cost.** "),
+        ({"A": (25.16, 0.3), "B": (26.0, 0.2)}, "**B reaches softmax's PSNR at 20% of its cost.** "),
+    ],
+)
+def test_the_cheapest_setting_with_softmaxs_quality_is_named(settings, finding):
+    levels = "Softmax has 25.2 dB, and a blur with 3 × 3 pixels has 22.5 dB."
+    assert words.cheapest_setting(settings, 25.21, 22.54) == finding + levels
