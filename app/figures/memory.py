@@ -25,6 +25,7 @@ def memory(
     feature: str,
     sizes_title: str,
     position: str,
+    mark: str,
     outputs_title: str,
     entry: str,
     keys_range: tuple[float, float],
@@ -40,6 +41,7 @@ def memory(
         feature: title of the first chart's horizontal axis.
         sizes_title: title of the second chart.
         position: title of the second chart's horizontal axis.
+        mark: label of the line at the token in the second chart.
         outputs_title: title of the last chart.
         entry: title of the last chart's horizontal axis.
         keys_range: lower and upper end of the first chart's vertical axis, the same for all tokens.
@@ -95,6 +97,9 @@ def memory(
     title_style = {"font": {"size": 13}, "xanchor": "left", "xref": "paper", "yanchor": "bottom", "yref": "paper"}
     texts = (keys_title, sizes_title, outputs_title)
     titles = [annotation(text, 0, high, **title_style) for (_low, high), text in zip(ROWS, texts, strict=True)]
+    before_middle = token < max(map(len, sizes.values())) / 2
+    place = {"xref": "x2", "yref": "y2 domain", "yanchor": "top", "xanchor": "left" if before_middle else "right"}
+    titles.append(annotation(mark, token, 1, **place))
     titles[1]["yshift"] = 26  # The second chart's title is above its legend.
     figure = finish(
         data,

@@ -1,6 +1,7 @@
 """Charts of the cost of algorithms for causal linear attention, in the Training chapter of the Causal page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
@@ -32,7 +33,7 @@ def cumsum_crossing(points_by_algorithm: Points) -> tuple[float, float] | None:
 
 
 def show_costs(
-    points_by_algorithm: Points, names: Mapping[str, str], unit: str, key: str, marked_length: float | None = None
+    points_by_algorithm: Points, names: Mapping[str, str], unit: str, key: str, marked_length: int | None = None
 ) -> None:
     """Draw a cost as a function of the length.
 
@@ -56,8 +57,10 @@ def show_costs(
     ticks = sorted({x for line in lines for x in line.x})
     if marked_length and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
         title = _("from n ≈ {n} on, cumsum costs less than the explicit matrix", n=format_interpolated(crossing[0]))
-        label = _("cumsum cheaper from n ≈ {n}", n=format_interpolated(crossing[0]))
-        lines.append(Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True, label=label))
+        # A text next to the ring: the name of a line with one point would be in the legend.
+        text = _("cumsum cheaper from n ≈ {n}", n=format_interpolated(crossing[0]))
+        ring = Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True)
+        lines.append(replace(ring, name_at_end=False, texts=[text]))
     show_lines(
         lines,
         key=key,
@@ -67,7 +70,7 @@ def show_costs(
         y_title=unit,
         log_x=True,
         log_y=True,
-        mark=marked_length and (marked_length, "n = d²"),
+        mark=marked_length and (marked_length, f"n = d² = {marked_length:,}"),
         x_ticks=ticks,
         height=HEIGHT,
     )

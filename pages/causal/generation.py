@@ -19,7 +19,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
@@ -75,7 +75,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))
         _memory_chart(chosen, caches, "causal.generation.caches")
 
-    lazy_expander(_("Memory of smaller caches"), smaller, key="causal.smaller")
+    lazy_expander(_("Variants with a smaller cache"), smaller, key="causal.smaller")
     st.markdown("## " + _("Time per new token"), anchors=False)
     run_on_machine(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
     _method(chosen)
@@ -102,7 +102,8 @@ def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], r
     recorded_run = next(other for other in recorded_runs().values() if other.spec.mode == "decode")
     lines = _series(run or recorded_run, attentions, live=run is not None)
     if len(lines) > 1:
-        st.markdown(paragraph(timing_origin(lines[0].run.spec, live=lines[0].live), summary_text(lines)))
+        st.caption(timing_origin(lines[0].run.spec, live=lines[0].live))
+        st.markdown(summary_text(lines).replace("**", ""))  # The page's finding is about memory.
     _time_chart(lines, f"{key}.time")
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -131,8 +132,8 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
 def timing_origin(spec: TimingSpec, *, live: bool) -> str:
     """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
-        return _("**Times measured on this machine, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
-    return _("**Times of the recorded run, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
+        return _("Times measured on this machine, {heads} heads of size {d}", heads=spec.heads, d=spec.head_size)
+    return _("Times of the recorded run, {heads} heads of size {d}", heads=spec.heads, d=spec.head_size)
 
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
@@ -191,7 +192,9 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
 
 
 def group_short_name(rows: Sequence[MemoryRow]) -> str:
-    """Return the name at the end of one line for variants of similar size, without settings."""
+    """Return the name at the end of one line for variants of similar size, without settings; two are both named."""
+    if len(rows) == 2:
+        return enumeration(_(ac.from_word(row.variant).title) for row in rows)
     return _abbreviated(_(ac.from_word(_smallest(rows).variant).title), len(rows) - 1)
 
 

@@ -12,7 +12,7 @@ from app.words.labels import label
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow, DifferenceTask
 from attention_core.experiments.causal_modes import MATRIX
-from attention_core.formatting import MIB, at_most, memory
+from attention_core.formatting import MIB, at_most, number
 from pages.causal.cost_chart import HEIGHT, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
@@ -86,17 +86,17 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
         return agreement
     return paragraph(
         _(
-            "To compute the gradient of {name} at {n} tokens, running sums over the tokens need **{sums}** of memory. "
-            "PyTorch's autograd stores the state after every token and needs {states}, {factor:.0f} times as much.",
+            "To compute the gradient of {name} at {n} tokens, running sums over the tokens need **{sums} MiB**. "
+            "PyTorch's autograd stores the state after every token and needs {states} MiB, {factor:.0f} times as much.",
             name=bold([name]),
             n=n,
-            sums=memory(sums[n]),
+            sums=number(sums[n] / MIB, 2),
             factor=states[n] / sums[n],
-            states=memory(states[n]),
+            states=number(states[n] / MIB, 2),
         ),
         _(
-            "If autograd stores the n × n attention matrix instead of the states, it needs {matrix}.",
-            matrix=memory(matrix[n]),
+            "If autograd stores the n × n attention matrix instead of the states, it needs {matrix} MiB.",
+            matrix=number(matrix[n] / MIB, 2),
         ),
         agreement,
     )

@@ -21,7 +21,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
-from app.words.labels import spinner, token_options
+from app.words.labels import sentence_name, spinner, token_options
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
 from attention_core.inputs.labels import number_repeats
@@ -56,14 +56,16 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     load_history = partial(cached.state_history, chosen.source, attention, head=head)
     with spinner(_(attention.title)):
         history = load_history()
-    finding = state_size(history)
+    finding = state_size(history, sentence_name(attention))
     headline.markdown(finding.text)
     labels = number_repeats(chosen.qkv.names[: len(history.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // MAX_PICTURES))
     # While the animation plays, only this fragment reruns for each frame.
-    st.fragment(_draw, run_every=play.tick_interval)(play, load_history, labels, play.is_running)
+    st.fragment(_draw, run_every=play.tick_interval)(
+        play, load_history, labels, sentence_name(attention), play.is_running
+    )
     st.markdown(finding.explanation)
     if words := notes(history, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
@@ -153,8 +155,10 @@ def _set_setting(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.with_setting(StateOptions.variant.value, name, value))
 
 
-def _draw(play: Animation, load_history: Callable[[], StateHistory], labels: tuple[str, ...], ticking: bool) -> None:
-    """Draw the animated part: the slider, the buttons and the pictures.
+def _draw(
+    play: Animation, load_history: Callable[[], StateHistory], labels: tuple[str, ...], name: str, ticking: bool
+) -> None:
+    """Draw the animated part: the slider, the buttons and the pictures of the named variant.
 
     The fragment keeps ``load_history``, which reads the cached state, so that no visitor's session holds a state.
     """
@@ -174,7 +178,7 @@ def _draw(play: Animation, load_history: Callable[[], StateHistory], labels: tup
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **token_options(labels))
     _board(history, labels, i)
-    st.markdown("  \n".join(filter(None, (output_distance(history, i, labels), state_change(history, i)))))
+    st.markdown("  \n".join(filter(None, (output_distance(history, i, labels, name), state_change(history, i)))))
     _figure(history, i)
     if not ticking:
         url.write_link()
@@ -218,7 +222,8 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
     # All tokens share one colour scale, so that the growth of the state is visible.
     top = float(abs(history.sums).max())
-    yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), history.sums[i], top=top)
+    sums = N_("sum of φ(k) vᵀ over {count} tokens") if history.changes is None else N_("after {count} tokens")
+    yield Panel("state", _("State S"), _(sums, count=i + 1), history.sums[i], top=top)
     if history.changes is None:
         yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i], top=top)
         return
@@ -263,7 +268,10 @@ def _figure(history: StateHistory, i: int) -> None:
         feature=_("feature") if history.changes is None else _("channel"),
         sizes_title=_("norm of the state"),
         position=_("token i"),
-        outputs_title=_("output of token i"),
+        mark=_("token {i}", i=i),
+        outputs_title=_("output of token i")
+        if history.changes is not None
+        else _("output of token i: φ(q)ᵀ S / φ(q)ᵀ z"),
         entry=_("value entry"),
         keys_range=(min(0.0, float(features.min())), 1.05 * float(features.max())),
     )

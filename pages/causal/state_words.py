@@ -46,13 +46,14 @@ FAST_WEIGHTS = (
 """Formula of variants with fast weights, and the notes on their pictures."""
 
 
-def state_size(history: StateHistory) -> Finding:
-    """Return the size of the state, and the length from which a key-value cache is larger."""
+def state_size(history: StateHistory, name: str) -> Finding:
+    """Return the size of the state of the named variant, and the length from which a key-value cache is larger."""
     per_token = history.kv_cache.shape[1]
     return Finding(
         _(
-            "**The state holds {size:,} numbers at any length. From {n:,} tokens on, softmax's key-value cache is "
-            "larger.**",
+            "**The state of {name} holds {size:,} numbers at any length. From {n:,} tokens on, softmax's key-value "
+            "cache is larger.**",
+            name=escape_markdown(name),
             size=history.state_size,
             n=history.state_size // per_token + 1,
         ),
@@ -63,25 +64,29 @@ def state_size(history: StateHistory) -> Finding:
     )
 
 
-def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str:
+def output_distance(history: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
     """Return the distance of the output of token i from other outputs.
 
     Args:
         history: states after each token.
         i: index of the last token taken in.
         labels: labels of the tokens.
+        name: name of the variant.
     """
     return paragraph(
         _n(
-            "The variant has read {n} token: “{token}”.",
-            "The variant has read {n} tokens, up to “{token}”.",
+            "{name} has read {n} token: “{token}”.",
+            "{name} has read {n} tokens, up to “{token}”.",
             n=i + 1,
+            name=escape_markdown(name),
             token=escape_markdown(labels[i]),
         ),
         _(
-            "The output error of the variant compared with softmax is {lost:.0%}. The variant can compute its output "
-            "from its state or from its n × n attention matrix. The two results differ by at most {difference}.",
+            "Its output error compared with softmax is {lost:.0%}; equal weights for all tokens so far would give "
+            "{uniform:.0%}. The output can be computed from the state or from the n × n attention matrix. The two "
+            "results differ by at most {difference}.",
             lost=history.softmax_error(i),
+            uniform=history.uniform_error(i),
             difference=format_readable(history.matrix_difference(i), 1),
         ),
     )

@@ -15,10 +15,10 @@ from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import N_, _, escape_markdown, paragraph
-from app.words.labels import label
+from app.words.labels import label, sentence_name
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
-from attention_core.formatting import MIB, at_most, format_interpolated
+from attention_core.formatting import MIB, at_most, format_interpolated, number
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal import gradient
@@ -56,7 +56,7 @@ class TrainingOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the options, the costs and answers of the algorithms, and the memory of the gradient."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="top"):
         TrainingOptions.counted.draw(width=180)
         TrainingOptions.size.draw()
     algorithms, gradients = _algorithms(chosen, headline), gradient.show(chosen)
@@ -92,16 +92,19 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
     def draw(rows: list[AgreementRow | CostRow], key: str) -> None:
         if costs := [row for row in rows if isinstance(row, CostRow)]:
             mark, (left, right) = costs[0].d ** 2, st.columns(2)
+            setting = _("random inputs, d = {d}", d=costs[0].d)
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
             with left:
                 st.markdown("## " + _("Peak memory of one head"), anchors=False)
+                st.caption(setting)
                 show_costs(memory, ALGORITHM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
             with right:
                 st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
+                st.caption(setting)
                 show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", mark)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
-        return summary(chosen.qkv.n, rows, label(counted)).text
+        return summary(chosen.qkv.n, rows, sentence_name(counted)).text
 
     rows = runs.run_immediately(
         "causal_modes",
@@ -113,7 +116,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
         container=headline,
         height=HEIGHT,
     )
-    if text := summary(chosen.qkv.n, rows, label(counted)).explanation:
+    if text := summary(chosen.qkv.n, rows, sentence_name(counted)).explanation:
         st.markdown(text)
     without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.modes(a.variant)]
     st.caption(notes(chosen.qkv.n, rows, without_cumsum))
@@ -128,7 +131,7 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
 
 
 def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Finding:
-    """Return from which length cumsum needs less memory than the explicit matrix, and whether the outputs are equal.
+    """Return the memory of the algorithms, from which length cumsum needs less, and whether the outputs are equal.
 
     Args:
         n: tokens of the input.
@@ -150,20 +153,44 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
         crossing_text = _(
-            "**For {name}, cumsum takes more memory than the explicit matrix up to n = {last:,} tokens.**",
+            "For {name}, cumsum takes more memory than the explicit matrix up to n = {last:,} tokens.",
             name=escape_markdown(name),
             last=max(row.n for row in costs),
         )
     else:
         crossing_text = _(
-            "**For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens.**",
+            "For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens.",
             name=escape_markdown(name),
             at=format_interpolated(crossing_point[0]),
         )
     explanation = _(
-        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
+        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. "
+        "With d features per key, a state has d² numbers, so both are equally large at n = d² (dashed line)."
     )
-    return Finding(crossing_text, paragraph(explanation, agreement))
+    return Finding(_memory_text(costs, name), paragraph(crossing_text, explanation, agreement))
+
+
+def _memory_text(costs: Sequence[CostRow], name: str) -> str:
+    """Return the memory of the chunked form, the explicit matrix and cumsum at the longest length of all three.
+
+    It is empty until all three are counted at one length.
+    """
+    sizes = [
+        {row.n: row.peak_bytes for row in costs if row.algorithm == each} for each in ("chunked", MATRIX, "cumsum")
+    ]
+    n = max(set.intersection(*map(set, sizes)), default=None)
+    if n is None:
+        return ""
+    chunked, matrix, cumsum = (number(size[n] / MIB, 2) for size in sizes)
+    return _(
+        "**At {n:,} tokens, the chunked form of {name} needs {chunked} MiB, the explicit matrix {matrix} MiB and "
+        "cumsum {cumsum} MiB.**",
+        n=n,
+        name=escape_markdown(name),
+        chunked=chunked,
+        matrix=matrix,
+        cumsum=cumsum,
+    )
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:

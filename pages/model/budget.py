@@ -3,7 +3,7 @@
 The budget is the setting that trades cost for accuracy, such as a window.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -53,8 +53,12 @@ def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[CurveP
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    x_title = enumeration(dict.fromkeys(_setting(word) for word in _with_budget(question)))
-    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=curve_name)
+    names = list(dict.fromkeys(_setting(word) for word in _with_budget(question)))
+    x_title, mark = enumeration(names), None
+    if names == [setting_name("window")]:
+        x_title = _("window (tokens)")
+        mark = (swap.COPY_DISTANCE, _("distance to copy: {n}", n=swap.COPY_DISTANCE))
+    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=curve_name, mark=mark)
     _positions(question, rows, key)
 
 
@@ -117,16 +121,55 @@ def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]
     if reading_row is None or copy_row is None:
         return []
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
-    return [
-        [
-            _preserved(
-                word,
-                _values_within(word, points, "perplexity", words.SAME_RATIO * reading_row.perplexity),
-                _values_within(word, points, "copied", copied_limit),
-            )
-        ]
+    within = {
+        word: (
+            _values_within(word, points, "perplexity", words.SAME_RATIO * reading_row.perplexity),
+            _values_within(word, points, "copied", copied_limit),
+        )
         for word, points in lines.items()
-    ]
+    }
+    return _same_budget(within) or [[_preserved(word, *each)] for word, each in within.items()]
+
+
+def _same_budget(within: Mapping[str, tuple[str, str]]) -> Lines:
+    """Return the finding about variants of which some preserve perplexity where all preserve copying.
+
+    Return no findings unless at least two variants preserve copying with the same budgets, and each of them preserves
+    perplexity with the same budgets or with none.
+
+    Args:
+        within: the budgets with which a variant preserves perplexity and copying, as text, by the variant's word.
+    """
+    copies = next((copied for _read, copied in within.values()), "")
+    if (
+        len(within) < 2
+        or not copies
+        or any(read not in ("", copies) or copied != copies for read, copied in within.values())
+    ):
+        return []
+    titles = {word: _(registry.from_word(word).title) for word in within}
+    lost = [word for word, (read, _copied) in within.items() if not read]
+    names = words.listed_names(list(titles.values()), len(within))
+    values = {
+        "names": names,
+        "copies": copies,
+        "reads": enumeration(titles[word] for word in within if word not in lost),
+    }
+    if not lost:
+        text = _("**With {copies}, {names} predict and copy text about as well as the original model.**", **values)
+    elif len(lost) < len(within):
+        text = _("**With {copies}, {names} preserve copying; perplexity is preserved only with {reads}.**", **values)
+    else:
+        text = _("**With {copies}, {names} preserve copying, but not perplexity.**", **values)
+    higher = (
+        _(
+            "{name} has a clearly higher perplexity than the original model with every tested value of {setting}.",
+            name=titles[word],
+            setting=_setting(word),
+        )
+        for word in lost
+    )
+    return [[Finding(text, paragraph(*higher))]]
 
 
 def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: float) -> str:
@@ -153,35 +196,38 @@ def _preserved(word: str, reads: str, copies: str) -> Finding:
     values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
     if not reads and not copies:
         text = _(
-            "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as softmax.**",
+            "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as the "
+            "original model.**",
             **values,
         )
         return Finding(text)
     if not reads:
         return Finding(
-            _("**With {copies}, {name} copies repeated text about as well as softmax.**", **values),
+            _("**With {copies}, {name} copies repeated text about as well as the original model.**", **values),
             _(
-                "With {name}, no tested value of {setting} is enough to predict text about as well as softmax "
-                "(perplexity).",
+                "With {name}, no tested value of {setting} is enough to predict text about as well as the original "
+                "model (perplexity).",
                 **values,
             ),
         )
     if not copies:
         return Finding(
-            _("**With {reads}, {name} predicts text about as well as softmax (perplexity).**", **values),
+            _("**With {reads}, {name} predicts text about as well as the original model (perplexity).**", **values),
             _(
-                "With {name}, no tested value of {setting} is enough to copy repeated text about as well as softmax.",
+                "With {name}, no tested value of {setting} is enough to copy repeated text about as well as the "
+                "original model.",
                 **values,
             ),
         )
     if reads == copies:
         text = _(
-            "**With {reads}, {name} predicts text (perplexity) and copies it about as well as softmax.**", **values
+            "**With {reads}, {name} predicts text (perplexity) and copies it about as well as the original model.**",
+            **values,
         )
         return Finding(text)
     return Finding(
-        _("**With {reads}, {name} predicts text about as well as softmax (perplexity).**", **values),
-        _("To copy repeated text about as well as softmax, {name} needs {copies}.", **values),
+        _("**With {reads}, {name} predicts text about as well as the original model (perplexity).**", **values),
+        _("To copy repeated text about as well as the original model, {name} needs {copies}.", **values),
     )
 
 

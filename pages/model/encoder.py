@@ -84,11 +84,11 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
     same = [row for row in rows if row.tau >= SAME_TAU]
     similar = [row for row in rows if SIMILAR_TAU <= row.tau < SAME_TAU]
     texts = (
-        (same, N_("**The ranking by similarity hardly changes with {names}** (rank correlation {taus}).")),
-        (similar, N_("**The ranking by similarity changes little with {names}** (rank correlation {taus}).")),
+        (same, N_("**The ranking by similarity hardly changes with {names}** (Kendall's rank correlation {taus}).")),
+        (similar, N_("**The ranking by similarity changes little with {names}** (Kendall's rank correlation {taus}).")),
         (
             [row for row in rows if row not in same + similar],
-            N_("**The ranking by similarity changes with {names}** (rank correlation {taus})."),
+            N_("**The ranking by similarity changes with {names}** (Kendall's rank correlation {taus})."),
         ),
     )
     return [

@@ -2,20 +2,24 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from app.figures.lines.curves import Curve, curves
 from app.ui import chart, palette
-from app.words.i18n import _, _n, paragraph
+from app.words.finding import Finding, Lines, to_lines
+from app.words.i18n import _, paragraph
+from app.words.labels import axis_title, sentence_name
 from attention_core import metrics, registry
 from attention_core.experiments import swap
-from attention_core.experiments.swap import SwapRow, SwapTask
-from attention_core.experiments.swap.derived import ErrorPoint, error_points
+from attention_core.experiments.swap import CopyRow, SwapRow, SwapTask
+from attention_core.experiments.swap.derived import ErrorPoint, Score, error_points, lost_share, original_rows
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
 from pages.model import words
-from pages.model.options import Question, display_name, name_in_sentence
+from pages.model.budget import budget_value
+from pages.model.options import Question, display_name
 from pages.model.view import HEIGHT, View
 
 MIN_POINTS = 5
@@ -32,11 +36,18 @@ def _missing(question: Question) -> str:
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     words, points = _budget_words(question), [p for p in error_points(rows) if p.output > ROUNDING_ERROR]
-    sides = (("perplexity", _("perplexity")), ("copied", _("copying loss (nats per token)")))
+    sides = (("perplexity", _("perplexity"), True), ("copied", _("copying loss (nats per token)"), False))
     x_title = _("relative output error")
-    for place, (name, title) in zip(st.columns(2), sides, strict=True):
+    for place, (name, title, log) in zip(st.columns(2), sides, strict=True):
         lines = [_line(word, points, name, colour) for word, colour in zip(words, palette.indices(words), strict=True)]
-        figure = curves(lines, x_title=x_title, y_title=title, log_x=True, log_y=True, height=HEIGHT)
+        figure = curves(
+            lines,
+            x_title=axis_title(x_title, log=True),
+            y_title=axis_title(title, log=log),
+            log_x=True,
+            log_y=log,
+            height=HEIGHT,
+        )
         with place:
             message = _("Points: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=message)
@@ -45,12 +56,10 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "Each point is one variant with one budget, such as a window size, and a line connects the points of one "
-            "variant. The output error is the relative difference between the outputs of a variant and of softmax. "
-            "It is measured on the original model's queries, keys and values, and averaged over heads and replaced "
-            "layers."
+            "Each point is one variant with one budget, such as a window; numbers next to points are budgets. The "
+            "output error compares a variant's outputs with those of softmax on the original model's queries, keys "
+            "and values, averaged over heads and replaced layers."
         ),
-        pair_counts(error_points(rows)),
         words.results_origin(rows),
     )
 
@@ -65,54 +74,53 @@ def _budget_words(question: Question) -> list[str]:
     return [word for word in question.words if word != UNIFORM]
 
 
-def describe_correlation(points: Sequence[ErrorPoint]) -> str:
-    """Return the sentences that say if the output error ranks variants like perplexity and like copying loss do."""
+def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None) -> Lines:
+    """Return the findings about whether the output error ranks variants like perplexity and like copying loss do.
+
+    Args:
+        points: the measured variants with their settings.
+        copy_row: the original model's copy test; None if it is not measured yet.
+    """
     if len(points) < MIN_POINTS:
-        return _("At least {n} points are needed to compare the rankings.", n=MIN_POINTS)
+        return to_lines(_("At least {n} points are needed to compare the rankings.", n=MIN_POINTS))
     errors = [p.output for p in points]
-    return "  \n".join(
+    reading, copying = (
         _order(name, metrics.rank_correlation(errors, values), len(points)) for name, values in _measures(points)
     )
+    contrast = _contrast(points, copy_row) if copy_row else ""
+    if not contrast:
+        return [[Finding(reading)], [Finding(copying)]]
+    rho = number(metrics.rank_correlation(errors, [p.copied for p in points]), 2)
+    explanation = _("Spearman's rank correlation between output error and copying loss is {rho}.", rho=rho)
+    return [[Finding(contrast, explanation)], [Finding(reading)]]
 
 
-def pair_counts(points: Sequence[ErrorPoint]) -> str:
-    """Return the sentences about how many pairs of points the output error ranks correctly, and the largest outlier."""
-    if len(points) < MIN_POINTS:
+def _contrast(points: Sequence[ErrorPoint], copy_row: CopyRow) -> str:
+    """Return the finding that one variant copies at a larger output error than another with which copying fails.
+
+    The two variants differ in more than their budget. The finding is empty if there are no such variants.
+    """
+    original = Score(name="", perplexity=math.nan, copied=copy_row.copied, first=copy_row.first)
+    lost = {p.word: lost_share(original, replace(original, copied=p.copied)) for p in points}
+    copies = max((p for p in points if lost[p.word] <= words.PRESERVED_LOSS), key=lambda p: p.output, default=None)
+    fails = min((p for p in points if lost[p.word] >= words.FAILED_LOSS), key=lambda p: p.output, default=None)
+    if copies is None or fails is None or number(copies.output, 2) == number(fails.output, 2):
         return ""
-    errors, keys = [p.output for p in points], [registry.from_word(p.word).key for p in points]
-    return paragraph(
-        *(
-            _between(name, name_in_sentence(points[metrics.farthest_off(errors, values)].word), correct, pairs)
-            for name, values in _measures(points)
-            for correct, pairs in (metrics.same_order(errors, values, keys),)
-            if pairs
-        )
+    first, second = registry.from_word(copies.word), registry.from_word(fails.word)
+    if copies.output < fails.output or first.key == second.key:
+        return ""
+    return _(
+        "**Output error alone does not predict copying: {copies} copies at an error of {high}, {fails} fails at "
+        "{low}.**",
+        copies=sentence_name(first),
+        fails=sentence_name(second),
+        high=number(copies.output, 2),
+        low=number(fails.output, 2),
     )
 
 
 def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ...]:
     return (_("perplexity"), [p.perplexity for p in points]), (_("copying loss"), [p.copied for p in points])
-
-
-def _between(name: str, outlier: str, correct: int, pairs: int) -> str:
-    """Return the sentence about how many pairs of points from different variants the output error ranks correctly.
-
-    Args:
-        name: the other measurement, such as "perplexity".
-        outlier: name of the variant whose ranks differ most.
-        correct: number of pairs with the same order in both measurements.
-        pairs: number of pairs.
-    """
-    return _n(
-        "For {same} of {n} pair of points from different variants, the point with the larger output error also has the "
-        "higher {name}. The point whose ranks in these two measurements differ most is {outlier}.",
-        "For {same} of {n} pairs of points from different variants, the point with the larger output error also has "
-        "the higher {name}. The point whose ranks in these two measurements differ most is {outlier}.",
-        n=pairs,
-        same=correct,
-        name=name,
-        outlier=outlier,
-    )
 
 
 def _order(name: str, rho: float, n: int) -> str:
@@ -132,18 +140,20 @@ def _order(name: str, rho: float, n: int) -> str:
         )
     if rho >= SAME_ORDER:
         return _(
-            "**Output error and {name} rank the variants in nearly the same order** (rank correlation {rho} over {n} "
-            "points).",
+            "**Output error and {name} rank the variants in nearly the same order** (Spearman's rank correlation {rho} "
+            "over {n} points).",
             **values,
         )
     if rho >= SIMILAR_ORDER:
         return _(
-            "**Output error and {name} rank the variants in roughly the same order** (rank correlation {rho} over "
-            "{n} points).",
+            "**Output error and {name} rank the variants in roughly the same order** (Spearman's rank correlation "
+            "{rho} over {n} points).",
             **values,
         )
     return _(
-        "**Output error and {name} rank the variants differently** (rank correlation {rho} over {n} points).", **values
+        "**Output error and {name} rank the variants differently** (Spearman's rank correlation {rho} over {n} "
+        "points).",
+        **values,
     )
 
 
@@ -156,13 +166,19 @@ def _line(word: str, points: Sequence[ErrorPoint], name: str, colour: int) -> Cu
         [getattr(p, name) for p in variant_points],
         colour=colour,
         notes=[display_name(p.word) for p in variant_points],
+        texts=[_budget(p.word) if i < 3 or i % 3 == 0 else "" for i, p in enumerate(variant_points)],
     )
+
+
+def _budget(word: str) -> str:
+    """Return the value of a variant's budget, such as its window; empty if it has no budget."""
+    return f"{budget_value(word):g}" if registry.from_word(word).variant.budget else ""
 
 
 FORECAST = View(
     tasks=tasks,
     missing=_missing,
-    describe=lambda question, rows: describe_correlation(error_points(rows)),
+    describe=lambda question, rows: describe_correlation(error_points(rows), original_rows(rows)[1]),
     draw=_draw,
     notes=_notes,
 )

@@ -44,24 +44,28 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if _single(question):
         draw_map(_lines(question, rows), rows, key=key)
     else:
-        sweep.draw(_lines(question, rows), rows, key=key, x_title=_("number of replaced layers"))
+        sweep.draw(_lines(question, rows), rows, key=key, x_title=_axis(question.options.edge))
+
+
+def _axis(edge: str) -> str:
+    """Return the title of the axis of the number of replaced layers, from one of ``swap.EDGES``."""
+    return {
+        "bottom": _("replaced layers, from the bottom"),
+        "middle": _("replaced layers, from the middle"),
+        "top": _("replaced layers, from the top"),
+    }[edge]
 
 
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "Two variants ignore the text: “{mean}” and “{random}”. Their weights are the same for every text. A "
-            "variant that is no better than these two gains nothing from attention.",
+            "{mean} and {random} ignore the text: their attention weights are the same for every text. A variant that "
+            "is no better gains nothing from attention.",
             mean=display_name(BASELINES[0]),
             random=display_name(BASELINES[1]),
         ),
-        better_than_blind(_lines(question, rows))
-        if _single(question)
-        else _("The two variants that ignore the text are drawn as dashed grey lines."),
-        _(
-            "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
-            n=swap.PERIOD,
-        ),
+        better_than_blind(_lines(question, rows)) if _single(question) else "",
+        _("Copying: one random sequence of {n} tokens, given twice in a row.", n=swap.PERIOD),
         words.results_origin(rows),
     )
 
@@ -101,33 +105,44 @@ def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow],
 def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, copy_row: CopyRow) -> Finding:
     reads = first_above(points, "perplexity", words.WORSE_RATIO * original)
     copies = first_above(points, "copied", (copy_row.first + copy_row.copied) / 2)
-    return Finding(
-        _(
-            "**{name} keeps at least half of the ability to copy with every tested number of replaced layers.**",
-            name=name,
-        )
-        if copies is None
-        else _n(
-            "**{name} loses over half of the ability to copy once {n} layer is replaced.**",
-            "**{name} loses over half of the ability to copy once {n} layers are replaced.**",
-            n=round(copies),
-            name=name,
-        ),
-        _(
-            "With {name} in every tested number of layers, perplexity is at most {worse:g} times that of the original "
-            "model.",
-            name=name,
-            worse=words.WORSE_RATIO,
-        )
-        if reads is None
-        else _n(
-            "With {name}, perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
-            "With {name}, perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
-            n=round(reads),
-            name=name,
-            worse=words.WORSE_RATIO,
-        ),
+    values = {"name": name, "worse": words.WORSE_RATIO}
+    perplexity = _(
+        "With every tested number of replaced layers, {name} keeps perplexity at most {worse:g} times the original.",
+        **values,
     )
+    if reads is not None:
+        perplexity = _(
+            "{name} raises perplexity above {worse:g} times the original {where}.",
+            **values,
+            where=_where(points, reads),
+        )
+    if copies is None:
+        text = _(
+            "**{name} keeps at least half of the ability to copy with every tested number of replaced layers.**",
+            **values,
+        )
+        return Finding(text, perplexity)
+    values["where"] = _where(points, copies)
+    if reads is None:
+        return Finding(
+            _(
+                "**{name} loses over half of the ability to copy {where}, although perplexity rises by at most half.**",
+                **values,
+            )
+        )
+    return Finding(_("**{name} loses over half of the ability to copy {where}.**", **values), perplexity)
+
+
+def _where(points: Sequence[CurvePoint], n: float) -> str:
+    """Return the tested numbers of replaced layers between which something changes, as words of a sentence.
+
+    Args:
+        points: measurements by number of replaced layers.
+        n: the first tested number after the change.
+    """
+    if before := [point.x for point in points if point.x < n]:
+        return _("between {low} and {high} replaced layers", low=round(max(before)), high=round(n))
+    return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
 
 
 def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> list[Finding]:

@@ -266,6 +266,8 @@ def display_name(word: str) -> str:
     """
     if word == UNIFORM:
         return _("Equal weights")
+    if word == swap.BASELINES[1]:
+        return _("Random Synthesizer")
     attention = registry.from_word(word)
     budget, changed = attention.variant.budget, attention.params.changed()
     names = dict.fromkeys([*([budget.name] if budget else []), *changed])

@@ -8,6 +8,7 @@ from app.figures.lines.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.ui import chart, palette
 from app.words.i18n import _
+from app.words.labels import axis_title
 from attention_core.experiments.swap import BASELINES, SwapRow
 from attention_core.experiments.swap.derived import CurvePoint, original_rows
 from attention_core.variant import SOFTMAX
@@ -33,6 +34,7 @@ def draw(
     x_title: str,
     log_x: bool = False,
     name_of: Callable[[str], str] = display_name,
+    mark: tuple[float, str] | None = None,
 ) -> None:
     """Draw the charts of perplexity and of copying.
 
@@ -43,6 +45,7 @@ def draw(
         x_title: title of the horizontal axis.
         log_x: whether the horizontal axis is logarithmic.
         name_of: function that returns a variant's name in the legend, given its word.
+        mark: position and label of a vertical line in the chart of copying.
     """
     ends = [point.x for points in lines.values() for point in points]
     if not ends:
@@ -57,7 +60,15 @@ def draw(
         series = [_curve(name_of(word), word, points, name, colour) for (word, points), colour in coloured]
         if level is not None:
             series.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
-        figure = curves(series, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=HEIGHT)
+        figure = curves(
+            series,
+            x_title=axis_title(x_title, log=log_x),
+            y_title=axis_title(title, log=log),
+            log_x=log_x,
+            log_y=log,
+            height=HEIGHT,
+            mark=mark if name == "copied" else None,
+        )
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)

@@ -77,7 +77,7 @@ def train() -> None:
     """Train the model, draw the progress, and draw the page again when the model is trained."""
     st.markdown(
         _(
-            "This input needs a trained model: **{name}**. The server caches the trained weights for all visitors.",
+            "Training a small model first: **{name}**. The server caches the trained weights for all visitors.",
             name=name(),
         )
     )

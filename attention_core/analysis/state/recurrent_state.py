@@ -100,8 +100,15 @@ class StateHistory(CompactRepr):
 
     def softmax_error(self, i: int) -> float:
         """Return the relative error of the output of token i, compared with softmax."""
+        return self._error(self.outputs[i], i)
+
+    def uniform_error(self, i: int) -> float:
+        """Return the relative error of the mean of the values up to token i, compared with softmax."""
+        return self._error(self.kv_cache[: i + 1, -self.softmax.shape[1] :].mean(0, dtype=np.float64), i)
+
+    def _error(self, output: np.ndarray, i: int) -> float:
         reference = torch.tensor(self.softmax[i : i + 1])
-        return float(relative_error(torch.tensor(self.outputs[i : i + 1]), reference))
+        return float(relative_error(torch.tensor(output[None]), reference))
 
 
 def followed_tokens(qkv: QKV, attention: Attention) -> int:

@@ -17,6 +17,7 @@ from attention_core.formatting import formatted, number, percent
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec
 from attention_core.model_patching import UNIFORM
+from attention_core.variant import SOFTMAX
 from pages.model import variant_buttons
 from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name, name_in_sentence
 from pages.model.view import View
@@ -51,10 +52,26 @@ def top() -> None:
 
 def show(question: Question) -> None:
     """Train the model if it is not trained yet, and draw its answers with every replacement."""
-    if trained_form.cached_row(SharedOptions.trained.value) is None:
-        trained_form.train()
-    else:
+    spec: TrainSpec = SharedOptions.trained.value
+    if trained_form.cached_row(spec) is not None:
         VIEW.show(question)
+        return
+    training = st.container()
+    st.markdown(
+        _("Then you see how the share of correct answers changes when softmax is replaced without retraining.")
+        if spec.model.word == SOFTMAX
+        else _("Then you see how the share of correct answers changes when attention is replaced without retraining.")
+    )
+    names = [
+        _("{name}, as trained", name=display_name(spec.model.word)),
+        *map(display_name, question.options.replacements),
+    ]
+    empty = {_("Attention"): names} | dict.fromkeys(
+        (_("Correct answers"), _("Loss (nats per answer)")), ["…"] * len(names)
+    )
+    st.table(empty, border="horizontal", hide_index=True)
+    with training:
+        trained_form.train()
 
 
 def trained_variant(spec: TrainSpec) -> str:
