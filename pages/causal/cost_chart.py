@@ -57,8 +57,7 @@ def show_costs(
     ticks = sorted({x for line in lines for x in line.x})
     if marked_length and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
         title = _("from n ≈ {n} on, cumsum costs less than the explicit matrix", n=format_interpolated(crossing[0]))
-        # A text next to the ring: the name of a line with one point would be in the legend.
-        text = _("cumsum cheaper from n ≈ {n}", n=format_interpolated(crossing[0]))
+        text = f"n ≈ {format_interpolated(crossing[0])}"
         ring = Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True)
         lines.append(replace(ring, name_at_end=False, texts=[text]))
     show_lines(

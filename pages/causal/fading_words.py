@@ -9,6 +9,7 @@ from app.words.finding import Finding
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.analysis.state.token_weight import TokenWeight
 from attention_core.formatting import formatted, number
+from attention_core.variant import SOFTMAX
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,7 +36,7 @@ class Line:
 
 
 def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding:
-    """Return the token's weight with linear attention and its smallest weight in the last row.
+    """Return the token's weight with linear attention and with softmax, and its smallest weight, in the last row.
 
     Args:
         lines: lines drawn, including linear attention and softmax.
@@ -46,13 +47,14 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     if n == 1:
         return Finding(_("The input has only one token, which receives all the weight. Use a longer input."))
     linear = next(line for line in lines if line.law == "power")
+    softmax = next((line for line in lines if line.word == SOFTMAX), None)
     smallest = min(
         (line for line in lines if line is not linear), key=lambda line: float(line.token_weight.weights[-1])
     )
     return Finding(
         _(
             "**With {first}, the last of {n} tokens gives {linear} of its attention weight to token {token} “{name}”. "
-            "With {other}, it gives {least}.**",
+            "With {other}, it gives {least}{softmax}.**",
             n=n,
             token=token,
             name=escape_markdown(labels[token]),
@@ -60,6 +62,9 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
             first=linear.name,
             least=percent(smallest.token_weight.weights[-1]),
             other=smallest.name,
+            softmax=""
+            if softmax is None or softmax is smallest
+            else _(", and with softmax {weight}", weight=percent(softmax.token_weight.weights[-1])),
         ),
         paragraph(
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),

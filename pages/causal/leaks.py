@@ -24,7 +24,7 @@ from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
-from app.words.labels import label, token_options
+from app.words.labels import label, sentence_name, token_options
 from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, Influence, replaced_tokens
 from attention_core.experiments.leaks import tasks
 from attention_core.formatting import format_readable
@@ -116,7 +116,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
     if t == 0:
         words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
         leaking = [
-            _("{name} ({share:.0%} of earlier outputs change)", name=label(a), share=influence.leaking_share)
+            _("{name} ({share:.0%} of earlier outputs change)", name=sentence_name(a), share=influence.leaking_share)
             for a, influence in influences.items()
             if influence.leaking_share
         ]
@@ -131,7 +131,9 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
         )
     changed = {a: influence.earlier_changes(t) for a, influence in influences.items()}
     leaking = [
-        _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in changed.items() if count
+        _("{name} (changed outputs: {moved})", name=sentence_name(a), moved=count)
+        for a, count in changed.items()
+        if count
     ]
     if not leaking:
         return Finding(
@@ -149,7 +151,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
         ),
         _(
             "If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks uses "
-            "later tokens, so it cannot generate text."
+            "later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet."
         ),
     )
 
@@ -165,8 +167,8 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         labels,
         dark=st.context.theme.type == "dark",
         x_title=_("output position"),
-        before=_("changes before t: leak"),
-        after=_("changes from t on"),
+        before=_("changes before t: leak (÷ RMS of all outputs)"),
+        after=_("changes from t on (÷ RMS of all outputs)"),
         still=_("unchanged"),
     )
     chart.show(
@@ -189,7 +191,7 @@ def changed_outputs(count: int, t: int) -> str:
 def reasons(influences: Influences) -> list[str]:
     """Return why the variants without a causal form leak."""
     return [
-        _(":material/water_drop: **{name}** leaks: {reason}", name=label(a), reason=_(a.variant.causal_reason))
+        _(":material/water_drop: **{name}** leaks: {reason}", name=sentence_name(a), reason=_(a.variant.causal_reason))
         for a in influences
         if a.variant.causal_reason
     ]

@@ -148,7 +148,7 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         if n < length
         else _("All algorithms give the **same output** on {n} tokens.", n=length)
     )
-    if not costs:
+    if not (memory_text := _memory_text(costs, name)):
         return Finding(agreement)
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
@@ -167,7 +167,7 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. "
         "With d features per key, a state has d² numbers, so both are equally large at n = d² (dashed line)."
     )
-    return Finding(_memory_text(costs, name), paragraph(crossing_text, explanation, agreement))
+    return Finding(memory_text, paragraph(crossing_text, explanation, agreement))
 
 
 def _memory_text(costs: Sequence[CostRow], name: str) -> str:

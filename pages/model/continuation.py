@@ -26,7 +26,7 @@ def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> No
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
     return paragraph(
         _(
-            "In each text, bold type starts at the first token that differs from the original model's text. "
+            "If a text begins like the original model's, bold type starts at the first token that differs. "
             "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced "
             "in {where}.",
             where=question.layers_text,
@@ -71,10 +71,12 @@ def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
 
 
 def marked_continuation(row: ContinuationRow | None, original: ContinuationRow | None) -> str:
-    """Return a continuation as Markdown, in bold from the token where it differs from the original model's."""
+    """Return a continuation as Markdown, in bold from a later token where it differs from the original model's."""
     if row is None or original is None:
         return ""
     divergence = first_difference(original, row)
+    if divergence == 0:
+        return f"…{one_line(row.written)}"
     same, other = row.written[:divergence], () if divergence is None else row.written[divergence:]
     bold = one_line(other).strip()
     return f"…{one_line(same)} **{bold}**" if bold else f"…{one_line(same)}"
@@ -122,15 +124,25 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
         if same
         else "",
     )
-    caches = (
-        _(
-            "Among the variants, the smallest cache takes {least}. The original model's cache takes {first}.",
-            least=memory(smallest.held),
-            first=memory(original.held),
+    caches = ""
+    if smallest.held < original.held:
+        values = {
+            "least": memory(smallest.held),
+            "first": memory(original.held),
+            "share": smallest.held / original.held,
+        }
+        caches = (
+            _(
+                "With {names}, the cache takes {share:.0%} of the memory ({least} instead of {first}).",
+                **values,
+                names=words.listed_names([in_words(name_of(row)) for row in changed], len(changed)),
+            )
+            if {row.held for row in changed} == {smallest.held}
+            else _(
+                "Among the variants, the smallest cache takes {least}. The original model's cache takes {first}.",
+                **values,
+            )
         )
-        if smallest.held < original.held
-        else ""
-    )
     return [[Finding(text, caches)]]
 
 

@@ -19,21 +19,23 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if lines and first:
         xs = [1.0, float(swap.PERIOD - 1)]
         lines.append(guide(_("First occurrence: nothing to copy"), xs, [mean(first)] * 2))
+        lines.append(guide(_("Uniform guess"), xs, [words.GUESS_LOSS] * 2, dash="dash"))
+    top = 1.05 * max((y for line in lines for y in line.y if y is not None), default=1.0)
     x_title, y_title = _("position in the repetition (tokens)"), _("loss (nats per token)")
-    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=None)
+    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=top)
     message = _("Lines: the loss on each repeated token, in the original model and with each variant")
     chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
 
 
-def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
+def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
             "The model is given {period} random common tokens twice in a row. Lines show the mean over {n} random "
-            "sequences, and bands show the range.",
+            "sequences. Point at a line to see the range.",
             period=swap.PERIOD,
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
-        reading.measured_text(question, rows),
+        words.results_origin(_copies(rows)),
     )
 
 

@@ -36,6 +36,11 @@ SENTENCES = (
 SAME_TAU, SIMILAR_TAU = 0.95, 0.7
 """Smallest values of Kendall's τ for which a ranking is reported as the same, and as similar."""
 
+MOVED = 2
+"""Smallest change of a rank that is coloured in the table."""
+HIGHER = 0.05
+"""Smallest rise of the mean similarity of the least similar half of the sentences that is reported."""
+
 
 def _missing(question: Question) -> str:
     return "" if question.options.encoders else _("Choose a replacement for softmax.")
@@ -54,13 +59,21 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
         height=HEIGHT,
         x_ticks=range(1, 1 + len(SENTENCES)),
     )
-    text = _("Each line shows, for one variant, the cosine similarity between each sentence and the query sentence.")
+    text = _("Points show, for each variant, the cosine similarity between each sentence and the query sentence.")
     chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
     st.caption(
-        _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
+        _(
+            "The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar. "
+            "An orange rank differs by 2 or more from that in the original model."
+        )
     )
     # Unlike ``st.dataframe``, ``st.table`` wraps sentences on a narrow screen.
-    st.table(ranking(rows), border="horizontal", hide_index=True)
+    table = ranking(rows)
+    original = table[_(ORIGINAL)]
+    for column in table.columns[1:]:
+        moved = zip(table[column], original, strict=True)
+        table[column] = [f":orange-background[{a}]" if abs(a - b) >= MOVED else str(a) for a, b in moved]
+    st.table(table, border="horizontal", hide_index=True, width="content")
 
 
 def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
@@ -91,7 +104,7 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
             N_("**The ranking by similarity changes with {names}** (Kendall's rank correlation {taus})."),
         ),
     )
-    return [
+    findings = [
         [
             Finding(
                 _(
@@ -104,6 +117,29 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
         for group, text in texts
         if group
     ]
+    unrelated = describe_unrelated(rows)
+    return [*findings, [Finding("", unrelated)]] if unrelated else findings
+
+
+def describe_unrelated(rows: Sequence[EmbeddingRow]) -> str:
+    """Return the sentence about the variants with which the least similar half becomes clearly more similar."""
+    if not rows:
+        return ""
+    half = np.argsort(rows[0].before)[: len(rows[0].before) // 2]
+    before, after = np.mean(np.asarray(rows[0].before)[half]), [np.mean(np.asarray(row.after)[half]) for row in rows]
+    higher = [
+        _("{similarity} with {name}", similarity=formatted(value, ".2f"), name=name_in_sentence(row.word))
+        for row, value in zip(rows, after, strict=True)
+        if value >= before + HIGHER
+    ]
+    if not higher:
+        return ""
+    return _(
+        "The less similar half of the sentences moves closer to the query sentence: mean similarity {higher}, instead "
+        "of {before}.",
+        higher=enumeration(higher),
+        before=formatted(before, ".2f"),
+    )
 
 
 def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:
@@ -135,6 +171,8 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
             xs,
             [similarities[i] for i in order],
             colour=colour,
+            width=0,  # Ranks are not a quantity over which lines could be read.
+            size=9,
             notes=[f"{note}<br>{formatted(similarities[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
         )
         for name, similarities, colour in models

@@ -87,6 +87,8 @@ def settings_summary() -> str:
     if view == "encoder":
         low, high = ModelOptions.encoder_layers.value
         return _("Layers {first} to {last}", first=low, last=high)
+    if view == "copying":  # This view does not use the text.
+        return now.layers_text[:1].upper() + now.layers_text[1:]
     text = _("Text: {title}", title=now.title)
     return text if view == "layers" else f"{text} · {now.layers_text}"
 

@@ -180,17 +180,13 @@ def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
     """Return the findings about the effect of the variants on copying, with each copying loss if they are few."""
-    losses = paragraph(
-        *(
-            _(
-                "With {name}, the mean loss of a copied token is {after} nats instead of {before}.",
-                name=each.name,
-                after=number(each.copied, 3),
-                before=number(original.copied, 3),
-            )
-            for each in (changed if len(changed) <= MAX_SENTENCES else ())
+    losses = ""
+    if changed and len(changed) <= MAX_SENTENCES:
+        losses = _(
+            "Mean loss of a copied token: {before} nats in the original model, {after}.",
+            before=number(original.copied, 3),
+            after=enumeration(_("{loss} with {name}", loss=number(each.copied, 3), name=each.name) for each in changed),
         )
-    )
     return [[*_copying_effects(original, changed), Finding("", losses)]]
 
 

@@ -132,7 +132,7 @@ def _chosen_line(at):
 
 
 def _forecast(at, attention):
-    return float(re.search(r"\(rank correlation ([\d.]+) over", spoken(at))[1])
+    return float(re.search(r"rank correlation ([\d.]+) over", spoken(at))[1])
 
 
 def _psnr(at, attention):

@@ -124,7 +124,7 @@ def test_a_stopped_training_is_continued_on_request(trainings):
     stopped = runs.Run(hash((trained_form.task_of(run_from_words(words)),)), is_running=False)
     at = open_page("matrices", {**LINK, "trained": words}, **{f"{trained_form.KEY}.run": stopped})
     assert not trainings
-    assert "This input needs a trained model: **Associative recall with Softmax, 4 steps**." in spoken(at)
+    assert "Training a small model first: **Associative recall with Softmax, 4 steps**." in spoken(at)
     at.button(key=f"{trained_form.KEY}.switch").click().run()
     assert trainings == [words]
     assert "softmax" in board(at, BOARD)[1]

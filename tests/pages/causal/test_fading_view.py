@@ -32,10 +32,11 @@ def test_the_headline_compares_weights_with_equal_weights():
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text == (
         "**With Linear, the last of 40 tokens gives 2.5% of its attention weight to token 2 “t\\_2”. With Half, it "
-        "gives under 0.001%.** "
+        "gives under 0.001%, and with softmax 2.5%.** "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. With equal weights, "
         "every token would get 2.5%."
     )
+    assert "it gives 2.5%.** Linear" in full_text(summary([line("Softmax"), LINEAR], 2, LABELS))
 
 
 @pytest.mark.parametrize("n", [2, 8, 24, 200])
@@ -97,7 +98,8 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     ends = {"Softmax": causal_weights(record, ac.get("softmax"), head=1)[-1, 3], "Retention, γ = 0.9": end}
     least = min(ends, key=ends.__getitem__)
     bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
-    assert f"With {least}, it gives {percent(ends[least])}.**" in spoken(bare)
+    softmax = "" if least == "Softmax" else f", and with softmax {percent(ends['Softmax'])}"
+    assert f"With {least}, it gives {percent(ends[least])}{softmax}.**" in spoken(bare)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):

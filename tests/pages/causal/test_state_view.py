@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from driver import board, charts, chosen, full_text, lines_of, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
+from app.words.labels import sentence_name
 from attention_core.analysis.state.recurrent_state import StateChanges, StateHistory, state_history
 from attention_core.registry import matrix_states
 from pages.causal.state_words import notes, output_distance, state_change, state_size
@@ -33,17 +35,17 @@ def grown(n=3, log_unit=0.0):
 
 
 def test_the_headline_counts_stored_numbers_and_the_distance():
-    text = output_distance(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
+    text = output_distance(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "The variant has read 2 tokens, up to “b\\_”. The output error of the variant compared with softmax is "
-        "25%. The variant can compute its output from its state or from its n × n attention matrix. The two results "
-        "differ by at most 2 × 10⁻⁷."
+        "Linear has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%; equal weights for all "
+        "tokens so far would give 0%. The output can be computed from the state or from the n × n attention matrix. "
+        "The two results differ by at most 2 × 10⁻⁷."
     )
-    assert output_distance(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
-    assert full_text(state_size(grown())) == (
-        "**The state holds 8 numbers at any length. From 2 tokens on, softmax's key-value cache is larger.** The state "
-        "merges all tokens into matrices of fixed size. Softmax stores the key and the value of every token (5 numbers "
-        "per token)."
+    assert output_distance(grown(), 0, ("a", "b_", "c"), "Linear").startswith("Linear has read 1 token: “a”. ")
+    assert full_text(state_size(grown(), "Linear")) == (
+        "**The state of Linear holds 8 numbers at any length. From 2 tokens on, softmax's key-value cache is larger.** "
+        "The state merges all tokens into matrices of fixed size. Softmax stores the key and the value of every "
+        "token (5 numbers per token)."
     )
 
 
@@ -131,10 +133,19 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "The variant can compute its output from its state or from its n × n attention matrix." in spoken(at)
-    assert f"The output error of the variant compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
+    assert "The output can be computed from the state or from the n × n attention matrix." in spoken(at)
+    mean = record.v[1, :8].double().mean(0)
+    wanted = torch.tensor(grown.softmax[7])
+    assert grown.uniform_error(7) == pytest.approx(float((mean - wanted).norm() / wanted.norm()), rel=1e-5)
+    errors = (
+        f"{grown.softmax_error(7):.0%}; equal weights for all tokens so far would give {grown.uniform_error(7):.0%}."
+    )
+    assert f"Its output error compared with softmax is {errors}" in spoken(at)
     assert state_change(grown, 7) in spoken(at)
-    assert f"**The state holds {grown.state_size:,} numbers at any length. From " in spoken(at)
+    assert (
+        f"**The state of {sentence_name(ac.get(variant.key))} holds {grown.state_size:,} numbers at any length. From "
+        in spoken(at)
+    )
     assert "has read 8 tokens" in spoken(at)
 
 

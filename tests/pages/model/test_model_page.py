@@ -1,5 +1,6 @@
 """Tests of the Model page without a browser: every view, its text and charts, and its options."""
 
+import re
 import threading
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import CopyRow, ReadingTask
 from attention_core.inputs.labels import number_repeats
 from attention_core.runtime import progress
-from pages.model.encoder import SENTENCES
+from pages.model.encoder import MOVED, SENTENCES
 from pages.model.options import DEFAULT_WORDS, display_name
 
 open_model = partial(open_page, "model", m_live=True)
@@ -124,6 +125,7 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
         "First occurrence: nothing to copy",
+        "Uniform guess",
     }
     xs, ys = lines_of(at)["Local · window 64"]
     assert xs == list(map(float, range(1, swap.PERIOD)))
@@ -133,7 +135,7 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
         "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
         "uniform guess.**" in spoken(at)
     )
-    assert "With Local with window 64, the mean loss of a copied token is 11.0 nats instead of 1.01." in spoken(at)
+    assert "Mean loss of a copied token: 1.01 nats in the original model, 11.0 with Local with window 64" in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
@@ -152,17 +154,19 @@ def test_the_first_reading_uses_the_original_model(monkeypatch):
 def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     at = open_model(m_view="layers", m_edge=edge)
     read, copied = charts(at)
-    assert read["layout"]["yaxis"]["title"]["text"] == "perplexity"
+    assert read["layout"]["yaxis"]["title"]["text"] == "perplexity (log scale)"
     assert copied["layout"]["yaxis"]["title"]["text"] == "copying loss (nats per token)"
     found = points(at, 0)
-    floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
+    floors = {"Equal weights", "Random Synthesizer", "Original model"}
     assert set(found) == {display_name(DEFAULT_WORDS[0]), display_name(DEFAULT_WORDS[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.layer_counts(30)))
     # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
-    assert "**Local with window 64 loses over half of the ability to copy once 15 layers are replaced.**" in text
-    assert "With Local with window 64, perplexity exceeds 1.5 times the original once 8 layers are replaced." in text
+    assert "**Local with window 64 loses over half of the ability to copy between 8 and 15 replaced layers.**" in text
+    assert (
+        "Local with window 64 raises perplexity above 1.5 times the original between 4 and 8 replaced layers." in text
+    )
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
@@ -181,11 +185,11 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert np.isfinite(cells[1::2]).all()
         assert f"Local · window 64, layer 7: {sentence}" in notes[1][7]
         assert notes[5][0].startswith("Equal weights, layer 0:")
-        assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
+        assert notes[7][29].startswith("Random Synthesizer, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
-    assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Synthesizer · kind random"]
+    assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Random Synthesizer"]
     assert "**With Local with window 64 in a single layer, perplexity is highest if this is layer" in spoken(at)
-    assert any("“Equal weights” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
+    assert any("Equal weights and Random Synthesizer ignore the text" in c.value for c in at.caption)
 
 
 def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
@@ -193,8 +197,8 @@ def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert (
-        "**With Local, no tested value of window is enough to predict or copy text about as well as softmax.**"
-        in spoken(at)
+        "**With Local, no tested value of window is enough to predict or copy text about as well as the original "
+        "model.**" in spoken(at)
     )
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
@@ -303,10 +307,13 @@ def test_the_encoder_has_a_line_per_model_and_the_ranks_of_ten_sentences():
     at = open_model(m_view="encoder")
     assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = at.table[0].value
-    assert found["Original model"].tolist() == list(range(1, 11))
+    assert found["Original model"].tolist() == [str(i) for i in range(1, 11)]
     assert found.columns[0] == "Sentence"  # The first column is not clipped on a narrow screen.
     assert set(found["Sentence"]) == set(SENTENCES)
-    assert sorted(found["Linear"]) == list(range(1, 11))
+    linear = [int(re.sub(r"\D", "", each)) for each in found["Linear"]]
+    assert sorted(linear) == list(range(1, 11))
+    coloured = [each.startswith(":orange-background[") for each in found["Linear"]]
+    assert coloured == [abs(rank - i) >= MOVED for i, rank in enumerate(linear, start=1)]
     as_it_is = lines_of(at)["Original model"][1]
     assert as_it_is == sorted(as_it_is, reverse=True)
     assert "Kendall's τ" in spoken(at, "caption")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from dataclasses import replace
 from itertools import chain
 from types import SimpleNamespace
 
@@ -78,7 +79,7 @@ def test_the_perplexity_is_described_before_copying(perplexity, expected):
     ],
 )
 def test_the_effects_on_copying(copied, expected):
-    loss = f"With A, the mean loss of a copied token is {number(copied, 3)} nats instead of 1."
+    loss = f"Mean loss of a copied token: 1 nats in the original model, {number(copied, 3)} with A."
     assert explained(words.describe_copying, AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
 
 
@@ -244,11 +245,11 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     )
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, layers_to_copy=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
-        assert explained(words.describe_copying, AS_IT_IS, group).split(" With A")[0].endswith(far_back)
+        assert explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0].endswith(far_back)
     wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
     stride = dataclasses.replace(never, hidden=dataclasses.replace(never.hidden, window=None))
     for group in ([never, wide], [stride], [stride, wide]):
-        text = explained(words.describe_copying, AS_IT_IS, group).split(" With A")[0]
+        text = explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0]
         assert text.endswith(".** Most queries cannot attend to the token to copy.")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
     assert explained(words.describe_effects, AS_IT_IS, [same]) == (
@@ -319,22 +320,30 @@ def test_results_origin():
     )
 
 
-STAYS = "With Linear in every tested number of layers, perplexity is at most 1.5 times that of the original model."
-EXCEEDS = "With Linear, perplexity exceeds 1.5 times the original once 4 layers are replaced."
+STAYS = " With every tested number of replaced layers, Linear keeps perplexity at most 1.5 times the original."
+EXCEEDS = " Linear raises perplexity above 1.5 times the original between 2 and 4 replaced layers."
 REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
-LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
+LOST = "loses over half of the ability to copy between 2 and 4 replaced layers.**"
+CONTRAST = LOST.replace(".**", ", although perplexity rises by at most half.**")
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "reads", "copies"),
-    [(30, 6, STAYS, REMAINS), (20, 7, STAYS, LOST), (31, 2, EXCEEDS, REMAINS), (31, 7, EXCEEDS, LOST)],
+    [(30, 6, STAYS, REMAINS), (20, 7, "", CONTRAST), (31, 2, EXCEEDS, REMAINS), (31, 7, EXCEEDS, LOST)],
 )
 def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
     pairs = [CurvePoint(x=2, perplexity=20.0, copied=1.0), CurvePoint(x=4, perplexity=perplexity, copied=copied)]
-    assert f"**Linear {copies} {reads}" == explained(
+    assert f"**Linear {copies}{reads}" == explained(
         layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom"
     )
     assert explained(layers.describe_layers, {"linear": pairs}, [reading_row(20)], "bottom") == ""
+
+
+@pytest.mark.parametrize(("n", "words_"), [(1, "1 replaced layer"), (2, "2 replaced layers")])
+def test_the_first_tested_number_of_layers_has_none_before_it(n, words_):
+    pairs = [CurvePoint(x=n, perplexity=20.0, copied=7.0)]
+    text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom")
+    assert text.startswith(f"**Linear loses over half of the ability to copy with only {words_}, although")
 
 
 def test_describe_layers_of_single_layers():
@@ -393,8 +402,8 @@ def test_describe_budgets():
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     text = explained(budget.describe_budgets, {"local~window~64": pairs}, [reading_row(20), COPY])
     assert text == (
-        "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text "
-        "about as well as softmax, Local needs window ≥ 4."
+        "**With window ≥ 8, Local predicts text about as well as the original model (perplexity).** To copy repeated "
+        "text about as well as the original model, Local needs window ≥ 4."
     )
 
 
@@ -404,21 +413,26 @@ def test_describe_budgets():
         (
             99.0,
             9.0,
-            "**With Local, no tested value of window is enough to predict or copy text about as well as softmax.**",
+            "**With Local, no tested value of window is enough to predict or copy text about as well as the original "
+            "model.**",
         ),
         (
             99.0,
             1.0,
-            "**With window ≥ 2, Local copies repeated text about as well as softmax.** With Local, no tested "
-            "value of window is enough to predict text about as well as softmax (perplexity).",
+            "**With window ≥ 2, Local copies repeated text about as well as the original model.** With Local, no "
+            "tested value of window is enough to predict text about as well as the original model (perplexity).",
         ),
         (
             20.0,
             9.0,
-            "**With window ≥ 2, Local predicts text about as well as softmax (perplexity).** With Local, no tested "
-            "value of window is enough to copy repeated text about as well as softmax.",
+            "**With window ≥ 2, Local predicts text about as well as the original model (perplexity).** With Local, "
+            "no tested value of window is enough to copy repeated text about as well as the original model.",
         ),
-        (20.0, 1.0, "**With window ≥ 2, Local predicts text (perplexity) and copies it about as well as softmax.**"),
+        (
+            20.0,
+            1.0,
+            "**With window ≥ 2, Local predicts text (perplexity) and copies it about as well as the original model.**",
+        ),
     ],
 )
 def test_preserved_values_of_a_budget(perplexity, copied, expected):
@@ -447,15 +461,37 @@ def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_liste
     kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
     both = explained(budget.describe_budgets, {"atrous": kept}, [reading_row(20), COPY])
     assert both == (
-        "**With stride ≤ 1, Atrous predicts text (perplexity) and copies it about as well as softmax.**"
+        "**With stride ≤ 1, Atrous predicts text (perplexity) and copies it about as well as the original model.**"
         if values == "stride ≤ 1"
-        else "**With stride ≤ 1, Atrous predicts text about as well as softmax (perplexity).** "
+        else "**With stride ≤ 1, Atrous predicts text about as well as the original model (perplexity).** "
         + (
-            f"To copy repeated text about as well as softmax, Atrous needs {values}."
+            f"To copy repeated text about as well as the original model, Atrous needs {values}."
             if values
-            else "With Atrous, no tested value of stride is enough to copy repeated text about as well as softmax."
+            else "With Atrous, no tested value of stride is enough to copy repeated text about as well as the original "
+            "model."
         )
     )
+
+
+def test_budgets_that_preserve_copying_with_all_variants_share_a_sentence():
+    def describe(*perplexities, copied=1.0):
+        words_ = ("local~window~64", "sink~window~64")
+        lines = {w: [CurvePoint(x=2, perplexity=p, copied=copied)] for w, p in zip(words_, perplexities, strict=True)}
+        return explained(budget.describe_budgets, lines, [reading_row(20), COPY])
+
+    higher = "{} has a clearly higher perplexity than the original model with every tested value of window."
+    assert describe(99.0, 20.0) == (
+        "**With window ≥ 2, both variants preserve copying; perplexity is preserved only with Attention sinks.** "
+        + higher.format("Local")
+    )
+    assert describe(20.0, 20.0) == (
+        "**With window ≥ 2, both variants predict and copy text about as well as the original model.**"
+    )
+    assert describe(99.0, 99.0) == (
+        "**With window ≥ 2, both variants preserve copying, but not perplexity.** "
+        f"{higher.format('Local')} {higher.format('Attention sinks')}"
+    )
+    assert describe(20.0, 20.0, copied=9.0).startswith("**With window ≥ 2, Local predicts text")
 
 
 def test_running_mean_averages_over_its_window():
@@ -475,35 +511,42 @@ def cloud(copies):
     [
         (
             (0, 1, 2, 3, 4.0),
-            "**Output error and copying loss rank the variants in nearly the same order** (rank correlation 1.0 over 5 "
-            "points).",
+            "**Output error and copying loss rank the variants in nearly the same order** (Spearman's rank correlation "
+            "1.0 over 5 points).",
         ),
         (
             (1, 0, 3, 2, 4.0),
-            "**Output error and copying loss rank the variants in roughly the same order** (rank correlation 0.80 over "
-            "5 points).",
+            "**Output error and copying loss rank the variants in roughly the same order** (Spearman's rank "
+            "correlation 0.80 over 5 points).",
         ),
         ((4, 3, 2, 1, 0.0), "**Output error and copying loss rank the variants differently**"),
         ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying loss cannot be compared"),
     ],
 )
 def test_describe_correlation(copies, expected):
-    text = forecast.describe_correlation(cloud(copies))
+    text = text_above(forecast.describe_correlation(cloud(copies), None))
     assert expected in text
     assert "**Output error and perplexity rank the variants in nearly the same order**" in text
-    assert forecast.describe_correlation(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
+    few = text_above(forecast.describe_correlation(cloud((0, 1, 2, 3)), None))
+    assert few == "At least 5 points are needed to compare the rankings."
 
 
-def test_pairs_within_and_between_variants_are_counted_separately():
-    two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
-    assert forecast.pair_counts(two) == (
-        "For 4 of 5 pairs of points from different variants, the point with the larger output error also has the "
-        "higher perplexity. The point whose ranks in these two measurements differ most is Local with window 2. For 2 "
-        "of 5 pairs of points from different variants, the point with the larger output error also has the higher "
-        "copying loss. The point whose ranks in these two measurements differ most is Linear."
-    )
-    assert forecast.pair_counts(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
-    assert forecast.pair_counts(two[:3]) == ""
+@pytest.mark.parametrize(
+    ("word", "output", "contrast"), [("linear", 2.5, True), ("linear", 3.5, False), ("local", 2.5, False)]
+)
+def test_a_variant_that_copies_at_a_larger_error_than_one_that_fails_is_named(word, output, contrast):
+    points = [*cloud((1, 1, 1, 1.0)), ErrorPoint(word=word, output=output, perplexity=9.0, copied=9.5)]
+    found = forecast.describe_correlation(points, COPY)
+    text = text_above(found)
+    assert ("does not predict copying" in text) == contrast
+    if contrast:
+        assert text.startswith(
+            "**Output error alone does not predict copying: Local with window 4 copies at an error of 3, Linear fails "
+            "at 2.5.**  \n**Output error and perplexity"
+        )
+        assert text_below(found) == "Spearman's rank correlation between output error and copying loss is 0.35."
+    copying = [replace(p, copied=1.0 + p.output / 10) for p in points]
+    assert "does not predict copying" not in text_above(forecast.describe_correlation(copying, COPY))
 
 
 def test_display_name():
@@ -519,16 +562,16 @@ def test_display_name():
 
 def embedded(word, tau):
     """Return the row of an encoder whose ranking has this rank correlation with the original ranking."""
-    return EmbeddingRow(word=word, layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
+    return EmbeddingRow(word=word, layers=(0,), before=(0.5, 0.4), after=(0.4, 0.42), drift=0.1234, tau=tau)
 
 
 @pytest.mark.parametrize(
     ("tau", "expected"),
     [
-        (0.96, "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96)."),
-        (0.94, "**The ranking by similarity changes little with Linear** (rank correlation 0.94)."),
-        (0.71, "**The ranking by similarity changes little with Linear** (rank correlation 0.71)."),
-        (0.69, "**The ranking by similarity changes with Linear** (rank correlation 0.69)."),
+        (0.96, "**The ranking by similarity hardly changes with Linear** (Kendall's rank correlation 0.96)."),
+        (0.94, "**The ranking by similarity changes little with Linear** (Kendall's rank correlation 0.94)."),
+        (0.71, "**The ranking by similarity changes little with Linear** (Kendall's rank correlation 0.71)."),
+        (0.69, "**The ranking by similarity changes with Linear** (Kendall's rank correlation 0.69)."),
     ],
 )
 def test_describe_rankings(tau, expected):
@@ -542,10 +585,21 @@ def test_describe_rankings(tau, expected):
 def test_variants_with_similar_rankings_share_a_line():
     rows = [embedded("local", 0.3), embedded("linear", 0.96), embedded("softmax", 0.2)]
     assert explained(encoder.describe_rankings, rows) == (
-        "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96).  \n"
-        "**The ranking by similarity changes with Local with window 16 and Softmax** (rank correlation 0.30 and 0.20)."
+        "**The ranking by similarity hardly changes with Linear** (Kendall's rank correlation 0.96).  \n"
+        "**The ranking by similarity changes with Local with window 16 and Softmax** (Kendall's rank correlation 0.30 "
+        "and 0.20)."
     )
     assert encoder.describe_rankings([]) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"), [(0.44, ""), (0.46, "mean similarity 0.46 with Linear, instead of 0.40.")]
+)
+def test_unrelated_sentences_that_become_more_similar_are_reported(after, expected):
+    row = dataclasses.replace(embedded("linear", 0.96), after=(0.5, after))
+    assert encoder.describe_unrelated([row]).endswith(expected)
+    assert bool(encoder.describe_unrelated([row])) == bool(expected)
+    assert encoder.describe_unrelated([]) == ""
 
 
 def test_ranks_begin_with_the_most_alike():
@@ -589,8 +643,8 @@ def generated(word, ids, held, layers=(0,)):
         ),
         (
             [("linear", (1, 2, 3), 7)],
-            "**With Linear, the generated text is the same as the original model's.** Among the variants, the "
-            "smallest cache takes 7.0 KiB. The original model's cache takes 8.0 KiB.",
+            "**With Linear, the generated text is the same as the original model's.** With Linear, the cache takes 88% "
+            "of the memory (7.0 KiB instead of 8.0 KiB).",
         ),
         (
             [("linear", (4, 2, 3), 5), ("softmax", (5, 2, 3), 6)],
