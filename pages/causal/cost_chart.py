@@ -59,7 +59,7 @@ def show_costs(
         title = _("from n ≈ {n} on, cumsum costs less than the explicit matrix", n=format_interpolated(crossing[0]))
         text = f"n ≈ {format_interpolated(crossing[0])}"
         ring = Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True)
-        lines.append(replace(ring, name_at_end=False, texts=[text]))
+        lines.append(replace(ring, name_at_end=False, texts=[text if crossing[0] > 2 * ticks[0] else ""]))
     show_lines(
         lines,
         key=key,

@@ -26,6 +26,8 @@ MIN_POINTS = 5
 """Minimum number of points (measured variants with their settings) for which an order is reported."""
 SAME_ORDER, SIMILAR_ORDER = 0.9, 0.6
 """Smallest rank correlations for which an order is reported as the same, and as roughly the same."""
+LABELLED = (0, 1, 2, 6)
+"""Points of a line, from the smallest error, that are labelled; more labels would overlap."""
 ROUNDING_ERROR = 1e-4
 """Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
 
@@ -166,7 +168,7 @@ def _line(word: str, points: Sequence[ErrorPoint], name: str, colour: int) -> Cu
         [getattr(p, name) for p in variant_points],
         colour=colour,
         notes=[display_name(p.word) for p in variant_points],
-        texts=[_budget(p.word) if i < 3 or i % 3 == 0 else "" for i, p in enumerate(variant_points)],
+        texts=[_budget(p.word) if i in LABELLED else "" for i, p in enumerate(variant_points)],
     )
 
 

@@ -20,7 +20,7 @@ def download_file(page, name):
 
 def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
-    expect(page.get_by_text("Nyström · landmarks 4 (changed outputs: 6).")).to_be_visible()
+    expect(page.get_by_text("Nyström with 4 landmarks (changed outputs: 6).")).to_be_visible()
     expect(page.get_by_text("leaks: the landmarks")).to_be_visible()
     leaks = board(page, "causal.leaks")
     leaks.locator(".grid").focus()
@@ -28,7 +28,7 @@ def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
         page.keyboard.press("ArrowDown")
     expect(leaks).to_have_attribute("data-cell", re.compile(r"^\d\d,0$"))
     page.keyboard.press("Enter")
-    expect(page.get_by_text(re.compile(r"Nyström · landmarks 4 \(changed outputs: \d\d\)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Nyström with 4 landmarks \(changed outputs: \d\d\)"))).to_be_visible()
     settle(page)
     [token] = [int(part.removeprefix("c_token=")) for part in words(page) if part.startswith("c_token=")]
     assert token > 6
@@ -81,7 +81,12 @@ def test_the_state_plays_stops_and_is_in_the_link(page, server, phone):
     press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
-    place = int(re.search(r"has read (\d+) tokens", page.get_by_text(re.compile("has read .* token")).inner_text()).group(1)) - 2
+    place = (
+        int(
+            re.search(r"has read (\d+) tokens", page.get_by_text(re.compile("has read .* token")).inner_text()).group(1)
+        )
+        - 2
+    )
 
     visit(phone, f"{server}/causal?{query(page)}")
     expect(phone.get_by_text(f"has read {place + 2} tokens")).to_be_visible()
