@@ -25,7 +25,7 @@ from app.page import discover
 from app.state.link_fields import READ_ERRORS
 from app.ui import palette
 from app.ui.matrix_picture import SAMPLE_VIEW, matrix_picture
-from app.words.labels import label
+from app.words.labels import label, sentence_name
 
 STEPS = [(key, place) for key, each in all_lessons().items() for place in range(1, 1 + len(each.steps))]
 
@@ -99,7 +99,7 @@ def _leaking(at, attention):
 
 
 def _moved(at, attention):
-    found = re.search(re.escape(label(attention)) + r" \(changed outputs: (\d+)\)", spoken(at))
+    found = re.search(re.escape(sentence_name(attention)) + r" \(changed outputs: (\d+)\)", spoken(at))
     return float(found[1]) if found else 0.0
 
 
