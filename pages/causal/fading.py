@@ -143,7 +143,6 @@ def _show_controls(labels: tuple[str, ...]) -> None:
 
 
 def _show_curve_options() -> None:
-    """Draw the options of the curves."""
     FadingOptions.decays.draw(format_func="{:g}".format)
     FadingOptions.feature_map.draw()
     FadingOptions.log.draw(width="content")

@@ -74,7 +74,10 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
 
 
 def fitted_laws(lines: Iterable[Line]) -> str:
-    """Return the fitted law of linear attention and of the first line with a factor; empty if linear's is unknown."""
+    """Return the exponent of linear attention and the factor of the first line that has one, in words.
+
+    The text is empty if the exponent is unknown.
+    """
     fitted = [line for line in lines if line.law]
     power = next((line.token_weight.power for line in fitted if line.law == "power"), None)
     if power is None:

@@ -82,7 +82,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 
 def _variant_words() -> list[str]:
-    """Return the words of the variants whose states and caches are compared."""
+    """Return the variants whose states or caches are compared, as text such as ``local~window~16``."""
     return [a.word for a in (*with_settings(recurrent()), *with_settings(smaller_caches()))]
 
 
@@ -137,7 +137,7 @@ def timing_origin(spec: TimingSpec, *, live: bool) -> str:
 
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
-    """Return the lengths from which a cache is larger than the smallest and larger than the largest state."""
+    """Return the lengths from which a key-value cache is larger than the first constant state, and than all states."""
     constant = sorted((row for row in rows if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = constant[0], constant[-1]
     return Finding(
@@ -199,7 +199,6 @@ def group_short_name(rows: Sequence[MemoryRow]) -> str:
 
 
 def _abbreviated(name: str, others: int) -> str:
-    """Return a name and the number of others."""
     return _("{name}, {n} more", name=name, n=others) if others else name
 
 

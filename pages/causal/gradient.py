@@ -17,7 +17,7 @@ from pages.causal.cost_chart import HEIGHT, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
 MAX_REPORTED_LENGTH = 512
-"""Largest length, in tokens, that the sentence on gradients reports, or the longest measured length below it."""
+"""Largest length, in tokens, for the sentence on gradients, which uses the longest measured length up to it."""
 ALGORITHM_NAMES = {
     SUMS: N_("running sums"),
     STATES: N_("autograd storing all states"),
@@ -63,7 +63,7 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     """Return the memory of the three algorithms at one length, and the largest difference of the gradients, if known.
 
     Args:
-        rows: counted memory, in increasing order of length, and differences of the gradients, of any dtype.
+        rows: counted memory, and differences of the gradients. Only differences in float32 are reported.
         name: name of the variant.
     """
     counted = [row for row in rows if isinstance(row, BytesRow)]

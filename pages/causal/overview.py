@@ -160,9 +160,10 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
 
 
 def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
-    """Return the lines of linear attention and of the smallest other constant memory, and a band of all others.
+    """Return the lines of the memories of constant size, and a band.
 
-    The band's name is at a point in its middle, on a logarithmic axis.
+    Linear attention and the smallest other memory have a line each. The band covers all others; its name is in its
+    middle on a logarithmic axis.
     """
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
@@ -178,7 +179,7 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
 
 
 def _constant_line(rows: Sequence[MemoryRow], name: str) -> Curve:
-    """Return the line of the last of these memories, whose tooltip lists all of them."""
+    """Return a horizontal line at the memory of the last row; its tooltip lists the memories of all rows."""
     note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in rows)
     return Curve(
         name,
@@ -212,7 +213,7 @@ def softmax_crossing(linear: MemoryRow) -> Curve:
 
 
 def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
-    """Return a line for each growing memory; the largest has most of the variants."""
+    """Return one line per size of growing memory. Variants with the same size share a line."""
     growing = sorted((row for row in rows if row.grown_bytes), key=_bytes)
     lines = []
     for size, group in groupby(growing, key=_bytes):
@@ -255,7 +256,10 @@ def _bytes(row: MemoryRow) -> tuple[int, int]:
 
 
 def table(rows: Sequence[MemoryRow], not_causal: Sequence[ac.Attention]) -> list[dict[str, Any]]:
-    """Return a line for softmax, and for each variant by what it remembers; the last cannot generate text."""
+    """Return the lines of the table, ordered by what the variants remember (``KINDS``).
+
+    Softmax comes first, and the variants that cannot generate text come last.
+    """
     selected = [attention.key for attention in SharedOptions.variants.value]
 
     def order(row: MemoryRow) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from attention_core.variant import Variant
 
 KIB = 2**10
 TICKS = {16.0**i: f"{16**i} KiB" for i in range(3)} | {2.0**12 * 16**i: f"{4 * 16**i:,} MiB" for i in range(3)}
-"""Texts of the ticks of an axis of memory, by KiB."""
+"""Labels of the ticks of a memory axis, by the position of the tick in KiB."""
 
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
@@ -45,7 +45,7 @@ def bold(names: Iterable[str]) -> str:
 
 
 def show_lines(lines: Sequence[Curve], *, key: str, name: str, alt: str, **axes: Any) -> None:  # noqa: ANN401
-    """Draw a line chart; ``axes`` are arguments of ``curves``, the others those of ``chart.show``."""
+    """Draw a line chart; ``lines`` and ``axes`` are passed to ``curves``, the other arguments to ``chart.show``."""
     for axis in "xy":
         axes[f"{axis}_title"] = axis_title(axes[f"{axis}_title"], log=axes.get(f"log_{axis}", False))
     chart.show(curves(lines, **axes), key=key, name=name, alt=alt)

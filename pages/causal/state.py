@@ -132,7 +132,7 @@ def _append_words() -> None:
 
 
 def _last_word() -> int:
-    """Return the index of the text's last token that the tokenizer did not add, within the range of the option.
+    """Return the index of the last shown token of the text that is not a special token such as ``[SEP]``.
 
     If the text cannot be read, return the current index.
     """
@@ -239,7 +239,7 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
 
 
 def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
-    """Return the norm of the state after each token, and the norm of what else changes, by name."""
+    """Return the norms that the curves show, by name: of the state after each token, and of z or of what is changed."""
     sizes = {"‖S‖": lengths(history.sums)}
     if history.keys is not None:
         return sizes | {"‖z‖": lengths(history.keys)}

@@ -1,1 +1,1 @@
-"""The Claims page: checks on the current input whether statements from articles about attention hold."""
+"""The Claims page: whether statements from articles about attention hold on the current input or for trained models."""

@@ -19,16 +19,15 @@ OTHER_NAMES = {
     "means of neighbouring tokens": "nystrom",
     "deltanet, write strengths up to 2": "deltanet",
 }
-"""Keys of the variants that figures call by another name than their title, by that name in lower case."""
+"""Keys of variants by the names, in lower case, that figures use for them instead of their titles."""
 EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
 """Names of the baseline, which is grey on all pages."""
 FIRST_COLOUR = 4
-"""First colour of series that are not variants; the colours before it are those of the variants that pages open with.
-"""
+"""First colour for series that are not variants. The variants of a first visit have the colours before it."""
 
 
 def series_colours(names: Iterable[str]) -> dict[str, int]:
-    """Return the colour of each series: that of its variant, or else one that no series of the figure has.
+    """Return the colour of each series by name: its variant's colour, or else one that the figure does not use yet.
 
     Args:
         names: untranslated names of a figure's series.

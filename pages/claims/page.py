@@ -1,4 +1,4 @@
-"""The Claims page: checks on the current input whether statements from articles about attention hold."""
+"""The Claims page: whether statements from articles about attention hold on the current input or for trained models."""
 
 from contextlib import suppress
 from dataclasses import replace

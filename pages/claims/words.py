@@ -32,7 +32,7 @@ NEED_PHRASES = {
     "<": N_("less than {bound}"),
     "=": N_("exactly {bound}"),
 }
-"""Phrases for a condition of a claim, by the comparison of a number with its threshold; "=" for the maximum."""
+"""Phrases for what a rule requires, by its comparison; "=" if only the largest possible value meets the rule."""
 VERDICTS_BY_NAME = {
     "holds": Verdict.HOLDS,
     "partly": Verdict.PARTLY,
@@ -188,7 +188,7 @@ def link(claim: Claim, text: str) -> str:
 
 
 def tile(claim: Claim, verdict: Verdict | None) -> str:
-    """Return a claim's number with the icon of its verdict, as a link; None for a claim that was not checked.
+    """Return a claim's number with the icon of its verdict, as a link; ``verdict`` is None if it was not checked.
 
     The link's tooltip, which screen readers read as its name, is the claim's number, short name and verdict.
     """
@@ -296,7 +296,7 @@ def unit(quantity: Quantity) -> str:
 
 
 def numbers_table(outcome: Outcome) -> str:
-    """Return the quantities that decided the verdict, as a Markdown table, because its text wraps."""
+    """Return the quantities that decided the verdict, as a Markdown table, in which long labels wrap."""
     formatted = outcome.claim.formatted_numbers(outcome.numbers)
     lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:

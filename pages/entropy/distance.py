@@ -30,7 +30,7 @@ SAME_RATIO = 1.05
 
 
 def form_names() -> dict[str, str]:
-    """Return the names of the forms on screen."""
+    """Return the names on screen of the forms: with RoPE, without RoPE and with ALiBi."""
     return {ROTATED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
 
 
@@ -169,7 +169,7 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding
 
 
 def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: int) -> Finding:
-    """Return how the logits' size and its bound change from distance 1 to beyond n / 2."""
+    """Return how the mean |logit| and its upper bound change from distance 1 to distances beyond n / 2."""
     values = {
         "bound": percent(bounds[1] / bounds[0]),
         "half": n / 2,
@@ -199,7 +199,7 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
 
 
 def rope_effect(distance: int, bound: float, cosine: float) -> Finding:
-    """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
+    """Return the effect of RoPE alone on a logit's bound and on a dot product, from distance 0 to the largest."""
     return Finding(
         _("**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.**")
         if bound < 1

@@ -32,7 +32,7 @@ def variant_names() -> dict[str, str]:
 
 
 def entropies(rows: Sequence[HomogeneityRow], word: str, measurement: Measurement) -> Spread:
-    """Return a variant's entropy by factor, in the chosen unit."""
+    """Return a variant's entropy by the factor that multiplies every logit, in the chosen unit."""
     points = ((row.factor, measurement.units_per_nat * row.entropy) for row in rows if row.variant == word)
     return spread(points, mean=measurement.uses_mean)
 

@@ -31,7 +31,7 @@ SAME_RATIO = 1.05
 MIN_EVEN_SHARE = 0.8
 """Share of all keys from which the number of effective keys counts as close to that of equal weights."""
 DIGITS = range(2, 18)
-"""Numbers of significant digits for a number of effective keys; the last one writes every float exactly."""
+"""Numbers of significant digits to try for a number of effective keys; with the last one, every float is exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def show_controls(measurement: Measurement) -> None:
 
 
 def lines_by_word(measurement: Measurement) -> dict[str, Line]:
-    """Return the curves by word: the chosen variants, then other scalings of softmax."""
+    """Return the curves by ``attention.word``: the chosen variants, then other scalings of softmax."""
     lines = {
         attention.word: Line(attention=attention, name=label(attention), label=_(attention.title))
         for attention in variant_picker.allowed_variants()
@@ -160,11 +160,11 @@ def keys_share(keys: float, n: int, *, causal: bool) -> float:
 
 
 def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
-    """Return a number of effective keys and its share of all keys as texts that agree with each other.
+    """Return a number of effective keys and its share of all keys as texts.
 
     The share is a whole percentage, or has one digit if it is below 1%. The number of keys has as many digits as a
-    reader needs to compute that share from it. With a causal mask, the share is of different numbers of keys, so the
-    reader cannot compute it.
+    reader needs to compute that share from it. With a causal mask, the
+    reader cannot compute it, because each query has its own number of keys.
     """
 
     def share(count: float) -> float:
@@ -236,12 +236,17 @@ def base_length(attention: ac.Attention) -> int:
 
 
 def slope(values: Spread, per_nat: float) -> PowerFit | None:
-    """Fit a curve against log n, in nats; return None for too few lengths."""
+    """Return the fit of entropy against log n; None for too few lengths.
+
+    ``per_nat`` is how many units of ``values`` are one nat.
+    """
     return fit_entropy(values.x, [h / per_nat for h in values.middle])
 
 
 def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> Finding:
-    """Return how softmax's effective keys and their share change with length, explained with log n scaling.
+    """Return how softmax's effective keys and their share change with length.
+
+    If log n scaling is drawn, the explanation includes its effect.
 
     Args:
         softmax: softmax's effective keys by length.

@@ -65,7 +65,7 @@ def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
 
 
 def total_names() -> dict[str, str]:
-    """Return the names of the totals on screen."""
+    """Return the names on screen of the totals, the row sums Σ exp(x) and Σ relu(x)²."""
     return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
 
 

@@ -114,7 +114,7 @@ class Measurement:
 
     Attributes:
         source: source of queries and keys.
-        record: the source's record at its own length.
+        record: the queries, keys and values of the source at its own length.
         head: index of the only head shown; None for all heads.
         causal: whether a causal mask is used.
         max_tokens: maximum number of tokens at which the source can be measured.

@@ -36,7 +36,7 @@ MIN_GROWTH_TOKENS = 256
 MIN_LENGTHS = 3
 """Smallest number of lengths at which growth is described."""
 MAX_BANDS = 2
-"""Largest number of bands that are all visible in a chart."""
+"""Largest number of bands in a chart at which all bands are always visible."""
 MAX_TITLE = 50
 """Largest number of characters of an axis title that names the scale; a longer title would not fit next to the axis."""
 
@@ -120,7 +120,10 @@ class View(Generic[RowT]):
         lazy_popover(_("Settings"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 
     def show(self, top_result: tuple[DeltaGenerator, Measurement]) -> None:
-        """Draw the controls, the sweep and its results; receives the place of the sentence, and the measurement."""
+        """Draw the controls, the sweep and its results.
+
+        ``top_result`` is the element for the finding, and the measurement.
+        """
         placeholder, measurement = top_result
 
         def findings(rows: Sequence[RowT]) -> Lines:
@@ -186,7 +189,7 @@ class View(Generic[RowT]):
 
 
 def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[Sequence[Curve], dict[str, Any]]:
-    """Return the lines and axes of a chart; the titles of logarithmic axes say so, if there is room.
+    """Return the lines and axes of a chart; titles of logarithmic axes name the scale, if there is room.
 
     Args:
         lines: the lines.
@@ -205,7 +208,7 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
 
 
 def band_key(lines: Sequence[Curve], measurement: Measurement) -> str:
-    """Return the key of a chart's bands as HTML; empty if no band is always visible."""
+    """Return the legend entry for a chart's bands as HTML; empty if bands are not always visible."""
     heads = 1 if measurement.head is not None else measurement.record.heads
     if not 0 < sum(line.low is not None for line in lines) <= MAX_BANDS or heads * measurement.seeds == 1:
         return ""
@@ -254,7 +257,7 @@ def _show_extent(measurement: Measurement) -> None:
 
 
 def short_text_message(max_tokens: int, *, written: bool) -> str:
-    """Return the message that a written text ends early; empty for other sources and longer texts."""
+    """Return the message that a written text has too few tokens; empty for other sources and longer texts."""
     if max_tokens >= MIN_GROWTH_TOKENS or not written:
         return ""
     return _n(
@@ -265,7 +268,7 @@ def short_text_message(max_tokens: int, *, written: bool) -> str:
 
 
 def show_short_text_message(measurement: Measurement) -> None:
-    """Draw the message that a text ends early, with buttons that choose a longer input."""
+    """Draw the message that a text has too few tokens, with buttons that choose a longer input."""
     if not (text := short_text_message(measurement.max_tokens, written=measurement.source.is_text)):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -17,11 +17,14 @@ from pages.error.options import Question
 from pages.error.sweep import View, curve, finite_or_none, floor_text, uniform_curves
 
 MAX_HIDDEN_FLOOR = 0.005
-"""Largest height at which a floor coincides with the axis and is not drawn."""
+"""Largest lower bound of the matrix error that is not drawn, because its line would coincide with the axis."""
 
 
 def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
-    """Return one line per variant over its budget, with its floor; a variant without a budget has a level line."""
+    """Return one line per variant over its budget; a variant without a budget has a horizontal line.
+
+    For the matrix error, the lower bounds of the variants are drawn too.
+    """
     points = [p for p in points if not has_zero_budget(p)]
     budgets = [p.budget for p in points if p.value is not None] or [1.0, float(question.n)]
     budget_range = [min(budgets), max(budgets)]
@@ -63,10 +66,10 @@ def has_zero_budget(point: ErrorPoint) -> bool:
 
 
 def gets_cheaper(group: Sequence[ErrorPoint]) -> bool:
-    """Return whether a larger budget is cheaper from the first step on, as for a stride, and never more expensive.
+    """Return whether a larger budget never costs more, and the second budget costs less than the smallest.
 
-    A causal window saves only at its last step. A window over the whole text runs as full attention, whose kernel skips
-    masked blocks that are smaller than those of the window.
+    This holds for a stride, but not for a causal window, which is cheaper only at its last step. There, it covers
+    the whole text and runs as full attention, whose kernel skips smaller masked blocks than the window's.
     """
     first, *costs = [p.multiply_adds for p in sorted(group, key=lambda p: p.budget)]
     return bool(costs) and costs[0] < first and all(after <= before for before, after in pairwise(costs))

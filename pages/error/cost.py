@@ -58,7 +58,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
 
 
 def _measured_times(question: Question) -> dict[str, float]:
-    """Return milliseconds by word; empty until they have been measured."""
+    """Draw the button that measures times; return the median milliseconds by ``word``, empty without a full round."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     measured_words = tuple(dict.fromkeys(UNIFORM if task.is_uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=measured_words, causal=question.causal)
@@ -108,7 +108,7 @@ def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int 
 
 
 def _mark_best(label: str) -> str:
-    """Return the label of the point that the finding above the chart names."""
+    """Return the label of the point with the lowest error at up to half of softmax's cost."""
     return _("{setting}: lowest error<br>up to half the cost", setting=label)
 
 
@@ -142,8 +142,8 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             label = _("▲ worse than equal weights ({error})", error=question.format_error(p.middle))
             curves.append(replace(line, notes=notes * 2, label=label, name_index=1))
         if p.word == REFERENCE:
-            # Some variants equal softmax at their largest budget, so their lines end at softmax's point. It is large to
-            # stay visible. If only the points of the Pareto front have labels, the cost axis names softmax instead.
+            # Softmax's point is large, so that it stays visible where lines of other variants end. Its name is next to
+            # it only if all points have labels. Otherwise, the title of the cost axis names softmax.
             symbol, x = "circle" if labels_all_points(question) else "", [costs[p.word]]
             colour = palette.index(REFERENCE)
             curves.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))

@@ -43,7 +43,7 @@ def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
 
 
 MAX_ERROR = 2.0
-"""The largest guess of an error, and the upper end of the curve that a visitor draws."""
+"""Largest error that a visitor can guess or draw in a lesson."""
 MEASURES = {
     "error": VariantMeasure(
         N_("error of {name} at its current settings, in the error metric selected on the page"),

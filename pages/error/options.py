@@ -73,7 +73,7 @@ class Question:
 
     @property
     def words(self) -> list[str]:
-        """Words of the variants with their settings."""
+        """The variants and their changed settings as text, such as ``local~window~16``."""
         return [attention.word for attention in self.attentions]
 
     @property

@@ -170,7 +170,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 def reading_guide(question: Question, points: Sequence[ErrorPoint], view_notes: Sequence[str]) -> str:
-    """Return the notes, with more notes of a view, and the definitions of the terms, as Markdown."""
+    """Return ``view_notes``, the other notes, and the definitions of the terms, as Markdown."""
     definitions = _(
         "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
         "softmax's matrix for the same queries and keys, or the variant's own reference if it has one.\n\n"

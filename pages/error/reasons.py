@@ -18,13 +18,16 @@ NEAR_BASELINE = 0.9
 MIN_LARGER_RATIO = 1.1
 """Smallest ratio of the sizes of two outputs at which one is called larger."""
 LENGTH_FACTOR = 10
-"""Times as many tokens for which the cost of the narrowest window is given too."""
+"""Multiple of the number of tokens at which the cost of the narrowest window is given too."""
 MIN_NEGATIVE_INCREASE = 0.05
 """Smallest increase of the share of negative weights that explains an increase of the error."""
 
 
 def cause(question: Question, best: ErrorPoint) -> str:
-    """Return why the best variant differs from its reference: the hidden or moved weight, where that is a share."""
+    """Return why the best variant differs from its reference, with the share of weight that it hides or moves.
+
+    The share is omitted if it is the chosen metric or if rows do not sum to 1.
+    """
     values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)

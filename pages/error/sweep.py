@@ -214,7 +214,10 @@ def has_matrix_links(question: Question) -> bool:
 def uniform_curves(
     question: Question, points: Sequence[ErrorPoint], xs: Callable[[ErrorPoint], Sequence[float]]
 ) -> list[Curve]:
-    """Return the error of uniform attention against softmax (grey), and against other references in their colour."""
+    """Return a line with the error of uniform attention for each reference.
+
+    The line is grey for softmax, and has the reference's colour for other references.
+    """
     curves = []
     for reference in dict.fromkeys(p.reference for p in points if p.variant == UNIFORM):
         comparable = [

@@ -16,7 +16,7 @@ from pages.error.reasons import cause
 CHEAP_SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 NEXT_BEST = 1.1
-"""Largest ratio of a cost to half of softmax's cost at which a better variant is named too."""
+"""Multiple of half of softmax's cost up to which a variant with a smaller error is mentioned too."""
 CLOSE_ERROR_SHARE = 0.5
 """Share of the error of equal weights up to which an error counts as small."""
 ALMOST_EXACT = 0.05
@@ -26,7 +26,7 @@ AXIS_END_RATIO = 2
 
 
 def is_replacement(attention: ac.Attention) -> bool:
-    """Return whether a variant is intended to differ from softmax, so that its error has no target of zero."""
+    """Return whether a variant is intended to differ from softmax, so that its error need not be near zero."""
     variant = attention.variant
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 

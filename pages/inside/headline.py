@@ -95,7 +95,10 @@ def work(data: HeadData, n: int) -> float:
 
 
 def cheaper_from(data: HeadData) -> int | None:
-    """Return the number of tokens from which on the variant needs fewer multiply-adds than softmax, or None."""
+    """Return the smallest number of tokens at which the variant needs fewer multiply-adds than softmax.
+
+    Return None if this is never so up to ``MAX_SEARCH_LENGTH``.
+    """
     lengths = range(1, MAX_SEARCH_LENGTH + 1)
     first = bisect_left(lengths, True, key=lambda n: work(data, n) < 1)
     return lengths[first] if first < MAX_SEARCH_LENGTH else None

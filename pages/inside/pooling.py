@@ -123,7 +123,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
     Args:
         data: the variant on a head.
         extra: a text that is appended to the findings.
-        n_keys: search the largest weight among this many first keys only; all keys if None.
+        n_keys: number of first keys among which the largest weight is searched for; None for all keys.
     """
     left, pools = data.parts["left"], provenance.spans(data.parts["provenance"])
     candidates = left[:, :n_keys]

@@ -42,7 +42,6 @@ def show(rows: Sequence[LearnRow]) -> None:
 
 
 def _links(page: str, trained: Sequence[tuple[Outcome, LearnRow]]) -> None:
-    """Draw a link to a page for each trained model."""
     for outcome, row in trained:
         _link(page, outcome, replace(row.spec, steps=row.row.step))
 

@@ -127,7 +127,7 @@ def _show_setup() -> None:
 
 
 def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
-    """Return the chosen variants that can be trained on the task, and the reason why not for each other title."""
+    """Return the chosen variants that can be trained on the task, and why the others cannot, by their titles."""
     task, accepted, refused = LearnOptions.task.value, [], {}
     for attention in SharedOptions.variants.value:
         if reason := refusal(ModelSpec(task=task, word=attention.word)):
@@ -178,7 +178,7 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
 def _plan(seeds: tuple[int, ...], limit: int) -> Plan:
     """Return the plan for the first ``limit`` variants that can be trained.
 
-    In the view “One part removed”, it also has a model without each part.
+    In the view “One part removed”, the plan also trains models with one part removed.
     """
     full_plan = plan_of(LearnOptions.current(), [attention.word for attention in trainable()[0][:limit]], seeds)
     return with_parts_removed(full_plan) if LearnOptions.view.value == "parts" else full_plan

@@ -1,4 +1,4 @@
-"""The comparison of models with rotary positions and without positions, on sequences longer than in training."""
+"""The Learn page's comparison of models with and without rotary positions, on sequences longer than in training."""
 
 from collections.abc import Sequence
 from dataclasses import replace

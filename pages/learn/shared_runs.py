@@ -54,7 +54,7 @@ def known_rows(spec: TrainSpec) -> Sequence[LearnRow]:
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
-    """Return the measurements without repetitions, and without checkpoints except the last one."""
+    """Return one measurement per training step or test, and remove all checkpoints except the last one."""
     unique = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
     last = max((i for i, each in enumerate(unique.values()) if each.checkpoint is not None), default=-1)
     return tuple(

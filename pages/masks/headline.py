@@ -1,7 +1,7 @@
-"""The headline of the Masks page: which layers connect all pairs of tokens, how many pairs they allow, and why.
+"""The Masks page's headline: how many layers connect all pairs of tokens, how many pairs these layers allow, and why.
 
 A stack is a sequence of layers, each with a variant's mask. It connects a pair of tokens if information can pass from
-one to the other through its layers.
+one token to the other through the layers of the stack.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,10 +71,10 @@ def _hubs(pattern: Pattern) -> int:
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
-    """Return the names of the variants that connect all pairs with as many layers as the stack.
+    """Return up to two variants that connect all pairs with as many layers as the stack, the cheapest first.
 
-    Only variants that allow fewer pairs in all layers than one softmax layer are returned, and none if the stack does
-    not.
+    Only variants that allow fewer pairs in all layers than one softmax layer are returned. The list is empty if the
+    stack allows at least as many pairs, or does not connect all pairs at this depth.
 
     Args:
         repeated: the variants that connect all pairs alone, by their names.

@@ -1,4 +1,7 @@
-"""The numbers of the Masks page that a lesson can ask about: the pairs that a variant allows or a stack connects."""
+"""The numbers of the Masks page that a lesson can ask about, such as the share of pairs that a variant allows.
+
+Other numbers describe a stack (a sequence of layers), such as the share of pairs of tokens that it connects.
+"""
 
 import attention_core as ac
 from app.jobs import cached

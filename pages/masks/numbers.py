@@ -1,4 +1,8 @@
-"""The table of the Masks page: allowed pairs, largest distance, and the number of layers that connect all pairs."""
+"""The table and the downloads of the Masks page.
+
+For each variant, the table lists the allowed pairs, the farthest key that a query can attend to, and the number of
+layers that connect all pairs.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -146,7 +146,7 @@ def percent(share: float) -> str:
 
 
 def layers_text(complete: int | None) -> str:
-    """Return how many layers connect all pairs; None if no number of layers does."""
+    """Return the text about how many layers connect all pairs; ``complete`` is None if no number of layers does."""
     if complete is None:
         return _("never connects all pairs")
     return _n("connects all pairs after {n} layer", "connects all pairs after {n} layers", n=complete)

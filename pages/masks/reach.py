@@ -1,6 +1,6 @@
-"""How far information travels through a stack of layers: the layer that first connects each pair of tokens.
+"""The reach of the stack of layers on the Masks page: the layer after which each pair of tokens is connected.
 
-A chart shows how many tokens one token can reach after each layer.
+One chart shows how many pairs are connected after each layer, and another which tokens are connected with one token.
 """
 
 from collections.abc import Sequence

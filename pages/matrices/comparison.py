@@ -62,7 +62,7 @@ class Comparison:
 
     @property
     def joined(self) -> list[bool]:
-        """One flag per key shown: whether it only continues the character of the one before it."""
+        """One flag per key shown: True if the token only continues the character of the token before it."""
         qkv = self.chosen.qkv
         if qkv.crosses:
             return [False] * qkv.m
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def left_out(self) -> list[float]:
-        """Share of the weight of each matrix on the tokens that are not drawn, where it is finite."""
+        """Share of each matrix's weight on tokens that are not drawn; shares that are not finite are omitted."""
         return [each.left_out for each in self.matrices.values() if math.isfinite(each.left_out)]
 
     @property
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def scale_end(softmax_max: float, largest_magnitude: float) -> float:
-    """Return where the shared colour scale ends; 0 for the largest weight on screen.
+    """Return the value at which the shared colour scale ends; 0 if it ends at the largest weight on screen.
 
     The scale ends at softmax's largest weight if another weight is much larger and would make all others pale.
 
@@ -147,12 +147,12 @@ def compare(chosen: ChosenInput) -> Comparison:
 
 
 def _subject_row(words: Sequence[str]) -> int | None:
-    """Return the place of the query that an empty address opens with; None if the text does not contain it."""
+    """Return the index at which the two tokens of ``SUBJECT`` occur in a row; None if they do not."""
     return next((i for i, pair in enumerate(pairwise(words)) if pair == SUBJECT), None)
 
 
 def matrices_by_key(view: MatrixView, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
-    """Return the variants' matrices ``[n, n]`` by key, for a file that is made long after they were shown."""
+    """Return the variants' matrices ``[n, n]`` by key, for a file; they are computed again if no longer cached."""
     return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
 

@@ -1,4 +1,4 @@
-"""The headline of the Matrices page: how far each matrix is from the reference, softmax's, and why."""
+"""The headline of the Matrices page: how far each variant's output is from its reference, mostly softmax, and why."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -15,11 +15,11 @@ from attention_core.variant import Attention, Variant
 LINEAR, NYSTROM = "linear", "nystrom"
 """Variants with sentences of their own."""
 MASKED_ROWS = ("power_bert",)
-"""Variants that mask all keys of some queries, so that their misplaced weight is not that of the masked keys."""
+"""Variants that mask all keys of some queries. Their misplaced weight is not softmax's weight on masked keys."""
 MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 MAX_SIMILAR_SHARE = 0.1
-"""Share of a row's weight on other keys up to which a matrix is called similar to softmax's."""
+"""Share of weight on other keys than in softmax's matrix up to which a matrix is called similar to it."""
 VISIBLE_SHARE = 0.005
 """Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
 MAX_CLOSE_POINTS = 5.0
@@ -113,7 +113,10 @@ def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixCompari
 
 
 def is_masked_softmax(variant: Variant) -> bool:
-    """Return whether a variant is softmax over some keys of each query: its misplaced weight is that of the others."""
+    """Return whether a variant is softmax over some keys of each query.
+
+    Its misplaced weight is then the weight that softmax gives to the other keys.
+    """
     has_mask = variant.mask is not None or variant.pattern is not None
     return has_mask and variant.approximates == REFERENCE and variant.key not in MASKED_ROWS
 
@@ -262,7 +265,6 @@ def _rank(
 
 
 def _closest(names: Sequence[str], **fields: object) -> str:
-    """Return which variants have the smallest error."""
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
         "**{names} is closest to {against} (output error: {error:.0%}).**",
@@ -282,7 +284,6 @@ def _closest_but_far(names: Sequence[str], **fields: object) -> str:
 
 
 def _farthest(names: Sequence[str], **fields: object) -> str:
-    """Return which variants have the largest error."""
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
         "**{names} is farthest from {against} (output error: {most:.0%}).**",

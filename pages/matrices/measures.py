@@ -1,4 +1,4 @@
-"""The numbers of the Matrices page that a lesson can ask about; they equal those in the page's table."""
+"""The numbers of the Matrices page that a lesson can ask about, such as a variant's entropy and output error."""
 
 import math
 

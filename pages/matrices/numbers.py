@@ -48,7 +48,6 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
 
 
 def _text(value: float | str, form: str) -> str:
-    """Format a number with the format of its column."""
     if isinstance(value, str):
         return value
     return formatted(value, ".1%" if form == "percent" else form.removeprefix("%")) if form else number(value)

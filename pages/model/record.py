@@ -1,8 +1,8 @@
 """Record the results that the Model page shows first for the built-in texts: ``python -m pages.model.record``.
 
-This takes a quarter of an hour. Repeat it if a changed model, text, variant or task affects the numbers. Each file has
-the date and the processor. With ``--continue``, results that a file already contains are not computed again, for
-example after an interrupted run.
+This takes a quarter of an hour. Run it again after a change of a model, text, variant or task that affects the
+numbers. Each file has the date and the processor. With ``--continue``, results that a file already contains are not
+computed again, for example after an interrupted run.
 """
 
 import sys

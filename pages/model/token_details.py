@@ -69,7 +69,7 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
 
 
 def _predictions(question: Question, word: str, token: int) -> None:
-    """Draw how the original model and the changed model predict a token, and an attention row that changes."""
+    """Draw how the original and the changed model predict a token, and the attention row that changes most."""
     name, placeholder = display_name(word), st.empty()
     [task] = next_token.tasks(question.text, word, question.layers, token)
     try:

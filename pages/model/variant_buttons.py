@@ -46,7 +46,7 @@ def show(
     """Draw the variants' buttons, the form that adds variants, and the settings that are open.
 
     Args:
-        causal: whether to offer the variants that can be causal only.
+        causal: whether to offer only variants that can be causal.
         control: the option that stores the variants; None for the decoder's option if ``causal``, else the encoder's.
         introduction: the text before the buttons; empty for the default text of the decoder or the encoder.
         offered: words of the variants that can be added by a button.

@@ -1,4 +1,4 @@
-"""Sentences of the Model page, computed from the measurements.
+"""Sentences of the Model page about perplexity, copying and the measured setting, computed from the measurements.
 
 The copying loss is a model's loss on random tokens that it has read before.
 """
@@ -122,7 +122,6 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
 
 
 def _perplexity_effect(original: Score, each: Score) -> Finding:
-    """Return the finding about the effect of one variant on perplexity."""
     ratio = each.perplexity / original.perplexity
     values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME_RATIO - 1}
     if ratio > SAME_RATIO:

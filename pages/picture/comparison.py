@@ -62,7 +62,7 @@ def subject(images: Images) -> Subject:
 
 
 def _findings(images: Images) -> Lines:
-    """Return which images are better than the noisy image, and why."""
+    """Return how close the variants come to softmax, which images are almost uniform, and why."""
     mean_like = [each for each, image in images.variants.items() if words.is_almost_mean(image)]
     largest = {each: cached.attention_maps(images.source, each).largest for each in (*mean_like, ac.get(REFERENCE))}
     weights = {name(each): largest[each] for each in mean_like if words.is_even(largest[each])}

@@ -99,7 +99,7 @@ def cost_text(attention: ac.Attention, qkv: QKV) -> str:
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:
-    """Return the sides of the square window and of the steps between pixels of a variant that has them, by name."""
+    """Return the side of a variant's square window and its stride, in pixels, by name; empty without either."""
     columns, p, sizes = image_columns(attention), attention.params, {}
     if columns and (window := getattr(p, "window", None)) is not None:
         sizes["window"] = min(2 * window * getattr(p, "dilation", 1) + 1, columns)
@@ -157,7 +157,6 @@ def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:
 
 
 def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:
-    """Return the tile of a variant."""
     # The square forms that ``shown_variants`` adds are not among the chosen variants.
     is_square_form = attention not in SharedOptions.variants.value
     return Tile(

@@ -11,7 +11,7 @@ from attention_core.formatting import number, percent
 NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
 MAX_EVEN_WEIGHT = 3.0
-"""Largest weight, in equal shares, below which the weights hardly differ."""
+"""Largest weight, divided by the weight of uniform attention, below which the weights hardly differ."""
 COUNTS = {2: N_("Two"), 3: N_("Three"), 4: N_("Four"), 5: N_("Five")}
 """Numbers that begin a sentence, as words."""
 NEAR_SOFTMAX = 1.5
@@ -64,11 +64,11 @@ def findings(
 
 
 def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
-    """Return which variants return almost the mean because of their weights, and why if this is known of each.
+    """Return which variants have weights that hardly differ, and why, if the cause is known for every variant.
 
     Args:
-        weights: the largest weight, in equal shares, of each of these variants, by its name; at least one.
-        sharpest: the largest weight of softmax, in equal shares.
+        weights: the largest weight, divided by 1/n, of each of these variants, by its name; at least one.
+        sharpest: the largest weight of softmax, divided by 1/n, for n pixels.
         causes: why the weights of these variants hardly differ, as clauses.
     """
     fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
@@ -114,7 +114,7 @@ def _best_variants(
         )
     )
     if better:
-        # The images show their PSNR, so that the sentence needs no further numbers.
+        # The images show their PSNR, so the sentence needs no further numbers.
         is_best = round(softmax, 1) > round(images[better[0]].psnr, 1)
         most = (
             _("**Softmax comes closest to the original at these settings.**")
@@ -321,7 +321,7 @@ def square_comparison(
 
 
 def square_cost(square: str, reach: int, side: int, cost: float) -> str:
-    """Return why a square window costs more than its pixels; empty unless it costs at least twice as much.
+    """Return why a square window costs more than its share of the pixels; empty unless it costs twice that share.
 
     Args:
         square: name of the variant with the square window.

@@ -211,9 +211,9 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     text = _("variants: {most} times as fast as softmax", most=highest)
     if lowest != highest:
         text = _("variants: {least} to {most} times as fast as softmax", least=lowest, most=highest)
-    # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value itself.
-    # The bracket's upper end is at softmax's time. The text is to the left above it, where no line is, because softmax
-    # takes the longest and its time rises with the length.
+    # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value
+    # itself. The text is above and to the left of the bracket's upper end, which is at softmax's time. No line is
+    # there: softmax takes the longest, and its time rises with the length.
     mark = annotation(text, math.log10(x), math.log10(top), xanchor="right", yanchor="bottom")
     figure["layout"].setdefault("annotations", []).append(mark)
 

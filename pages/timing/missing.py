@@ -11,7 +11,7 @@ from pages.timing.words import name
 
 
 def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
-    """Return one sentence per reason, with the chosen variants that for this reason were not measured at long lengths.
+    """Return sentences about chosen variants that were not measured at long lengths, one per length and reason.
 
     Args:
         run: the run.
@@ -38,7 +38,6 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
 
 
 def _reason(run: Run, skipped: Skipped) -> str:
-    """Return the sentence that says why a variant was not measured."""
     variant = attention_from_word(skipped.variant).variant
     if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
         # ``skipped.reason`` comes from the file of the run. It may be an old sentence that has no translation any more,

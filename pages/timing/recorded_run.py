@@ -37,8 +37,8 @@ def show(spec: TimingSpec) -> Run | None:
     chosen = TimingOptions.recorded.restrict_to(options) or options[0]
     if comparable:
         TimingOptions.recorded.draw_with_options(
-            # The menu of files always offers “none”. This control offers it only while it is chosen, for two reasons:
-            # it is of no use before a run on this machine, and adding it when a run starts would move the stop button.
+            # The menu of files always offers “none”. This control offers “none” only while it is chosen: before a
+            # run on this machine, “none” is of no use, and adding it when a run starts would move the stop button.
             options if chosen == NO_RUN else options[:-1],
             options[0],
             key="timing.beside",

@@ -88,10 +88,10 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
 
 
 def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> tuple[list[Series], str]:
-    """Return the timed variants in the first recorded run on a device that no shown run used; empty without one.
+    """Return the timed variants in a recorded run on a device that no shown run used, and a link to this run.
 
-    The run must have the same mode and causality. Also return a link that shows this run; in a lesson, which a link
-    would leave, an empty text.
+    The first run with the mode and causality of the shown runs is taken; without one, both results are empty. In a
+    lesson, the link is empty, because it would leave the lesson.
     """
     devices, spec = {run.stamp.device for run, _live in runs}, runs[0][0].spec
     for key, run in recorded_runs().items():

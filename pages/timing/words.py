@@ -1,4 +1,4 @@
-"""Sentences of the Timing page about times, memory, full attention with a variant's mask, and measuring."""
+"""Sentences of the Timing page about times, memory, the method, and full attention with a variant's mask."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -181,7 +181,7 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     Otherwise, return "". The constant number of multiply-adds is estimated from the work at two lengths.
     """
     lines = [line for line in series if not line.masked and line.points]
-    if series[0].run.spec.device != "cpu":  # On a GPU, starting the operations takes longer than a short text's work.
+    if series[0].run.spec.device != "cpu":  # On a GPU, short texts take longer to launch than to compute.
         return ""
     if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
         return ""

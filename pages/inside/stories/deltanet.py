@@ -124,10 +124,10 @@ def pattern_sentence(near: float, average: float, token: str, negative: float) -
 
 
 def overlap_sentence(overlaps: np.ndarray) -> str:
-    """Return the sentence about how much of what an earlier token stored is erased by a token with a similar key.
+    """Return the sentence about the share of an earlier token's stored value that a later token erases.
 
     Args:
-        overlaps: for each pair of tokens, the share that the later one erases; empty if there is only one token.
+        overlaps: for each pair of tokens, this share, which can be negative; empty if there is only one token.
     """
     if not overlaps.size:
         return _("There is only one token, so no earlier token stored anything.")

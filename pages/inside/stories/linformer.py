@@ -24,7 +24,7 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
 
 
 def _window(data: HeadData) -> Step:
-    """Build the step on the projection E for rows of E that average neighbours, with flat or triangular weights."""
+    """Build the projection step if each row of E averages neighbouring tokens, with flat or triangular weights."""
     plain, P = pooling.pools_step(data), data.parts["provenance"]
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = data.setting("projection") == "conv"
@@ -107,7 +107,6 @@ def _mix(data: HeadData) -> Step:
 
 
 def _weights_on_mixtures(data: HeadData) -> Step:
-    """Build the step that shows softmax over the random mixtures."""
     left, E = data.parts["left"], data.parts["provenance"]
     i, r = np.unravel_index(int(left.argmax()), left.shape)
     makers = enumeration(

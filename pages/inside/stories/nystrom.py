@@ -321,7 +321,6 @@ def _inverse(data: HeadData) -> Step:
 def _landmark_panel(
     title: str, values: np.ndarray, rows: list[str], columns: list[str], caption: str = "", mark: int | None = None
 ) -> Panel:
-    """Return a panel of a landmark-by-landmark matrix."""
     landmark = _("landmark")
     return pictures.panel(title, values, rows, columns, row=landmark, column=landmark, caption=caption, mark=mark)
 

@@ -34,7 +34,10 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
 
 
 def _pools(data: HeadData) -> np.ndarray:
-    """Return the weight of each token in each pool of a causal variant, ``[m, n]``, without its single-token keys."""
+    """Return the weight of each token in each pool of a causal variant, ``[m, n]``.
+
+    The rows of the n keys that are single tokens are left out.
+    """
     P = data.parts["provenance"]
     return P[: len(P) - P.shape[1]]
 
