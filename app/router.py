@@ -90,8 +90,11 @@ def _draw(key: str, page: Page[object]) -> None:
     url.finish_run()
 
 
-def _read_scope(page: Page[object]) -> tuple[Scope | None, str]:
-    """Return the page's scope (heads, tokens and variants of its numbers) and subtitle; None and "" without input."""
+def _read_scope(page: Page[object]) -> tuple[Scope | None, str | None]:
+    """Return the page's scope (heads, tokens and variants of its numbers) and subtitle; None and "" without input.
+
+    The subtitle is None if the page does not depend on the input.
+    """
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
@@ -125,7 +128,7 @@ def _outer_dependencies(page: Page[object]) -> tuple[object, ...]:
     )
 
 
-def _draw_header(key: str, page: Page[object], subtitle: str) -> None:
+def _draw_header(key: str, page: Page[object], subtitle: str | None) -> None:
     """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
     url.write_and_report()
     if not page.question:
@@ -135,7 +138,7 @@ def _draw_header(key: str, page: Page[object], subtitle: str) -> None:
     ):
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {page.heading() if page.heading else _(page.question)}", anchors=False)
-            if page.uses_input:
+            if page.uses_input and subtitle is not None:
                 st.caption(
                     f"[{subtitle or _('Choose the input')}](#input)"
                 )  # app/page_script/navigation/to_input.js opens the input when this link is clicked.

@@ -37,6 +37,7 @@ def small_figure(
     log_x: bool = False,
     log_y: bool = False,
     share: bool = False,
+    zero: bool = False,
     alt: str = "",
 ) -> str | None:
     """Draw the median of each series at each position and return the chart as HTML; None if nothing can be drawn.
@@ -51,6 +52,7 @@ def small_figure(
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
+        zero: whether a linear axis of the values must include zero, as that of bars does.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
@@ -58,7 +60,7 @@ def small_figure(
     if not heights:
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
-    low, high = axis_range(min(heights), max(heights), log=log_y, zero=bool(categories))
+    low, high = axis_range(min(heights), max(heights), log=log_y, zero=zero or bool(categories))
     ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]
     if categories:
         return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, share, y_title, alt)
@@ -129,7 +131,7 @@ def _lines(
     order = sorted(name_lines, key=lambda name: y_pixel(medians[name][-1][1]))
     sizes = [LINE * len(name_lines[name]) for name in order]
     centres = spread_labels([y_pixel(medians[name][-1][1]) for name in order], sizes, room)
-    shapes = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
+    shapes = [f'<path d="M{EDGE} {EDGE}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     for name in order:
         points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]
         # A line of length 0 with round ends is a dot. Unlike a circle, it stays round when the picture is stretched.

@@ -116,16 +116,24 @@ def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
     return Scope(head=chosen.head, heads=qkv.heads, n=qkv.n, tokens=tokens)
 
 
-def headline(source: Source, scope: Scope) -> str:
-    """Return a one-line description of a view as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``."""
-    return scope.subtitle or " · ".join(
-        [
-            forms()[source.key].name(),
-            *([_("layer {layer}", layer=SharedOptions.layer.value)] if source.layer_count > 1 else []),
-            *([scope.describe_heads()] if scope.heads else []),
-            scope.describe_tokens(),
-            *describe_positions(source),
-        ]
+def headline(source: Source, scope: Scope) -> str | None:
+    """Return a one-line description of a view as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``.
+
+    Return None if the view does not depend on the input.
+    """
+    return (
+        None
+        if scope.subtitle is None
+        else scope.subtitle
+        or " · ".join(
+            [
+                forms()[source.key].name(),
+                *([_("layer {layer}", layer=SharedOptions.layer.value)] if source.layer_count > 1 else []),
+                *([scope.describe_heads()] if scope.heads else []),
+                scope.describe_tokens(),
+                *describe_positions(source),
+            ]
+        )
     )
 
 

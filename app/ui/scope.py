@@ -30,7 +30,8 @@ class Scope:
         variants: the variants measured, with their settings as in links; None for those that the visitor compares.
         causal: whether the causal mask is on; None if the visitor's switch decides.
         facts: further facts about the numbers' origin that a file states, by name.
-        subtitle: subtitle text if the numbers depend on the sizes of the input only; empty to describe the input.
+        subtitle: subtitle text if the numbers depend on the sizes of the input only; empty to describe the input;
+            None if the numbers do not depend on the input.
     """
 
     head: int | None = None
@@ -44,7 +45,7 @@ class Scope:
     variants: tuple[str, ...] | None = None
     causal: bool | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
-    subtitle: str = ""
+    subtitle: str | None = ""
 
     @property
     def _single_head(self) -> int | None:

@@ -33,7 +33,7 @@ class TrainedRow:
         seed: seed of the run.
         step: training steps so far.
         length: tokens of the sequences that the model is measured on.
-        items: pairs to remember in them; 0 if the task has none.
+        items: pairs to remember, or numbers to compare, in them; 0 if the task has none.
         accuracy: per cent of correct answers.
     """
 

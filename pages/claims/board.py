@@ -248,6 +248,7 @@ def picture(outcome: Outcome) -> str | None:
         log_x=figure.log_x,
         log_y=figure.log_y,
         share=figure.percent,
+        zero=outcome.claim.is_recorded,  # The values are accuracies, and small differences must look small.
         alt=words.figure_description(outcome.claim),
     )
 

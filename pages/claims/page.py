@@ -41,9 +41,10 @@ def heading() -> str:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the board: every head by itself, or the selected head."""
+    """Return the scope of the board: every head by itself, or the selected head; without input for trained models."""
     head = chosen.head if ClaimsOptions.heads.value == "one" else None
-    return replace(input_panel.scope(chosen), head=head, aggregation="each")
+    subtitle = None if ClaimsOptions.view.value == "trained" else ""
+    return replace(input_panel.scope(chosen), head=head, aggregation="each", subtitle=subtitle)
 
 
 QUESTION = N_("Do published claims about attention hold on your input?")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.figures.picture import data_url
-from app.figures.theme import style
+from app.figures.theme import DARK, LIGHT, style
 from app.words.finding import Finding
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _
 from attention_core.experiments.learning import LearnRow, example_labels
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import answer_places, answer_share
@@ -38,18 +38,16 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     panels = []
     for outcome in results:
         current = max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
-        panels.append(_panel(current, outcome.name, layer))
-    st.html(f'<div class="checkpoints">{"".join(panels)}</div>')
-    labels = " ".join(example_labels(matrices[0].spec))
-    st.caption(
-        paragraph(
-            attention_words.rise_text(results),
-            _("The matrices are those of the training run with the first seed.")
-            if len({each.row.seed for each in rows}) > 1
-            else "",
-            _("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"),
-        )
-    )
+        panels.append(_panel(current, outcome, layer))
+    st.html(f'<div class="checkpoints">{_key(matrices[0])}{"".join(panels)}</div>')
+    task = matrices[0].spec.model.task
+    symbols = attention_words.SYMBOLS.get(task)
+    text = N_("Sequence ({symbols}): {tokens}") if symbols else N_("Sequence: {tokens}")
+    tokens = f"`{' '.join(example_labels(matrices[0].spec))}`"
+    with st.container(key=f"learn.sequence.{key}"):
+        st.markdown(_(text, symbols=_(symbols) if symbols else "", tokens=tokens))
+    if len({each.row.seed for each in rows}) > 1:
+        st.caption(_("The matrices are those of the training run with the first seed."))
 
 
 def finding(rows: Sequence[LearnRow]) -> Finding | None:
@@ -78,12 +76,7 @@ def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
     for outcome in results:
         if outcome.largest_rise is None:
             continue
-        text = _(
-            "{name}: accuracy rises most from step {low} to {high}",
-            name=outcome.name,
-            low=outcome.largest_rise[0],
-            high=outcome.largest_rise[1],
-        )
+        text = f"{outcome.name}: {attention_words.rise_text(outcome)}"
         offset = steps.index(outcome.largest_rise[1]) / max(1, len(steps) - 1)
         marks.append(
             f'<span style="left:{offset:.2%};color:{style(outcome.colour).colour}" title="{html.escape(text)}">▲</span>'
@@ -91,9 +84,23 @@ def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
     return f'<div class="rises" aria-hidden="true">{"".join(marks)}</div>'
 
 
-def _panel(row: LearnRow, name: str, layer: int) -> str:
-    """Return a variant's attention matrix in a layer, with its name and accuracy, as HTML."""
+def _key(row: LearnRow) -> str:
+    """Return what the axes, the frames and the colours of the matrices mean, as HTML."""
+    ramp = (DARK if st.context.theme.type == "dark" else LIGHT).positive
+    # A colour is that of the square root of a weight's share of the largest weight.
+    stops = ", ".join(f"rgb{colour} {100 * (i / (len(ramp) - 1)) ** 2:.0f}%" for i, colour in enumerate(ramp))
+    parts = [_("rows: queries, columns: keys")]
+    if task_of(row.spec.model.task).shows_answers:
+        parts.append(f"<b></b>{html.escape(_('answer'))}")
+    scale = f'<b style="background: linear-gradient(90deg, {stops})"></b>'
+    parts.append(f"0 {scale} {html.escape(_('largest weight of the matrix'))}")
+    return f"<p>{''.join(f'<span>{part}</span>' for part in parts)}</p>"
+
+
+def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:
+    """Return a variant's attention matrix in a layer, with its name, accuracy and largest rise, as HTML."""
     assert row.matrices is not None
+    name = outcome.name
     alt = _("{name}: attention matrix at step {step}", name=name, step=row.row.step)
     values = {"name": name, "step": row.row.step, "share": percent(row.row.accuracy)}
     caption, frames = _("{name}: step {step}, {share} correct", **values), ""
@@ -103,10 +110,13 @@ def _panel(row: LearnRow, name: str, layer: int) -> str:
             "{name}: step {step}, {share} correct, {weight} of the weight on the answer", weight=weight, **values
         )
         frames = "".join(_frame(*place, row.spec.length) for place in answer_places(row.spec))
+    rise = ""
+    if text := attention_words.rise_text(outcome):
+        rise = f'<br><span style="color:{style(outcome.colour).colour}">▲</span> {html.escape(text)}'
     picture = data_url(row.matrices[layer].astype("float32"), dark=st.context.theme.type == "dark")
     return (
         f'<figure><div><img src="{picture}" alt="{html.escape(alt)}">{frames}</div>'
-        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+        f"<figcaption>{html.escape(caption)}{rise}</figcaption></figure>"
     )
 
 

@@ -11,13 +11,17 @@ from pages.learn.outcomes import Outcome
 
 MOSTLY_SHARE = 0.5
 """A query attends mostly to its answer if at least this share of its attention weight is on the answer."""
+SYMBOLS = {"recall": N_("k: key, v: value, ·: blank")}
+"""What the names of a task's tokens mean, if they are abbreviations."""
 MOSTLY_SENTENCES = {
-    "recall": N_("With {names}, a repeated key symbol attends mostly to the value symbol that it was paired with."),
-    "induction": N_(
-        "With {names}, a repeated symbol attends mostly to the symbol that followed it the first time (an induction "
-        "head)."
+    "recall": N_(
+        "In layer {layer} of {names}, a repeated key symbol attends mostly to the value symbol that it was paired with."
     ),
-    "copying": N_("With {names}, a question mark attends mostly to the symbol that it must repeat."),
+    "induction": N_(
+        "In layer {layer} of {names}, a repeated symbol attends mostly to the symbol that followed it the first time "
+        "(an induction head)."
+    ),
+    "copying": N_("In layer {layer} of {names}, a question mark attends mostly to the symbol that it must repeat."),
 }
 """For each task, the sentence about the variants whose queries attend mostly to their answers."""
 
@@ -47,7 +51,7 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
         for name in order
     )
     mostly = (
-        _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most)
+        _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most, layer=layer)
         if most
         else _("No variant here attends mostly to the answer.")
     )
@@ -70,15 +74,9 @@ def _answer_weights(row: LearnRow) -> list[float]:
     return [answer_share(row.spec, matrix) for matrix in row.matrices]
 
 
-def rise_text(results: Sequence[Outcome]) -> str:
-    """Return the sentence about the steps between which each variant's accuracy rises most; empty if none rises."""
-    rises = [
-        _("{name} ({low} to {high})", name=escape_markdown(outcome.name_in_sentence), low=rise[0], high=rise[1])
-        for outcome in results
-        if (rise := outcome.largest_rise) is not None
-    ]
-    if not rises:
+def rise_text(outcome: Outcome) -> str:
+    """Return the phrase about the steps between which a variant's accuracy rises most; empty if it never rises."""
+    if outcome.largest_rise is None:
         return ""
-    return _(
-        "Accuracy rises most between these training steps (▲ below the slider): {names}.", names=enumeration(rises)
-    )
+    low, high = outcome.largest_rise
+    return _("accuracy rises most from step {low} to {high}", low=low, high=high)

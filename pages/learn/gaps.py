@@ -23,12 +23,8 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
     names = [escape_markdown(in_words(label(attention))) for attention in chosen if attention.word not in recorded]
     if not names:
         return ""
-    return _n(
-        "{n} other variant that you chose ({names}) has no recorded run with these settings. Press “Train on this "
-        "machine” to train it.",
-        "{n} other variants that you chose ({names}) have no recorded runs with these settings. Press “Train on this "
-        "machine” to train them.",
-        n=len(names),
+    return _(
+        "No recorded runs with these settings: {names}. Press “Train on this machine” to train them.",
         names=enumeration(names),
     )
 
@@ -67,10 +63,7 @@ def not_trained_without(results: Sequence[PartOutcome]) -> str:
     ]
     if not names:
         return ""
-    return _(
-        "No runs with a part removed are recorded for {names}. Press “Train on this machine” to train these models.",
-        names=enumeration(names),
-    )
+    return _("No runs with a part removed are recorded for {names}.", names=enumeration(names))
 
 
 def no_tests(task: LearningTask, *, by: str) -> str:

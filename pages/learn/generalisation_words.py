@@ -1,94 +1,165 @@
 """Sentences of the Learn page about trained models on longer sequences and with more items to remember."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from app.words.finding import Finding
-from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
+from attention_core.learning.defaults import TEST_ITEMS
 from attention_core.learning.hidden_answers import hidden_share
+from attention_core.learning.learning_task import LearningTask
+from attention_core.learning.tasks import task as task_of
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
+
+MAX_NAMES = 3
+"""Largest number of variants that a headline names."""
+POSITION_TEXTS = {
+    "none": N_("The models have no position encoding."),
+    "learned": N_("The models have learned positions."),
+    "rotary": N_("The models have rotary positions (RoPE)."),
+}
+
+
+def task_text(task: LearningTask, view: str, positions: str) -> str:
+    """Return the description of the task, and what a view with tests compares."""
+    title, note = _(task.title), ""
+    if view == "capacity" and task.key in TEST_ITEMS:
+        note = _(
+            "The models were trained with {own} pairs, and tested with {own} to {most}.",
+            own=task.items,
+            most=max(TEST_ITEMS[task.key]),
+        )
+    elif task.key == "recall":
+        title = _("{task} with {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
+    if view == "longer":
+        note = _(POSITION_TEXTS[positions])
+    return _("**Task: {task}.** {summary}", task=title, summary=paragraph(_(task.summary), note))
 
 
 def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding:
-    """Return the sentence that lists the variants with an accuracy of ``THRESHOLD`` in the hardest test.
+    """Return the sentences about which variants keep their accuracy in the hardest test, and which lose some.
 
     The hardest test has the largest length or number of key–value pairs. The explanation has the accuracies of the
-    other variants. Both texts are empty if no variant was tested.
+    variants that the headline does not name. Both texts are empty if no variant was tested.
 
     Args:
         results: the variants; those without tests are left out.
         by: ``"length"``: tests on longer sequences; ``"items"``: tests with more key–value pairs.
         trained_at: the length or number of pairs in training.
     """
-    tests = {outcome.name_in_sentence: test for outcome in results if (test := outcome.largest_test(by)) is not None}
+    tests = [(outcome, test) for outcome in results if (test := outcome.largest_test(by)) is not None]
     if not tests:
         return Finding("")
-    largest = max(x for x, _share in tests.values())
-    ranked = sorted((-share, name) for name, (x, share) in tests.items() if x == largest)
-
-    def names(*, reach: bool) -> str:
-        return enumeration(
-            _("{name} ({result})", name=escape_markdown(name), result=percent(-share))
-            for share, name in ranked
-            if (-share >= THRESHOLD) is reach
+    largest = max(x for _outcome, (x, _share) in tests)
+    ranked = sorted(
+        (
+            (-share, escape_markdown(outcome.name_in_sentence), outcome.accuracy)
+            for outcome, (x, share) in tests
+            if x == largest
         )
+    )
+    able = [(-share, name) for share, name, _own in ranked if -share >= THRESHOLD]
+    unable = [(-share, name) for share, name, _own in ranked if -share < THRESHOLD]
+    values = {"own": trained_at, "n": largest}
 
-    learned, others = names(reach=True), names(reach=False)
-    if by == "length":
-        trained = _("The models were trained on sequences of {own} tokens.", own=trained_at)
+    def listed(shares: Sequence[tuple[float, str]]) -> str:
+        return enumeration(_("{name} ({result})", name=name, result=percent(share)) for share, name in shares)
+
+    if not able:
         finding = (
-            N_("At {n} tokens, at least {most} of the answers are correct with {names}.")
-            if learned
-            else N_("At {n} tokens, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
+            N_("At {n} tokens, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
+            if by == "length"
+            else N_("With {n} pairs, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
+        )
+        named, text = (
+            unable[:MAX_NAMES],
+            _(finding, **values, most=percent(THRESHOLD), names=listed(unable[:MAX_NAMES])),
         )
     else:
-        trained = _("The models were trained on sequences with {own} key–value pairs.", own=trained_at)
-        finding = (
-            N_("With {n} key–value pairs to remember, at least {most} of the answers are correct with {names}.")
-            if learned
-            else N_(
-                "With {n} key–value pairs to remember, no variant reaches an accuracy of {most}. Accuracy by "
-                "variant: {names}."
-            )
+        losing = [(-share, name) for share, name, own in ranked if -share < THRESHOLD and own + share > MAX_CLOSE]
+        named = losing[-max(1, MAX_NAMES - len(able)) :]
+        losses = (_("to {share} with {name}", share=percent(share), name=name) for share, name in named)
+        text = paragraph(
+            _able_sentence(able, len(ranked), by, values),
+            _("Accuracy falls {losses}.", losses=enumeration(losses)) if named else "",
         )
-    return Finding(
-        "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**",
-        paragraph(
-            _("Correct answers of the other variants: {names}.", names=others) if learned and others else "", trained
+    others = listed([each for each in unable if each not in named])
+    return Finding(f"**{text}**", _("Correct answers of the other variants: {names}.", names=others) if others else "")
+
+
+def _able_sentence(able: Sequence[tuple[float, str]], count: int, by: str, values: Mapping[str, int]) -> str:
+    """Return the sentence about the variants that reach ``THRESHOLD`` in the hardest test.
+
+    Args:
+        able: the accuracies and names of these variants.
+        count: number of all tested variants.
+        by: the type of the tests, as in ``headline``.
+        values: the length or number of pairs in training, "own", and in the test, "n".
+    """
+    names = enumeration(name for _share, name in able)
+    if len(able) > MAX_NAMES:
+        names = _("{able} of {count} variants", able=len(able), count=count)
+    least = min(share for share, _name in able)
+    texts = {
+        ("length", True): N_("After training on {own} tokens, all answers on {n} tokens are correct with {names}."),
+        ("length", False): N_(
+            "After training on {own} tokens, at least {least}% of the answers on {n} tokens are correct with {names}."
         ),
-    )
+        ("items", True): N_("After training with {own} pairs, all answers with {n} pairs are correct with {names}."),
+        ("items", False): N_(
+            "After training with {own} pairs, at least {least}% of the answers with {n} pairs are correct with {names}."
+        ),
+    }
+    return _(texts[by, least == 1], names=names, least=math.floor(100 * least + 1e-9), **values)
 
 
-def hidden_answers(results: Sequence[Outcome], length: int) -> str:
-    """Return the sentence about the share of answers that each variant's mask hides; empty if no mask hides any.
+def hidden_answers(results: Sequence[Outcome], length: int, items: int, *, by: str) -> str:
+    """Return the sentences about the share of answers that each variant's mask hides; empty if no mask hides any.
 
     An answer is hidden if the token that must predict it cannot attend to it.
 
     Args:
         results: the variants.
         length: number of tokens of a sequence.
+        items: number of items to remember.
+        by: the type of the tests, as in ``headline``, whose accuracies are compared with guessing.
     """
-    shares = [(escape_markdown(each.name_in_sentence), hidden_share(each.rows[0].spec, length)) for each in results]
-    names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
-    if not names:
+    shares = [(each, hidden_share(replace(each.rows[0].spec, length=length, items=items))) for each in results]
+    hiding = [(each, share) for each, share in shares if share]
+    if not hiding:
         return ""
-    return _(
-        "At {n} tokens, a variant's mask can hide the answer from the token that must predict it. Share of answers "
-        "that are hidden, by variant: {names}.",
-        n=length,
-        names=enumeration(names),
+    names = (
+        _("{name} hides {share}", share=percent(share), name=escape_markdown(each.name_in_sentence))
+        for each, share in hiding
+    )
+    task = task_of(results[0].rows[0].spec.model.task)
+    chance = task.chance(length, items)
+    # In selective copying, a guess is one of all symbols.
+    is_from_sequence = chance > 1 / task.classes
+    accuracies = [test[1] for each, _share in hiding if (test := each.largest_test(by)) is not None]
+    return paragraph(
+        _(
+            "At {n} tokens, {names} of the answers from the tokens that must predict them.",
+            n=length,
+            names=enumeration(names),
+        ),
+        _("Guessing chooses one of the answers in the sequence. A model that cannot see them can be less accurate.")
+        if is_from_sequence and min(accuracies, default=1.0) < chance
+        else "",
     )
 
 
 def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> str:
-    """Return the sentence that compares models with rotary positions and without positions at the largest length.
+    """Return the text that compares models with rotary positions and without positions at the largest length.
 
     Args:
         results: variants whose models have rotary positions, or no positions.
         others: the same variants with the other position encoding. Variants whose tests have other seeds or lengths
             are left out.
     """
-    names, largest, changes = [], 0, []
+    names, largest = [], 0
     pairs = [(each, other) for each in results for other in others if each.word == other.word]
     for each, other in pairs:
         own_test, other_test = each.largest_test("length"), other.largest_test("length")
@@ -96,10 +167,9 @@ def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> 
             continue
         is_rotary, largest = each.rows[0].spec.model.positions == "rotary", own_test[0]
         rotary, plain = (own_test[1], other_test[1]) if is_rotary else (other_test[1], own_test[1])
-        changes.append(abs(rotary - plain))
         names.append(
             _(
-                "**{name}** ({rotary} with RoPE, {plain} without)",
+                "**{name}** {rotary} with RoPE, {plain} without",
                 name=escape_markdown(each.name_in_sentence),
                 rotary=percent(rotary),
                 plain=percent(plain),
@@ -107,39 +177,25 @@ def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> 
         )
     if not names:
         return ""
-    values = {"n": largest, "names": enumeration(names), "most": round(100 * MAX_CLOSE)}
-    if max(changes) > MAX_CLOSE:
-        return _(
-            "Compare only models with the same position encoding, because rotary positions (RoPE) change the "
-            "accuracy at {n} tokens. Accuracy by variant: {names}.",
-            **values,
-        )
-    return _(
-        "Rotary positions (RoPE) change the accuracy of each compared variant at {n} tokens by at most {most} "
-        "percentage points. Accuracy by variant: {names}.",
-        **values,
-    )
+    return _("Accuracy at {n} tokens: {names}.", n=largest, names=clauses(names))
 
 
 def memory_note(numbers_stored: Mapping[str, tuple[int, int]], length: int) -> str:
-    """Return the sentences about how many numbers a layer stores for later tokens, by variant.
+    """Return the sentence about how many numbers a layer stores for later tokens, by variant.
 
     Args:
         numbers_stored: by the variant's name, the numbers stored at any length, and the numbers added by each token.
         length: the number of tokens for which growing memories are reported.
     """
-    growing: list[str] = []
-    constant: list[str] = []
-    for name, (fixed, per_token) in numbers_stored.items():
-        text = _("{n:,} numbers with **{name}**", name=escape_markdown(name), n=fixed + per_token * length)
-        (growing if per_token else constant).append(text)
-    return paragraph(
+    stored = (
         _(
-            "At {n} tokens, a layer stores {stored}, and more for longer sequences.",
-            n=length,
-            stored=enumeration(growing),
+            N_("**{name}** {n:,} at {length} tokens, growing with length")
+            if per_token
+            else N_("**{name}** always {n:,}"),
+            name=escape_markdown(name),
+            n=fixed + per_token * length,
+            length=length,
         )
-        if growing
-        else "",
-        _("At any length, a layer stores {stored}.", stored=enumeration(constant)) if constant else "",
+        for name, (fixed, per_token) in numbers_stored.items()
     )
+    return _("Numbers that a layer stores: {stored}.", stored=clauses(stored))

@@ -170,9 +170,14 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
         layers=options.layers,
         heads=options.heads,
         convolution=CONVOLUTION_SIZE if options.convolution == "on" else 0,
-        positions=TASKS[task].positions if options.positions == TASK_DEFAULT else options.positions,
+        positions=positions_of(options),
         fixed=options.gates == "fixed",
     )
+
+
+def positions_of(options: LearnOptions) -> str:
+    """Return the position encoding of the models."""
+    return TASKS[options.task].positions if options.positions == TASK_DEFAULT else options.positions
 
 
 def _plan(seeds: tuple[int, ...], limit: int) -> Plan:

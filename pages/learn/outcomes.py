@@ -61,6 +61,13 @@ class Outcome:
         return median(each.row.accuracy for each in self.rows if each.row.step == self.step)
 
     @property
+    def is_rising(self) -> bool:
+        """True if the median accuracy has risen by more than ``MAX_CLOSE`` in the last quarter of the steps."""
+        earlier = max(each.row.step for each in self.rows if each.row.step <= 0.75 * self.step)
+        before = median(each.row.accuracy for each in self.rows if each.row.step == earlier)
+        return self.accuracy - before > MAX_CLOSE
+
+    @property
     def learned_at(self) -> tuple[int, float] | None:
         """Steps and CPU seconds until at least half of the seeds had learned the task; None if they have not.
 

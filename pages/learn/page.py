@@ -16,7 +16,7 @@ from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import learning
-from attention_core.experiments.learning import LearnRow, Plan
+from attention_core.experiments.learning import LearnRow, Plan, length_with_items
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
@@ -62,10 +62,7 @@ def _show_view(
     variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
-    title = _(task.title)
-    if task.key == "recall":
-        title = _("{task} with {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
-    st.caption(_("**Task: {task}.** {summary}", task=title, summary=_(task.summary)))
+    st.caption(generalisation_words.task_text(task, view, options.positions_of(LearnOptions.current())))
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.recorded_rows(options.recorded_plan())
 
@@ -79,9 +76,12 @@ def _show_view(
         finding = describe(rows, task)
         result.markdown(finding.text)
         draw(rows, key)
-        if text := "\n\n".join(filter(None, (missing_runs, finding.explanation))):
+        if missing_runs or finding.explanation:
             with st.container(key=f"learn.details.{key}"):
-                st.markdown(text)
+                if finding.explanation:
+                    st.markdown(finding.explanation)
+                if missing_runs:
+                    st.caption(missing_runs)
         if key == "end":
             with origin:
                 open_links.show(rows)
@@ -141,11 +141,15 @@ def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> Finding:
     spec, results = rows[0].spec, outcomes(rows)
-    longest = max((x for each in results for x, _share in each.test_points(by)), default=spec.length)
     trained_at = spec.length if by == "length" else spec.items
+    longest = max((x for each in results for x, _share in each.test_points(by)), default=trained_at)
     finding = generalisation_words.headline(results, by=by, trained_at=trained_at)
-    hidden = generalisation_words.hidden_answers(results, longest) if by == "length" else ""
-    return Finding(finding.text, paragraph(finding.explanation, hidden))
+    length, items = (
+        (longest, spec.items) if by == "length" else (length_with_items(task, spec.length, longest), longest)
+    )
+    return Finding(
+        finding.text, paragraph(finding.explanation, generalisation_words.hidden_answers(results, length, items, by=by))
+    )
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:

@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 
 from app.words.finding import Finding
-from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
-from pages.learn.outcomes import MAX_CLOSE, PartOutcome
+from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, PartOutcome
 
 PART_NAMES = {
     "convolution": N_("the short convolution"),
     "gate": N_("the gate"),
-    "positions": N_("the positions"),
+    "positions": N_("the position encoding"),
     "layer": N_("the last layer"),
 }
 """Names of the parts that can be removed from a model, within a sentence."""
 MISSING_PARTS = {
-    "convolution": N_("a short convolution"),
-    "gate": N_("a gate"),
-    "positions": N_("a position encoding"),
-    "layer": N_("a second layer"),
+    "convolution": N_("no short convolution"),
+    "gate": N_("no gate"),
+    "positions": N_("no position encoding"),
+    "layer": N_("no second layer"),
 }
-"""Names of the parts that a model does not have, within a sentence."""
+"""Phrases for the parts that a model does not have, within a sentence."""
 
 
 def largest_losses(results: Sequence[PartOutcome]) -> Finding:
@@ -40,10 +40,13 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
         part, accuracy = min(outcome.ablated_accuracy.items(), key=lambda each: each[1])
         if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE:
             text = _(
-                "from {high} to {low} with {name}",
+                N_("from {high} to {low} with {name} (still rising at step {step})")
+                if outcome.ablations[part].is_rising
+                else N_("from {high} to {low} with {name}"),
                 name=escape_markdown(outcome.full.name_in_sentence),
                 low=percent(accuracy),
                 high=percent(outcome.full.accuracy),
+                step=outcome.ablations[part].step,
             )
             lost.setdefault(part, []).append((-loss, text))
         else:
@@ -67,7 +70,26 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
         if unchanged
         else ""
     )
-    return Finding(text, steady) if text else Finding(steady)
+    return Finding(paragraph(text, _layer_sentence(results)), steady) if text else Finding(steady)
+
+
+def layers_text(layers: int) -> str:
+    """Return the phrase for a model with one of its ``layers`` removed."""
+    return _n("{n} layer instead of {all}", "{n} layers instead of {all}", n=layers - 1, all=layers)
+
+
+def _layer_sentence(results: Sequence[PartOutcome]) -> str:
+    """Return the sentence that one layer less is enough; empty if it is not enough with each variant, or unknown."""
+    tested = [each for each in results if "layer" in each.ablations]
+    shares = [share for each in tested for share in (each.full.accuracy, each.ablated_accuracy["layer"])]
+    if min(shares, default=0.0) < THRESHOLD:
+        return ""
+    return _n(
+        "**A single layer is enough for {share}.**",
+        "**{n} layers are enough for {share}.**",
+        n=tested[0].full.rows[0].spec.model.layers - 1,
+        share=percent(THRESHOLD),
+    )
 
 
 def not_removable(results: Sequence[PartOutcome]) -> str:
@@ -76,12 +98,22 @@ def not_removable(results: Sequence[PartOutcome]) -> str:
         part: [escape_markdown(outcome.full.name_in_sentence) for outcome in results if part not in outcome.parts]
         for part in PART_NAMES
     }
-    sentences = []
+    by_names: dict[tuple[str, ...], list[str]] = {}
     for part, names in lacking.items():
-        if names and len(names) == len(results):
-            sentences.append(_("No model here has {part}.", part=_(MISSING_PARTS[part])))
-        elif names:
-            sentences.append(
-                _("Models without {part}: {names}.", part=_(MISSING_PARTS[part]), names=enumeration(names))
-            )
-    return paragraph(_("Not every model has all the parts that can be removed here."), *sentences) if sentences else ""
+        if names:
+            by_names.setdefault(tuple(names), []).append(_(MISSING_PARTS[part]))
+    return paragraph(
+        *(
+            _("These models have {parts} to remove.", parts=enumeration(parts))
+            if len(names) == len(results)
+            else _("With {names}, there is {parts} to remove.", names=enumeration(names), parts=enumeration(parts))
+            for names, parts in by_names.items()
+        )
+    )
+
+
+def convolution_note(results: Sequence[PartOutcome]) -> str:
+    """Return what a short convolution is; empty if no model has one that can be removed."""
+    if not any("convolution" in outcome.ablations for outcome in results):
+        return ""
+    return _("The short convolution mixes each query, key and value with those of the two preceding tokens.")

@@ -1,6 +1,6 @@
 """The line charts of the Learn page: accuracy during training, on longer sequences, and with more items to remember."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -21,6 +21,8 @@ from pages.learn.outcomes import THRESHOLD, Outcome, numbers_stored, outcomes
 HEIGHT = 306
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
+MAX_GAP, WIDER = 0.01, 3
+"""Accuracies that differ by less coincide on screen; pixels by which a line is wider for each line that covers it."""
 SAMPLES = {
     "longdash": "dashed",
     "longdashdot": "dashdot",
@@ -35,7 +37,7 @@ AXES = {
     "step": N_("training steps"),
     "seconds": N_("CPU seconds of training"),
     "length": N_("tokens in a sequence"),
-    "items": N_("key–value pairs to remember"),
+    "items": N_("key–value pairs to remember (tokens in the sequence)"),
 }
 """Titles of the axes by the measured quantity."""
 
@@ -123,7 +125,13 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         for each in results
         for line in [spread(each.test_points(by), quantiles=_edges(each)).curve(each.title, each.colour)]
     ]
+    # Of lines that coincide, the later ones are thinner, so that all can be seen.
+    lines = [
+        replace(line, width=line.width + WIDER * sum(_coincide(line, other) for other in lines[i + 1 :]))
+        for i, line in enumerate(lines)
+    ]
     x = sorted({place for line in lines for place in line.x})
+    ticks: dict[float, str] = {place: f"{place:,.12g}" for place in x}
     if by == "length":
         guessing = _guide(_("guessing"), x, [task.chance(int(n), spec.items) for n in x])
         lines.append(replace(guessing, text_position="bottom right"))
@@ -132,7 +140,8 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         guessing = guide(_("guessing"), x, [task.chance(spec.length, int(n)) for n in x])
         texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
         lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
-    _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
+        ticks = {n: f"{text}<br>({length_with_items(task, spec.length, int(n))})" for n, text in ticks.items()}
+    _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=ticks, log_x=by == "length")
     longest = length_with_items(task, spec.length, int(x[-1]))
     numbers = {each.name_in_sentence: numbers_stored(each.rows[0].spec.model) for each in results}
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
@@ -140,6 +149,12 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     # the last chart.
     if by == "length" and key == "end":
         positions.show(rows)
+
+
+def _coincide(line: Curve, other: Curve) -> bool:
+    """Return whether two lines of accuracies have almost the same values at the same places."""
+    pairs = zip(line.y, other.y, strict=False)
+    return line.x == other.x and all(a is not None and b is not None and abs(a - b) < MAX_GAP for a, b in pairs)
 
 
 def _explain(
@@ -173,7 +188,7 @@ def _draw(
     y: str,
     key: str,
     name: str,
-    ticks: Sequence[float] = (),
+    ticks: Mapping[float, str] | None = None,
     log_x: bool = False,
     learned: Sequence[str] = (),
 ) -> None:
@@ -190,7 +205,7 @@ def _draw(
         top=1.03 if y == "accuracy" else None,
         percent=y == "accuracy",
         form=".0%" if y == "accuracy" else ".3g",
-        x_ticks=ticks,
+        x_ticks=ticks or (),
         log_x=log_x,
     )
     alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=_(AXES[x]))

@@ -1,11 +1,12 @@
 """Claim: with more numbers than in training, softmax finds the largest more often than sigmoid or squared ReLU."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
-from attention_core.claims.trained_models import CLOSE, LENGTHS_FIGURE, TrainedRow, accuracy, recorded_rows
+from attention_core.claims.trained_models import CLOSE, TrainedRow, accuracy, recorded_rows
 from attention_core.formatting import N_
 from attention_core.learning.studies import MAXIMUM_VARIANTS
 from attention_core.learning.tasks import maximum
@@ -15,21 +16,22 @@ NAMES = dict(zip(MAXIMUM_VARIANTS, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy of the trained models with growing numbers of items."""
-    yield from recorded_rows("maximum_disperses", lambda model: NAMES[model.word], tests=True)
+    """Yield the accuracy of the trained models with growing counts of numbers to compare."""
+    for row in recorded_rows("maximum_disperses", lambda model: NAMES[model.word], tests=True):
+        yield replace(row, items=row.length - 1)  # without the last token, the query
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return each model's accuracy at the largest number of items in training, and its decrease at the largest tested.
+    """Return each model's accuracy with as many numbers as in training, and its decrease with the most tested.
 
-    Also return both numbers of items.
+    Also return both counts of numbers.
     """
-    lengths = list(map(int, values(rows, "length")))
-    few, many = min(lengths), max(lengths)
-    result: dict[str, float] = {"few": few - 1, "many": many - 1}  # without the last token, the query
+    counts = list(map(int, values(rows, "items")))
+    few, many = min(counts), max(counts)
+    result: dict[str, float] = {"few": few, "many": many}
     for word, model in NAMES.items():
-        result[word] = accuracy(rows, model, length=few)
-        result[f"{word}_falls"] = result[word] - accuracy(rows, model, length=many)
+        result[word] = accuracy(rows, model, items=few)
+        result[f"{word}_falls"] = result[word] - accuracy(rows, model, items=many)
     return result
 
 
@@ -43,12 +45,12 @@ CLAIM = Claim(
     experiment="Each item has a number and a class. The model must name the class of the item with the largest "
     "number. Four models are compared: softmax, softmax with logits multiplied by log n (n tokens), sigmoid, and "
     "squared ReLU ÷ n. They have two layers, a short convolution over 3 tokens and no position encoding. They are "
-    "trained for 400 steps with 5 to 16 items, and tested with up to 256 items. The learning rate of each model is "
+    "trained for 400 steps with 5 to 16 numbers, and tested with up to 256 numbers. The learning rate of each model is "
     "tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="The models must find the item with the largest number. The drop of a model is its accuracy with 16 items "
-    "minus its accuracy with 256 items, in percentage points. Accuracies are medians over three runs with "
+    rule="The models must find the largest number. The drop of a model is its accuracy with 16 numbers "
+    "minus its accuracy with 256 numbers, in percentage points. Accuracies are medians over three runs with "
     "different random seeds. The claim holds if three conditions are met. (1) The drop of softmax is more than "
     "{close} points. (2) The drop of softmax is smaller if its logits are multiplied by log n (n tokens). (3) "
     "Sigmoid and squared ReLU ÷ n, which replace softmax, both have a larger drop than softmax. The claim partly "
@@ -69,46 +71,48 @@ CLAIM = Claim(
             ),
         ),
     ),
-    finding="With more items, each query spreads its weight over more of them. From {few} to {many} items, softmax "
+    finding="With more numbers, each query spreads its weight over more of them. From {few} to {many} numbers, softmax "
     "loses {softmax_falls} percentage points of accuracy. With logits multiplied by log n (n tokens), softmax loses "
     "{softmax_log_n_falls} points.",
-    details="With {few} items to compare, the accuracy is {softmax}% for softmax and {softmax_log_n}% for softmax "
+    details="With {few} numbers to compare, the accuracy is {softmax}% for softmax and {softmax_log_n}% for softmax "
     "with logits multiplied by log n (n tokens). It is {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n. "
-    "From {few} to {many} items, sigmoid loses {sigmoid_falls} percentage points of accuracy, and squared ReLU ÷ "
+    "From {few} to {many} numbers, sigmoid loses {sigmoid_falls} percentage points of accuracy, and squared ReLU ÷ "
     "n loses {relu2_falls} points.",
     quantities=(
         Quantity(
             "softmax_falls",
-            "drop in softmax's accuracy in finding the largest number, from the fewest to the most items",
+            "drop in softmax's accuracy in finding the largest number, from the fewest to the most numbers",
             "percentage points",
         ),
         Quantity(
             "softmax_log_n_falls",
             "drop in the accuracy of softmax with logits × log n in finding the largest number, from the fewest to "
-            "the most items",
+            "the most numbers",
             "percentage points",
         ),
         Quantity(
             "sigmoid_falls",
-            "drop in sigmoid's accuracy in finding the largest number, from the fewest to the most items",
+            "drop in sigmoid's accuracy in finding the largest number, from the fewest to the most numbers",
             "percentage points",
         ),
         Quantity(
             "relu2_falls",
-            "drop in squared ReLU's accuracy in finding the largest number, from the fewest to the most items",
+            "drop in squared ReLU's accuracy in finding the largest number, from the fewest to the most numbers",
             "percentage points",
         ),
-        Quantity("softmax", "accuracy of softmax in finding the largest number, with the fewest items", "%"),
+        Quantity("softmax", "accuracy of softmax in finding the largest number, with the fewest numbers", "%"),
         Quantity(
             "softmax_log_n",
-            "accuracy of softmax with the log n factor in finding the largest number, with the fewest items",
+            "accuracy of softmax with the log n factor in finding the largest number, with the fewest numbers",
             "%",
         ),
-        Quantity("sigmoid", "accuracy of sigmoid in finding the largest number, with the fewest items", "%"),
-        Quantity("relu2", "accuracy of squared ReLU in finding the largest number, with the fewest items", "%"),
-        Quantity("few", "smallest number of items tested"),
-        Quantity("many", "largest number of items tested"),
+        Quantity("sigmoid", "accuracy of sigmoid in finding the largest number, with the fewest numbers", "%"),
+        Quantity("relu2", "accuracy of squared ReLU in finding the largest number, with the fewest numbers", "%"),
+        Quantity("few", "smallest count of numbers tested"),
+        Quantity("many", "largest count of numbers tested"),
     ),
-    figure=LENGTHS_FIGURE,
+    figure=Figure(
+        x="items", y="accuracy", by="model", x_title="numbers to compare", y_title="correct answers (%)", log="x"
+    ),
     is_recorded=True,
 )

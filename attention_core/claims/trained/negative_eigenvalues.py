@@ -73,17 +73,15 @@ CLAIM = Claim(
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
     finding="To track whether the number of 1s is odd, DeltaNet must change the sign of its stored values at each "
-    "1. It can do so only if the write strength, which scales each correction of these values, is above 1. DeltaNet "
-    "gives {strong}% correct answers with write strengths up to 2, and {weak}% with strengths up to 1.",
-    details="Both accuracies of DeltaNet were measured on sequences of 32 tokens, as in training. On such sequences, "
-    "softmax gives {softmax}% correct answers, and guessing gives 50%. On {longest} tokens, DeltaNet with write "
-    "strengths up to 2 gives {longer}% correct answers.",
+    "1. It can do so only with a write strength above 1. It gives {strong}% correct answers with write strengths up "
+    "to 2, and {weak}% with strengths up to 1. The claim also expects that even strengths up to 2 fail on longer "
+    "sequences than in training. On {longest} tokens, they give {longer}%.",
+    details="The other accuracies of DeltaNet were measured on sequences of 32 tokens, as in training. On such "
+    "sequences, softmax gives {softmax}% correct answers, and guessing gives 50%.",
     quantities=(
-        Quantity(
-            "strong", "accuracy of DeltaNet with write strengths up to 2, at the sequence length of training", "%"
-        ),
-        Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the sequence length of training", "%"),
-        Quantity("softmax", "accuracy of softmax, at the sequence length of training", "%"),
+        Quantity("strong", "accuracy of DeltaNet with write strengths up to 2, at the training length", "%"),
+        Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the training length", "%"),
+        Quantity("softmax", "accuracy of softmax, at the training length", "%"),
         Quantity("longer", "accuracy of DeltaNet with write strengths up to 2, on the longest sequences", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),

@@ -89,9 +89,9 @@ def test_learned_pairs_are_counted_up_to_the_first_accuracy_below_the_threshold(
 
 def test_the_fall_in_accuracy_is_measured_from_fewest_to_most_items():
     rows = [
-        row(model, share, length=n)
+        row(model, share, items=n)
         for model in maximum_disperses.NAMES.values()
-        for n, share in ((17, 90), (65, 20), (257, 40))
+        for n, share in ((16, 90), (64, 20), (256, 40))
     ]
     found = maximum_disperses.numbers(rows)
     assert (found["few"], found["many"], found["sigmoid"], found["sigmoid_falls"]) == (16, 256, 90, 50)

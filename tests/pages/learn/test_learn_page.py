@@ -43,7 +43,7 @@ def texts(at):
 def test_the_first_visit_shows_recorded_runs():
     at = visit("learn", {})
     assert not at.info
-    assert not any("no recorded run" in text for text in texts(at))
+    assert not any("No recorded runs" in each.value for each in at.caption)
     rows = recorded_runs.recorded_rows(defaults.default_plan("recall"))
     found = outcomes(rows)
     [chart] = charts(at)
@@ -91,10 +91,12 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "In layer 0, the weight on the answer (framed) changes from step 0 to step 400: **softmax** (3.3% to 100%) and "
         "**Linear** (3.9% to 48%). Choose layer 0 to see these weights."
     )
-    finding = "**With softmax, a repeated key symbol attends mostly to the value symbol that it was paired with.**"
-    assert finding in texts(at)
-    [notes] = [each.value for each in at.caption if "Accuracy rises most between these training steps" in each.value]
-    assert "The matrices are those of the training run with the first seed." in notes
+    assert any(text.startswith("**In layer 0 of softmax, a repeated key symbol attends mostly") for text in texts(at))
+    assert any(text.startswith("Sequence (k: key, v: value, ·: blank): `k18 v3 ") for text in texts(at))
+    assert any(each.value == "The matrices are those of the training run with the first seed." for each in at.caption)
+    [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
+    assert "▲</span> accuracy rises most from step 125 to 150" in panels
+    assert "<b></b>answer" in panels
     at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
     assert any("step 0 to step 400: **softmax** (3.9% to 100%)." in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
@@ -105,12 +107,14 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert not any("the weight on the answer" in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
     assert "on the answer" not in panels
+    assert "<b></b>" not in panels
+    assert any(text.startswith("Sequence: `") for text in texts(at))
 
 
 def test_the_result_says_which_variants_have_no_recorded_run():
     at = open_learn(variants=(ac.get("softmax"), ac.get("linear"), ac.get("topk"), ac.get("atrous")))
-    sentence = "2 other variants that you chose (Top-k with k = 8 and Atrous with stride 8) have no recorded runs with "
-    assert any(text.startswith(sentence) for text in texts(at))
+    sentence = "No recorded runs with these settings: Top-k with k = 8 and Atrous with stride 8."
+    assert any(each.value.startswith(sentence) for each in at.caption)
 
 
 def test_the_recorded_runs_include_the_default_variants_of_their_tasks():
@@ -245,7 +249,7 @@ def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions(
 
 
 def test_the_answers_that_masks_hide_in_longer_sequences_are_listed_below_the_chart():
-    hidden = "Share of answers that are hidden, by variant: Local"
+    hidden = "At 256 tokens, Local with window 16 hides 95% of the answers"
     for key, listed in (("local", True), ("linear", False)):
         found = texts(open_learn(l_view="longer", variants=(ac.get("softmax"), ac.get(key))))
         assert any(hidden in text for text in found) == listed
@@ -256,23 +260,24 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
     at = open_learn(l_view="longer", l_positions=shown, variants=(ac.get("softmax"), ac.get("relu2")))
     plans = rotary_plan(), STUDIES["relu2_longer"]()[0]
     softmax, relu2 = zip(*(outcomes(recorded_runs.recorded_rows(plan)) for plan in plans), strict=True)
-    of = lambda both: "({} with RoPE, {} without)".format(*(percent(each.largest_test("length")[1]) for each in both))  # noqa: E731
-    text = f"at 256 tokens. Accuracy by variant: **softmax** {of(softmax)} and **Squared ReLU** {of(relu2)}."
-    assert any(each.value.startswith("Compare only models") and each.value.endswith(text) for each in at.caption)
+    of = lambda both: "{} with RoPE, {} without".format(*(percent(each.largest_test("length")[1]) for each in both))  # noqa: E731
+    text = f"Accuracy at 256 tokens: **softmax** {of(softmax)}; **Squared ReLU** {of(relu2)}."
+    assert any(each.value == text for each in at.caption)
     at = press(at, "Show with RoPE" if other == "rotary" else "Show without positions")
     assert at.session_state["l_positions"] == other
-    assert any(each.value.endswith(text) for each in at.caption)
-    assert not any("Compare only models" in each.value for each in open_learn(l_view="capacity").caption)
+    assert any(each.value == text for each in at.caption)
+    assert not any("with RoPE" in each.value for each in open_learn(l_view="capacity").caption)
 
 
 def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     pair = {"l_view": "capacity", "l_steps": 50, "variants": PAIR}
     [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "a layer stores" in each.value]
-    assert "At 128 tokens, a layer stores 16,384 numbers with **softmax**, and more for longer sequences." in text
-    assert "4,160 numbers with **Linear**" in text
+    assert text == (
+        "Numbers that a layer stores: **softmax** 16,384 at 128 tokens, growing with length; **Linear** always 4,160."
+    )
     at = press(open_learn(l_heads=4, **pair), "Train on this machine")
     assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}
-    assert any("1,088 numbers with **Linear**" in each.value for each in at.caption)
+    assert any("**Linear** always 1,088" in each.value for each in at.caption)
     assert any("4 heads of size 16" in each.value for each in at.caption)
 
 
@@ -281,14 +286,11 @@ def test_models_trained_by_visitors_are_compared():
     at = press(open_learn(l_positions="rotary", **settings), "Train on this machine")
     assert not any("with RoPE" in each.value for each in at.caption)
     at = press(open_learn(**settings), "Train on this machine")
-    assert any("**Cosine** (" in each.value and "with RoPE" in each.value for each in at.caption)
+    assert any("**Cosine** " in each.value and "with RoPE" in each.value for each in at.caption)
 
 
 def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     at = open_learn(l_view="parts", variants=(ac.get("softmax"), ac.get("linear"), ac.get("local")))
-    [table] = [text for text in texts(at) if text.startswith("| Variant |")]
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-    assert cells[0] == ["Variant", "all parts", "no convolution", "one layer less"]
     final = {
         (row.spec.model.word, row.spec.model.convolution, row.spec.model.layers): []
         for row in recorded_runs.recorded_rows(removed_parts_plan())
@@ -296,16 +298,15 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     for row in recorded_runs.recorded_rows(removed_parts_plan()):
         if row.row.step == row.spec.steps:
             final[row.spec.model.word, row.spec.model.convolution, row.spec.model.layers].append(row.row.accuracy)
-    for line in cells[2:4]:
-        word = line[0].lower()
-        shown = [percent(median(final[word, *part])) for part in ((3, 2), (0, 2), (3, 1))]
-        assert line[1:] == shown
-    assert cells[4] == ["Local · window 16", "72%", "–", "–"]
+    for word, chart in zip(("softmax", "linear"), charts(at), strict=True):
+        shares = [percent(median(final[word, *part])) for part in ((3, 2), (0, 2), (3, 1))]
+        assert [trace["name"] for trace in chart["data"] if trace.get("name")] == [
+            f"all parts: {shares[0]}", f"no convolution: {shares[1]}", f"1 layer instead of 2: {shares[2]}"
+        ]  # fmt: skip
     assert any(
         "No runs with a part removed are recorded for Local with window 16." in each.value for each in at.caption
     )
-    assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
-    assert len(charts(at)) == 2
+    assert any("These models have no gate and no position encoding to remove." in each.value for each in at.caption)
     assert any(text.startswith("**Without the short convolution, accuracy falls ") for text in texts(at))
 
 
@@ -313,8 +314,8 @@ def test_the_button_trains_every_model_of_the_view_of_parts():
     at = press(open_learn(l_view="parts", l_steps=50, variants=(ac.get("softmax"),)), "Train on this machine")
     rows = at.session_state["learn.parts.run"].rows
     assert {(row.spec.model.convolution, row.spec.model.layers) for row in rows} == {(3, 2), (0, 2), (3, 1)}
-    [table] = [text for text in texts(at) if text.startswith("| Variant |")]
-    assert "–" not in table
+    [chart] = charts(at)
+    assert len([trace for trace in chart["data"] if trace.get("name")]) == 3
 
 
 def test_the_view_of_parts_without_recorded_runs_shows_the_button():
