@@ -37,7 +37,7 @@ AXES = {
     "step": N_("training steps"),
     "seconds": N_("CPU seconds of training"),
     "length": N_("tokens in a sequence"),
-    "items": N_("key–value pairs to remember (tokens in the sequence)"),
+    "items": N_("key–value pairs (tokens)"),
 }
 """Titles of the axes by the measured quantity."""
 

@@ -265,7 +265,7 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            "drop in softmax's accuracy in finding the largest number, from the fewest to the most items: "
+            "drop in softmax's accuracy in finding the largest number, from the fewest to the most numbers: "
             f"4{NBSP}percentage points (required: more than 5{NBSP}percentage points)",
         ),
         (
