@@ -12,7 +12,7 @@ from pages.learn.outcomes import Outcome
 MOSTLY_SHARE = 0.5
 """A query attends mostly to its answer if at least this share of its attention weight is on the answer."""
 SYMBOLS = {"recall": N_("k: key, v: value, ·: blank")}
-"""What the names of a task's tokens mean, if they are abbreviations."""
+"""Meaning of the names of tokens, by task, if these names are abbreviations."""
 MOSTLY_SENTENCES = {
     "recall": N_(
         "In layer {layer} of {names}, a repeated key symbol attends mostly to the value symbol that it was paired with."

@@ -125,7 +125,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         for each in results
         for line in [spread(each.test_points(by), quantiles=_edges(each)).curve(each.title, each.colour)]
     ]
-    # Of lines that coincide, the later ones are thinner, so that all can be seen.
+    # If lines coincide, the later ones are thinner, so that all can be seen.
     lines = [
         replace(line, width=line.width + WIDER * sum(_coincide(line, other) for other in lines[i + 1 :]))
         for i, line in enumerate(lines)
