@@ -30,7 +30,7 @@ def files(monkeypatch):
     """Return the data and metadata of each file that the page offers, by file name."""
     found, now = {}, export_metadata.read_origin
 
-    def download(label, data, file_name, **how):
+    def download(label, data, file_name, *, kind="secondary", **how):
         found[file_name] = (data, now(label, **how))
 
     monkeypatch.setattr(export, "download", download)
