@@ -51,21 +51,30 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     smallest = min(
         (line for line in lines if line is not linear), key=lambda line: float(line.token_weight.weights[-1])
     )
-    return Finding(
-        _(
+    values = {
+        "n": n,
+        "token": token,
+        "name": escape_markdown(labels[token]),
+        "linear": percent(linear.token_weight.weights[-1]),
+        "first": linear.name,
+        "least": percent(smallest.token_weight.weights[-1]),
+        "other": smallest.name,
+    }
+    if softmax is None or softmax is smallest:
+        text = _(
             "**With {first}, the last of {n} tokens gives {linear} of its attention weight to token {token} “{name}”. "
-            "With {other}, it gives {least}{softmax}.**",
-            n=n,
-            token=token,
-            name=escape_markdown(labels[token]),
-            linear=percent(linear.token_weight.weights[-1]),
-            first=linear.name,
-            least=percent(smallest.token_weight.weights[-1]),
-            other=smallest.name,
-            softmax=""
-            if softmax is None or softmax is smallest
-            else _(", and with softmax {weight}", weight=percent(softmax.token_weight.weights[-1])),
-        ),
+            "With {other}, it gives {least}.**",
+            **values,
+        )
+    else:
+        text = _(
+            "**With {first}, the last of {n} tokens gives {linear} of its attention weight to token {token} “{name}”. "
+            "With {other}, it gives {least}, and with softmax {weight}.**",
+            **values,
+            weight=percent(softmax.token_weight.weights[-1]),
+        )
+    return Finding(
+        text,
         paragraph(
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
             _("With equal weights, every token would get {even}.", even=percent(1 / n)),

@@ -16,7 +16,7 @@ def terms(page, word=None):
 
 
 def test_a_term_has_a_tooltip_and_typed_text_has_no_tooltip(page, server):
-    visit(page, f"{server}/error?input=synthetic&n=24&heads=2&variants=softmax&variants=local")
+    visit(page, f"{server}/error?input=synthetic&n=128&heads=2&variants=softmax&variants=local")
     expect(terms(page, TERM)).to_have_count(1)
     sentence = page.get_by_test_id("stMain").locator("p, li", has=terms(page, TERM)).last
     message, bubble = sentence.inner_text(), page.get_by_role("tooltip")

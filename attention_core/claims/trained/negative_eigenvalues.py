@@ -72,10 +72,9 @@ CLAIM = Claim(
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
-    finding="To track whether the number of 1s is odd, DeltaNet must change the sign of its stored values at each "
-    "1. It can do so only with a write strength above 1. It gives {strong}% correct answers with write strengths up "
-    "to 2, and {weak}% with strengths up to 1. The claim also expects that even strengths up to 2 fail on longer "
-    "sequences than in training. On {longest} tokens, they give {longer}%.",
+    finding="DeltaNet can change the sign of its stored values at each 1, as parity needs, only with a write strength "
+    "above 1. With strengths up to 2, it gives {strong}% correct answers, and {longer}% on {longest} tokens, where the "
+    "claim expects a failure. With strengths up to 1, it gives {weak}%.",
     details="The other accuracies of DeltaNet were measured on sequences of 32 tokens, as in training. On such "
     "sequences, softmax gives {softmax}% correct answers, and guessing gives 50%.",
     quantities=(
