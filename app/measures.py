@@ -1,4 +1,4 @@
-"""Classes that declare the numbers and curves of a page about which a lesson can ask, and the verdict on a guess."""
+"""Classes for the numbers and curves that a lesson can ask about, and the sentence that judges a visitor's guess."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A library of attention mechanisms (variants): their attention matrices, outputs and costs, and metrics of these.
+"""A library that computes attention matrices, outputs, costs and metrics of attention mechanisms (variants).
 
 Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m`` landmarks, random
 features or rank, ``C`` size of the vector that a feature map gives for one token. Tensors have shape ``[..., n, d]``.

@@ -1,4 +1,4 @@
-"""Bounds on visitors' requests, with units and reasons, in two profiles: for the visitor's own machine or a server.
+"""Bounds on visitors' requests, with units and reasons: one profile for the visitor's own machine, one for a server.
 
 The profile for the visitor's own machine is the default. A server shared by many visitors, such as a school class,
 sets ``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if the profiles differ, or if a large value in a text,

@@ -1,4 +1,4 @@
-"""Runs the command ``attention-lab``, which starts the web app, as ``python -m attention_lab``."""
+"""The entry point of ``python -m attention_lab``, which starts the web app like the command ``attention-lab``."""
 
 from attention_lab.launch import main
 

@@ -1,7 +1,7 @@
 """Imports the modules of the web app that notebooks use: the figures, and the interactive display of matrices.
 
-They need no Streamlit. The app's code imports its package as ``app``. A package of the notebook's user may have the
-same name, so ``app`` refers to the app's package only during these imports, and afterwards to the user's again.
+They need no Streamlit. The app's modules import each other from a package named ``app``. A notebook may use another
+package of this name, so ``app`` refers to the web app's package only during these imports.
 """
 
 import importlib

@@ -1,8 +1,8 @@
 """The command ``attention-lab``, which starts the server of the web app.
 
-The code imports its packages as ``app`` and ``pages``. An installed wheel contains both inside ``attention_lab``, so
-that they do not collide with other packages of these names. Only the server process can import them under the short
-names.
+The app's code imports its packages as ``app`` and ``pages``. An installed wheel contains both inside
+``attention_lab``, so that they do not collide with other packages of these names. The command therefore adds their
+folder to the import path of the server process.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Two kinds of bar charts: one query's attention weights in several variants, and values of several series by label."""
+"""Bar charts of one query's attention weights, one chart per variant, and of values by label and series."""
 
 from collections.abc import Mapping, Sequence
 

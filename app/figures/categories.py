@@ -1,4 +1,7 @@
-"""Colours of primitives, which are rules that allow query–key pairs, such as a window, and colours of layers."""
+"""Colours of primitives and of layers.
+
+A primitive is a rule, such as a window, that allows query–key pairs.
+"""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Three charts about the state of a recurrent attention variant at one token of a text.
 
-They show one number for each feature of the state, such as its normaliser, the norm of the state after each token,
-and the token's output.
+The first shows one number for each feature of the state, such as its normaliser. The second shows the norm of the
+state after each token. The third shows the output at the chosen token.
 """
 
 from collections.abc import Mapping

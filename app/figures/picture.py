@@ -1,4 +1,7 @@
-"""Small pictures without axes or tooltips, as data URLs: a matrix, an image, curves, a sentence, or a question mark."""
+"""Small pictures of matrices, images, curves, sentences or question marks, without axes or tooltips.
+
+All functions except ``picture`` return data URLs.
+"""
 
 import base64
 import html

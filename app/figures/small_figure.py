@@ -1,4 +1,4 @@
-"""A small line or bar chart as HTML, for a card on a page: an SVG picture, tick labels, and the names of series."""
+"""A small line or bar chart for a card on a page, as HTML with an SVG picture, tick labels and names of series."""
 
 import base64
 import math

@@ -1,6 +1,6 @@
-"""The card at the top of a page that shows the current step of a lesson, its question and, on request, its answer.
+"""The card at the top of a page: it shows the current step of a lesson, its question and, on request, the answer.
 
-The card is drawn before the page and its answer after the page, because the page computes the answer's numbers. The
+The card is drawn before the page, and the answer after it, because the page computes the numbers of the answer. The
 module also writes the list of the included lessons.
 """
 

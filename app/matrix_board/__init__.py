@@ -1,4 +1,4 @@
-"""Browser components that draw attention matrices: side by side, one row as coloured text, or all heads of a model."""
+"""Browser components that draw matrices side by side, a matrix row as coloured text, or pictures of all heads."""
 
 from app.board_messages.panel import Category, Knob, Panel
 from app.matrix_board.board import matrix_board

@@ -2,13 +2,13 @@
 
 Streamlit sends all data of a component again whenever any of it changes. A board therefore consists of several
 component instances ("channels"). Each large matrix has its own instance: if a setting of one panel changes, only that
-panel is sent. Another instance holds the pinned row, colour scales and texts, so that a click sends a kilobyte instead
-of megabytes. Each instance costs every run a millisecond. Small matrices are therefore sent in the board's own message,
-and the settings too if that message is small.
+panel is sent. Another instance holds the board's settings (pinned row, colour scales and texts), so that a click
+sends a kilobyte instead of megabytes. Each instance adds a millisecond to every run. Small matrices are therefore
+sent in the board's own message. If that message is small, it also contains the board's settings.
 
-Only the board's own instance is visible. Streamlit sends a component's script with each of its messages. The components
-therefore contain little code and pass all data on to the script of the page (``app/page_script/mounting.py``), which
-draws the boards.
+Only the board's own instance is visible. Streamlit sends a component's script with each of its messages. The
+components therefore contain little code and pass all data on to the script of the page
+(``app/page_script/mounting.py``), which draws the boards.
 """
 
 import json

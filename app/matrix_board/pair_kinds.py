@@ -1,4 +1,7 @@
-"""Categories of query–key pairs by the rule of the mask that allows them, such as a window, and their colours."""
+"""Categories of query–key pairs, with names and colours.
+
+A category is the rule of the mask that allows the pair, such as a window, or a combination of rules.
+"""
 
 from collections.abc import Iterable, Mapping
 

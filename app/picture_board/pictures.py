@@ -1,4 +1,4 @@
-"""A board that shows what several attention variants make of a noisy image, or the errors of their results.
+"""A board that shows a noisy image denoised by several attention variants, or the errors of the denoised images.
 
 An attention map shows to which pixels the pixel under the pointer attends. All attention maps are sent in advance, so
 that pointing at another pixel needs no request. If a setting of a variant changes, only that variant is sent again.

@@ -1,11 +1,11 @@
-"""The state of the screen in the address bar: how values are read from a link, checked, and written into the address.
+"""Reads the values that describe the screen from a link, checks them, and writes them to the address bar.
 
-A value is stored in ``st.session_state`` under its name. The address holds the values that differ from the defaults, so
-a link shows the same screen to everyone. Values in an address are never trusted: the default replaces a value that
+A value is stored in ``st.session_state`` under its name. The address holds the values that differ from the defaults,
+so a link shows the same screen to everyone. Values in an address are never trusted: the default replaces a value that
 fails a check, and a notice lists the value. A ``Field`` describes one value, and ``Field.read`` makes the checks that
-need only the value itself. ``restrict_to`` makes the checks that depend on the input or on other content of the screen.
-In this module, the words of a value are the strings that represent it in an address, and a run is one execution of
-Streamlit's script.
+need only the value itself. ``restrict_to`` makes the checks that depend on the input or on other content of the
+screen. In this module, the words of a value are the strings that represent it in an address, and a run is one
+execution of Streamlit's script.
 """
 
 import dataclasses

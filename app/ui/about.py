@@ -1,4 +1,4 @@
-"""The description of one attention variant: formula, cost on the input, source, code, and a link to its steps."""
+"""The description of one attention variant: formula, cost, source, code, and a link to its step-by-step view."""
 
 import streamlit as st
 

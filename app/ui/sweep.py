@@ -1,4 +1,4 @@
-"""A function that runs a sweep (a measurement at several lengths or settings) and draws a sentence and a chart."""
+"""A function that runs a sweep (measurements at several lengths or settings) and draws a sentence and a chart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

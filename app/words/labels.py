@@ -1,4 +1,4 @@
-"""The names on screen of attention variants, their settings and families, their references, tokens and papers."""
+"""Names that the app shows for attention variants, settings, families, references, axes, tokens and papers."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Analyses of images whose pixels are tokens: denoising by attention, and which pixels each pixel attends to."""
+"""Denoising of images whose pixels are tokens, and maps of the pixels to which each pixel attends."""
 
 import time
 from functools import lru_cache

@@ -3,8 +3,8 @@
 Counts do not depend on the machine or its load, so cost formulas are checked against them.
 
 Multiply-adds are those of matrix products, attention kernels and distances between vectors. Elementwise functions,
-sorting, and matrix inverses and decompositions are not counted. A causal form skips blocks of keys that are entirely
-after a block of queries, so these are not counted; a partly hidden block counts in full.
+sorting, and matrix inverses and decompositions are not counted. With a causal mask, blocks of keys that lie entirely
+after a block of queries are skipped and not counted; a partly hidden block counts in full.
 """
 
 import weakref

@@ -1,4 +1,4 @@
-"""The calls that a timing run measures: forward, forward and backward, or the decoding of one more token."""
+"""Settings of a timing run, and the calls to time: forward pass, forward and backward pass, or one decoding step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""The effect of a variant on an encoder: how sentence embeddings change, and the ranking of sentences by similarity.
+"""The effect of a variant on an encoder: changes of sentence embeddings and of the order of sentences by similarity.
 
-The ranking compares each sentence with one sentence, the query.
+Sentences are ordered by their similarity to one other sentence, the query.
 """
 
 from collections.abc import Sequence

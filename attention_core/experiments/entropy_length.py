@@ -1,4 +1,4 @@
-"""Measures whether attention spreads out with length: the entropy of each variant's rows over the number of tokens."""
+"""Measures whether attention spreads out with length: the entropy of each variant's rows at increasing lengths."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
-"""The approximation error of each variant for several budgets (settings that trade cost for accuracy) or lengths.
+"""The approximation error of each variant at several values of its budget, or at several lengths.
 
-The reference is softmax on the same queries, keys and values, or ``Variant.reference`` if the variant defines it.
+A budget is the setting that trades cost for accuracy. The reference is softmax on the same queries, keys and values,
+or ``Variant.reference`` if the variant defines it.
 """
 
 import math

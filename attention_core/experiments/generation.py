@@ -1,4 +1,4 @@
-"""The cost of generating text: softmax's key-value cache, and the states or caches of other variants."""
+"""Memory and multiply-adds of generating text with each variant, compared with softmax and its key-value cache."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

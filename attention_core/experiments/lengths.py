@@ -1,4 +1,4 @@
-"""The sequence lengths at which experiments measure: doublings from 16 tokens, in finer steps for short inputs."""
+"""Sequence lengths at which experiments measure: each is about twice (for short inputs, √2 times) the previous one."""
 
 SHORTEST = 16
 """Shortest length in tokens, if the input has enough."""

@@ -1,4 +1,4 @@
-"""The error of Performer over its number of random features, for each kind of features."""
+"""The error of Performer with increasing numbers of random features, for each kind of features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

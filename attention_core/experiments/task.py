@@ -1,4 +1,4 @@
-"""The types that all experiments share: tasks, rows (results), and the function that loads the data of a source."""
+"""The types of tasks and rows (results) that all experiments share, and a function that loads the data of a source."""
 
 from collections.abc import Hashable, Iterable
 from typing import Protocol, TypeVar

@@ -1,7 +1,8 @@
-"""Measured time and memory of every variant over the number of tokens.
+"""Measured time and memory of every variant at several sequence lengths.
 
-Every round measures all lengths and, at each length, all variants, in the opposite order of the last round. A temporary
-slowdown of the machine then affects all variants equally, and the first round already covers the whole chart.
+Every round measures all lengths and, at each length, all variants, in the reverse order of the previous round. A
+temporary slowdown of the machine then affects all variants equally, and the first round already measures every
+length.
 """
 
 import math

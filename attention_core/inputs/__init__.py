@@ -1,4 +1,4 @@
-"""Inputs of the library: texts, synthetic sequences, uploads and tiny trained models, all as ``QKV`` records.
+"""Inputs of the library: texts, synthetic sequences, images, uploads and tiny trained models, all as ``QKV`` records.
 
 Example:
     >>> import attention_core as ac

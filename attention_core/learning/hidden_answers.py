@@ -1,4 +1,4 @@
-"""How often a variant's mask hides the answer from the token that predicts it, and the answer's attention weight.
+"""Measures how often a mask hides an answer from the token that predicts it, and the attention weight on answers.
 
 In some tasks, an answer is a symbol of the sequence that the model must find by attention.
 """

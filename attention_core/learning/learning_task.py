@@ -1,4 +1,4 @@
-"""The class that describes a task for tiny models: a generator of sequences with targets, chance level, and limits."""
+"""A class for a learning task: a generator of sequences and targets, the accuracy of guessing, and size limits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Plans of the recorded training runs, among them those on which each claim about trained models is judged.
+"""Plans of recorded training runs: for claims about trained models, rotary positions, and models with a part removed.
 
 ``STUDIES`` holds the plans by the claim's key. Two functions return the runs with rotary positions and with one part
 of the model removed.

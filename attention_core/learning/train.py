@@ -1,4 +1,4 @@
-"""Training of a tiny model in parts: a run that is stopped and continued has the same result as one without a pause.
+"""Trains a tiny model; a run that is stopped and continued has the same result as an uninterrupted run.
 
 The batch of a step depends on the seed and the step alone.
 """

@@ -1,7 +1,7 @@
-"""Metrics of attention matrices and outputs (torch tensors), and of how far two lists of numbers agree in their order.
+"""Metrics of attention matrices and outputs (torch tensors), and of the agreement between two rankings of items.
 
-Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix ``[...]``.
-Metrics of tensors are computed and returned in float64, regardless of the type of their inputs.
+Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix
+``[...]``. Metrics of tensors are computed and returned in float64, regardless of the type of their inputs.
 
 Example:
     >>> import torch
@@ -38,8 +38,9 @@ The error of uniform attention, and the smallest error of a matrix with a given 
     >>> metrics.oracle_top_k_error(uniform, 2).item(), metrics.oracle_keys_error(uniform, torch.tensor([1, 2])).item()
     (0.0, 0.5)
 
-How well the orders of two lists of numbers for the same items agree. ``farthest_off`` is the index of the item whose
-ranks differ most; ``same_order`` counts pairs of items in the same order, and all pairs:
+The agreement between the orders of two lists of numbers for the same items. ``farthest_off`` is the index of the item
+whose ranks differ most. For pairs of items from different groups, ``same_order`` counts those in the same order in
+both lists and those without a tie:
     >>> x, y = [1, 2, 3], [1, 3, 2]
     >>> round(metrics.rank_correlation(x, y), 2), round(metrics.kendall(x, y), 2), metrics.farthest_off(x, y)
     (0.5, 0.33, 1)

@@ -1,4 +1,4 @@
-"""Errors of attention matrices and outputs relative to a reference, and lower bounds and baselines for such errors."""
+"""Errors and similarities of attention matrices and outputs relative to a reference, bounds, and a baseline error."""
 
 import numpy as np
 import torch

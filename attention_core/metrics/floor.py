@@ -1,4 +1,4 @@
-"""Lower bounds on a matrix's error: the smallest error of any matrix of its rank, or with as many nonzero entries."""
+"""Lower bounds on a matrix's error: the lowest errors of matrices with its rank, or its number of non-zeros per row."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,8 @@
 """Computes how far information travels through a stack of masked attention layers, by boolean matrix products.
 
-The mask of a layer is ``bool [n, n]``; rows are queries, columns are keys, true = allowed. The residual connection
-keeps the information that a token already holds, so connected pairs stay connected. Layers are counted from 1.
+The mask of a layer is ``bool [n, n]``; rows are queries, columns are keys, true = allowed. A pair is connected
+if the query holds information of the key; it stays connected, because the residual connection keeps the information.
+Layers are counted from 1.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,9 @@
-"""Replaces the attention in some layers of a model, for the calling thread only and until a block ends.
+"""Replaces the attention in some layers of a model until a ``with`` block ends, for the calling thread only.
 
-The model's weights, configuration and code stay unchanged. The function that computes its attention
+The model's weights, configuration and code stay unchanged. The function that computes the model's attention
 (``inputs.models.recorder``) reads the replacement of a layer from a context variable. Threads have separate contexts,
-so two threads may use different swaps of one shared model at the same time. Source of the interface: the documentation
-of transformers, "Attention Interface".
+so two threads may use different replacements in one shared model at the same time. Source of the interface: the
+documentation of transformers, "Attention Interface".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Attention between tokens with similar hashes (locality-sensitive hashing), in buckets and chunks, in several rounds.
+"""Attention by locality-sensitive hashing: each of several rounds sorts tokens by hash and cuts them into chunks.
 
-Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``
-in some round, that is, to its own chunk and the previous one. The functions find these pairs without testing all n²
-pairs.
+Each round gives every token a code, the number of its chunk. Query i attends to key j if
+``0 <= code_i - code_j <= 1`` in some round, that is, if j is in the query's chunk or the one before. The functions
+find these pairs without testing all n² pairs.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The Training chapter of the Causal page: the memory that three ways to compute linear attention's gradient need."""
+"""The Training chapter of the Causal page: the memory of three algorithms for the gradient of linear attention."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The numbers of the Causal page that a lesson can ask about: variants that use later tokens, and changed outputs."""
+"""The numbers of the Causal page that a lesson can ask about, such as how many variants use later tokens."""
 
 import attention_core as ac
 from app.jobs import dispatch

@@ -1,4 +1,4 @@
-"""The options of the Claims page: whether to run slow checks, the open claim, the heads, and the filter by verdict."""
+"""The options of the Claims page, such as the open claim, the filter by verdict, and whether slow checks run."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""The “Effective keys” view of the Entropy page: each variant's entropy over length, and numbers for lessons."""
+"""The “Effective keys” view of the Entropy page: the entropy of each variant's rows against the text length.
+
+The module also defines the page's numbers that a lesson can ask about.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The options of the Entropy page, and the class of the measurement on one input that they describe."""
+"""The options of the Entropy page, and the ``Measurement`` class: the options together with one input."""
 
 import math
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
-"""The view of the Error page over each variant's budget, the setting that trades cost for accuracy.
+"""The view of the Error page that draws errors over each variant's budget, the setting that trades cost for accuracy.
 
-For each variant it also draws a lower bound: the lowest error that any matrix of the same rank or sparsity can have.
+For each variant, the view also draws a lower bound: the lowest error that any matrix of the same rank or sparsity can
+have.
 """
 
 from collections.abc import Sequence

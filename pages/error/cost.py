@@ -1,4 +1,4 @@
-"""The view of the Error page over the cost of each variant, counted in multiply-adds or timed on this machine."""
+"""The view of the Error page that draws errors over each variant's cost, in multiply-adds or in measured time."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""The view of the Error page over the sequence length, with each variant at its chosen settings."""
+"""The view of the Error page that draws errors over the sequence length, with variants at their chosen settings."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The errors on the Error page that a lesson can ask about: at a variant's settings, and for values of its budget."""
+"""The errors on the Error page that a lesson can ask about: a variant's error at its settings, or over its budget."""
 
 from dataclasses import replace
 

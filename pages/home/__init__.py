@@ -1,1 +1,1 @@
-"""The Home page: an introduction, a live sentence, links to all pages, and the gallery and family tree of variants."""
+"""The Home page: an introduction, an example sentence with attention weights, links to all pages, and all variants."""

@@ -1,4 +1,4 @@
-"""The options of the Home page: gallery or family tree, the open families, and the live sentence with its sliders."""
+"""The options of the Home page: gallery or family tree, the open families, and the sentence with its sliders."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The Home page: the live sentence, the lessons, links to all pages, and the gallery and family tree of variants."""
+"""The Home page: an example sentence with attention weights, the lessons, links to all pages, and all variants."""
 
 import html
 

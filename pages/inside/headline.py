@@ -1,4 +1,4 @@
-"""Sentences of the Inside page: the headline, which says how a variant works, and its measured cost and error."""
+"""Sentences of the Inside page: a summary of how a variant works, and sentences about its measured cost and error."""
 
 from bisect import bisect_left
 

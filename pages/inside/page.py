@@ -1,4 +1,4 @@
-"""The Inside page, which explains one attention variant step by step. This module declares it and loads its input."""
+"""The Inside page, which explains one attention variant step by step on a single head of the input."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The classes of a story, which is the step-by-step explanation of a variant: ``HeadData`` and ``Step``."""
+"""The classes of a story (a step-by-step explanation): ``HeadData``, ``Step`` and ``LazyStep``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The reach of the stack of layers on the Masks page: the layer after which each pair of tokens is connected.
 
-One chart shows how many pairs are connected after each layer, and another which tokens are connected with one token.
+One chart shows how many pairs are connected after each layer. Another shows the tokens connected with a chosen token.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The mathematics of one variant on the Matrices page: its effect on this input, its formula and its code."""
+"""The explanation of one variant on the Matrices page: its effect on this input, its formula and its code."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The options of the Matrices page: how matrices are drawn, the pinned query, and the view below them."""
+"""The options of the Matrices page: the query shown in detail, how matrices are drawn, and the view below them."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The pinned query on the Matrices page: the text, coloured by its weights in each variant, and the largest changes."""
+"""The pinned (chosen) query on the Matrices page: its weights in each variant, as coloured text and as bars."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Record the results that the Model page shows first for the built-in texts: ``python -m pages.model.record``.
+"""Record the Model page's results for its built-in texts at default settings: ``python -m pages.model.record``.
 
 This takes a quarter of an hour. Run it again after a change of a model, text, variant or task that affects the
 numbers. Each file has the date and the processor. With ``--continue``, results that a file already contains are not

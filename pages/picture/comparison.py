@@ -1,4 +1,4 @@
-"""The Picture page for a noisy photograph, which each variant denoises: its tiles, its findings and its views."""
+"""The Picture page for a noisy photograph, which each variant denoises: the page's tiles, findings and views."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

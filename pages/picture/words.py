@@ -1,4 +1,4 @@
-"""The sentences of the Picture page, as functions of its numbers."""
+"""Sentences of the Picture page, such as its findings and definitions."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Values of linear attention's feature maps at given numbers, to compare them with the exponential."""
+"""Evaluates linear attention's feature maps at given numbers, to compare the maps with the exponential."""
 
 import numpy as np
 import torch

@@ -1,1 +1,1 @@
-"""Analyses of masks: which pairs of tokens may attend, and how far information travels through several layers."""
+"""Analyses of allowed query–key pairs, of averages of tokens, and of the pairs that several layers connect."""

@@ -1,4 +1,4 @@
-"""Five numbers for each attention head of a model that describe what its softmax attends to on one input."""
+"""Five scores for each attention head, such as its entropy, computed from its softmax weights on one input."""
 
 import math
 from collections.abc import Sequence

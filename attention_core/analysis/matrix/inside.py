@@ -1,4 +1,4 @@
-"""A variant's intermediate results on one head, such as features or landmarks, its matrix, and the reference matrix."""
+"""A variant's intermediate results (such as features or landmarks), matrix and reference matrix on one head."""
 
 import numpy as np
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""The norm of the delta rule's state, by write strength and after each token, on one head's keys and values."""
+"""The norm of the delta rule's state on one head, for several write strengths or after each token."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Claim: DeltaNet learns parity only if its write strength may exceed 1, and then fails on longer sequences."""
+"""Claim: DeltaNet learns parity only if its write strength may exceed 1, and even then fails on longer sequences."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,7 @@
-"""Helpers for transformers' attention interface, and a context variable with a function that replaces attention.
+"""Helpers for the attention interface of transformers, through which a model's attention function can be replaced.
 
-This module does not import transformers. Source of the interface: the documentation of transformers, "Attention
-Interface".
+The context variable ``attention_override`` holds the replacement. This module does not import transformers. Source of
+the interface: the documentation of transformers, "Attention Interface".
 """
 
 import math

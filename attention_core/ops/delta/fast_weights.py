@@ -1,4 +1,4 @@
-"""Fast weights: a state matrix that each token decays, partly erases and writes to.
+"""Fast weights: a state matrix that decays, is partly erased and is written to at each token.
 
 The module also computes the attention matrix that gives the same outputs.
 
@@ -7,14 +7,14 @@ A ``Rule`` returns the gates α, the write strengths β and the erase strengths 
 ``u_i = β_i v_i``. The delta rule first erases the value that the key retrieves: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
 
 Let ``Γ_ij`` be the product of the gates from j + 1 to i for ``j <= i``, and ``Γ⁻`` the part of Γ below the diagonal.
-If each channel c has its own gate and thus its own Γ, ``(Q Kᵀ ⊙ Γ)_ij`` means ``Σ_c q_ic k_jc Γ_ijc``.
-All u of a chunk (consecutive tokens that are computed together) then solve one triangular system,
-``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the rule erases along directions
-W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
+If each channel c has its own gate and thus its own Γ, ``(Q Kᵀ ⊙ Γ)_ij`` means ``Σ_c q_ic k_jc Γ_ijc``. All u of a
+chunk (consecutive tokens that are computed together) then solve one triangular system,
+``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the rule erases along
+directions W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
 ``A = (Q Kᵀ ⊙ Γ - (Q Wᵀ ⊙ Γ)(I + diag(ε) (W Wᵀ ⊙ Γ⁻))⁻¹ diag(ε) (W Kᵀ ⊙ Γ⁻)) diag(β)``.
 
-Sources: Yang and others, arXiv 2312.06635 (gates per channel), 2406.06484 (the delta rule by chunks), 2412.06464 (with
-a gate), 2505.16381 (other directions); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
+Sources: Yang and others, arXiv 2312.06635 (gates per channel), 2406.06484 (the delta rule by chunks), 2412.06464
+(with a gate), 2505.16381 (other directions); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
 """
 
 from collections.abc import Callable, Iterator

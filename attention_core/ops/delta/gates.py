@@ -1,6 +1,6 @@
-"""Gates: the share of a recurrent state that remains at each token, as logarithms.
+"""Gates: at each token, the share of a recurrent state that is kept, given as a logarithm.
 
-The setting ``gate`` selects the rule that computes them. A trained model uses learned gates instead.
+The setting ``gate`` selects the rule that computes the gates. A trained model uses learned gates instead.
 """
 
 import math

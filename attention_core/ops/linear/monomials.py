@@ -1,12 +1,12 @@
-"""Features whose products give the exponential's Taylor series to order 2: 1, a vector's entries and their products.
+"""Features whose products give exp's Taylor series to order 2: 1, a vector's entries, and products of two entries.
 
 With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼``, the square is ``x² = Σ_ab (y_a y_b)(z_a z_b)``, so the
-products ``y_a y_b`` and ``z_a z_b`` are features. The pairs (a, b) and (b, a) are equal and share one feature. In
-``x²/2``, such a product has the factor 1 if ``a ≠ b`` and ½ if ``a = b``. The features of query and key are each
-multiplied by the square root of that factor.
+products ``y_a y_b`` and ``z_a z_b`` are features. The pairs (a, b) and (b, a) give equal products and share one
+feature. In ``x²/2``, the term ``y_a y_b z_a z_b`` has the factor 1 if ``a ≠ b`` and ½ if ``a = b``. The features of
+query and key are each multiplied by the square root of that factor.
 
-The number of features, ``1 + d + d (d + 1) / 2``, is often larger than n, so features exist for one block of tokens at
-a time.
+The number of features, ``1 + d + d (d + 1) / 2``, is often larger than n, so features exist for one block of tokens
+at a time.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Views of the tokens with which dense attention kernels can compute a sparse pattern.
+"""Views that group the tokens, so that dense attention kernels can compute a sparse pattern.
 
 A band around the diagonal is cut into blocks of queries, each with the keys that it can attend to. For strided
 patterns, tokens are grouped by their position modulo the stride, so that tokens a multiple of the stride apart become

@@ -1,4 +1,4 @@
-"""Attention within classes of pixels: in a class, rows and columns of pixels differ by multiples of the stride.
+"""Attention within classes of pixels: a class contains every s-th pixel of every s-th row, where s is the stride.
 
 Pixels are numbered row by row, and the last row of the image may be short.
 """

@@ -1,9 +1,9 @@
 """Softmax attention over the union of several patterns, computed piece by piece into one output.
 
-A pattern is split into pieces: some queries with the keys they attend to, as views of the inputs. The output of each
-piece is merged into the result by its log-sum-exp, exactly. In the backward pass, a piece's part of the gradients
-follows from its own inputs and from the output and log-sum-exp of the union. So no piece is stored: the backward pass
-computes the same pieces again.
+A pattern is split into pieces. A piece consists of some queries and the keys that they attend to. The output of each
+piece is merged exactly into the result by its log-sum-exp. In the backward pass, a piece's part of the gradients
+follows from its own inputs and from the output and log-sum-exp of the union. Pieces are therefore not stored: the
+backward pass computes them again.
 """
 
 import warnings

@@ -1,7 +1,8 @@
-"""Entmax: a family between softmax (α → 1) and sparsemax (α = 2) that sets small weights to exactly zero.
+"""Entmax: functions between softmax (α → 1) and sparsemax (α = 2), which set small weights to exactly zero.
 
-Sparsemax is the projection of the logits onto the simplex. Weights are zero below a threshold τ, which has no closed
-form for most α. Newton's method finds τ from below. It converges because the sum of a row is a convex function of τ.
+Sparsemax is the projection of the logits onto the simplex. A weight is zero if ``(α-1)`` times its logit is below a
+threshold τ, which has no closed form for most α. Newton's method finds τ from below. It converges because the sum of
+a row is a convex function of τ.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Synthesizer: attention weights that compare no tokens. They are computed from the query alone, or are random."""
+"""Synthesizer: the logits are computed from the query alone, or are random, instead of dot products with keys."""
 
 from torch import Tensor
 

@@ -1,6 +1,6 @@
 """Gated DeltaNet: at each token, a state decays, and the token's value replaces the value stored for its key.
 
-The replacement is the delta rule. The decay of a token is one factor for the whole state.
+The delta rule replaces the value. At each token, the whole state is multiplied by one factor.
 """
 
 import torch

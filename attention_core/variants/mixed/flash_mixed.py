@@ -1,9 +1,9 @@
-"""Mixed chunk attention (FLASH): squared ReLU attention within each chunk of c tokens, linear attention across chunks.
+"""Mixed chunk attention (FLASH): squared ReLU attention within chunks of c tokens, linear attention across chunks.
 
 For a logit x, the weight of a key in the query's own chunk is ``relu²(x) / c``. The linear part adds ``x / n`` for
-every key, in the own chunk too; it may be negative and is not normalised. The causal form hides later keys, and its
-linear part covers earlier chunks only, with ``x / n_i``. There, n_i is the number of tokens up to and including the
-query's own, since the total number is not known during generation.
+every key of the text; this term may be negative, and weights are not normalised. The causal form hides later keys,
+and its linear part covers earlier chunks only, with ``x / n_i``. There, n_i is the number of tokens up to and
+including the query's own, since the total number is not known during generation.
 """
 
 from functools import partial

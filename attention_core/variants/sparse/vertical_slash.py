@@ -1,8 +1,8 @@
-"""Vertical and slash: all queries attend to the columns and diagonals in which the last queries have the most weight.
+"""Vertical and slash: all queries attend to the columns and diagonals to which the last queries give the most weight.
 
-A column is one key for all queries; a diagonal holds all pairs at one distance. The softmax weights of the last queries
-(called judges) select both for all queries. This works when a complete prompt is read, but not in generation, where
-earlier queries must not depend on the end of the text.
+A column is one key for all queries; a diagonal holds all pairs at one distance. The softmax weights of the last
+queries (called judges) select both for all queries. This works when a complete prompt is read, but not in generation,
+where earlier queries must not depend on the end of the text.
 """
 
 import torch

@@ -1,4 +1,7 @@
-"""Claim: PaTH's logits equal DeltaNet's weights if each token removes the component along its key from earlier keys."""
+"""Claim: PaTH's logits equal DeltaNet's weights if the directions that PaTH removes are the keys.
+
+In PaTH, each token removes from all earlier keys their component along the token's direction.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Claim: without training, softmax's output nearly equals the mean of the values plus a term from the delta rule.
+"""Claim: the mean of the values plus a term from the delta rule nearly equals softmax's output, without training.
 
 The query reads this term from a matrix that the delta rule updates at every token.
 """

@@ -1,6 +1,7 @@
-"""Claim: if queries attend to a window and the first four tokens (sinks), a language model still predicts text well.
+"""Claim: a language model still predicts text well if queries attend only to a window and the first four tokens.
 
-The baseline is the unchanged model, which reads the window again from scratch for every prediction.
+The first four tokens are called sinks. The baseline is the unchanged model. For every prediction, it reads equally
+many recent tokens from scratch.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Claim: a second-order Taylor series of the whole softmax is closer to it than a series of only the exponential."""
+"""Claim: a second-order Taylor series of the whole softmax is more accurate than a series of only its exponential."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

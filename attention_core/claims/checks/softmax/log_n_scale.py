@@ -1,4 +1,7 @@
-"""Claim: multiplying logits by log n keeps softmax's entropy steady, and has no effect on squared ReLU."""
+"""Claim: multiplying logits by log n keeps softmax's entropy steady as the number of tokens n grows.
+
+The multiplication has no effect on the entropy of squared ReLU.
+"""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Claim: attention to every k-th token (atrous) costs 1/k of full attention, and local attention is linear in n."""
+"""Claim: attention to every k-th key (atrous) costs 1/k as much as full attention; local attention has linear cost."""
 
 from collections.abc import Iterator, Sequence
 
