@@ -62,7 +62,7 @@ class Measure(Quantity):
     missing_message: str = ""
 
     def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:
-        """Return the number on a screen, for a variant if ``per_variant``; None and errors are those of ``find``."""
+        """Return the number on a screen, of the variant if ``per_variant``; None and errors as in ``find``."""
         return self.find(screen, attention) if self.per_variant else self.find(screen)
 
     def max_guess(self, screen: "Screen") -> float:

@@ -44,7 +44,7 @@ class Comparison:
         """One row per variant and head, with the keys ``variant``, ``head``, the errors and ``multiply_adds``.
 
         ``multiply_adds`` is the head's share of the cost. The errors are those of ``experiments.error.ErrorRow``. Each
-        is measured relative to the variant's reference, which is softmax for nearly all variants, and is 0 at best.
+        error is relative to the variant's reference, which is softmax for nearly all variants, and is 0 at best.
         """
         q, k, v = self.qkv.tensors
         found = []

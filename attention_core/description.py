@@ -62,7 +62,7 @@ def as_text(attention: Attention) -> str:
 
 
 def as_html(attention: Attention) -> str:
-    """Return the variant with its settings, its summary, its cost and its matrix on a fixed input as HTML."""
+    """Return the variant's settings, summary and cost, and its matrix on a fixed input, as HTML."""
     title, summary = escape(attention.title), escape(attention.variant.summary)
     return (
         f"<p><code>{escape(repr(attention))}</code> <b>{title}</b>. {summary} {_cost_text(attention)}</p>"

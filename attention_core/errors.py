@@ -79,11 +79,11 @@ class SettingError(LabError):
 
 
 class NotCausalError(LabError):
-    """A request for the causal form of a variant that mixes positions before it attends and so cannot be causal."""
+    """The error if the causal form is requested of a variant that mixes positions before it attends."""
 
 
 class NotCrossError(LabError):
-    """A request for attention to the keys of another sequence from a variant that needs keys of the same tokens."""
+    """The error if keys of another sequence are passed to a variant whose queries and keys must share tokens."""
 
 
 class ShapeError(LabError):

@@ -14,7 +14,7 @@ class Edge:
     Attributes:
         general: the variant that has more settings.
         special: the variant that ``general`` equals at those settings.
-        case: the settings of both, as declared in ``general.special_cases``.
+        case: the settings of both variants, as declared in ``general.special_cases``.
     """
 
     general: Variant
@@ -54,7 +54,7 @@ class Branch:
         variant: the variant.
         edge: the edge to the parent, which is a special case of this variant; None for a root.
         also: edges to the variant's other special cases.
-        branches: branches of the variants whose parent is this one.
+        branches: branches of the variants whose parent is this variant.
     """
 
     variant: Variant

@@ -21,8 +21,8 @@ def format_readable(value: float, digits: int | None = 3) -> str:
 
     Args:
         value: the number; NaN means that it could not be measured and becomes a dash.
-        digits: significant digits; digits before the decimal point are never rounded away. None is for a number that
-            was set, not measured: it is written with as many digits as it has.
+        digits: significant digits; digits before the decimal point are never rounded away. None for a number
+            that was set, not measured; such a number is written with all its digits.
     """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
@@ -54,12 +54,12 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share from 0 to 1, of any size, as a percentage."""
+    """Format a share from 0 to 1 as a percentage; very small shares are written with powers of ten."""
     return number(100 * share) + "%"
 
 
 def format_interpolated(n: float) -> str:
-    """Format a count that was interpolated between two measured counts; only two of its digits are significant."""
+    """Format a count that was interpolated between two measured counts, rounded to two significant digits."""
     return f"{float(f'{n:.2g}'):,.0f}"
 
 

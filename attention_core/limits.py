@@ -60,7 +60,7 @@ class Limits:
     run_bytes: int = 2 * 2**20
     """Maximum bytes of a saved timing run that is read: each timing sample takes about 100 bytes."""
     run_points: int = 2048
-    """Maximum product of variants and sequence lengths in a saved timing run: all variants at about 36 lengths."""
+    """Maximum number of variants times number of lengths in a saved timing run: all variants at about 36 lengths."""
     swap_tokens: int = 1024
     """Maximum tokens read by a model with replaced layers: 512 tokens take 1 to 2 s; some variants take time O(n²)."""
     swap_variants: int = 8

@@ -213,7 +213,7 @@ class Params:
 
     @classmethod
     def from_text(cls, values: Mapping[str, str]) -> Self:
-        """Return an instance from a link's values, texts by setting name; the inverse of ``changed``."""
+        """Return an instance from the texts in a link, by setting name; the inverse of ``changed``."""
         by_name = {setting.name: setting for setting in cls.settings()}
         return cls.build(**{name: by_name[name].parse(t) if name in by_name else t for name, t in values.items()})
 
@@ -223,5 +223,5 @@ class Params:
         return None if learned is None else learned[..., first : first + count, :]
 
     def changed(self) -> dict[str, str]:
-        """Return the settings that differ from their defaults by name, as texts for a link."""
+        """Return, by name, the settings that differ from their defaults, as texts for a link."""
         return {s.name: str(getattr(self, s.name)) for s in self.settings() if getattr(self, s.name) != s.default}

@@ -114,8 +114,8 @@ class Decoder:
 
     Attributes:
         init_state: ``(q, v, p)`` with one token's q and v; returns the empty state.
-        step: ``(state, q, k, v, p)`` with one token's ``[..., d]`` and ``[..., d_v]``; returns its output and the next
-            state, in constant time and memory.
+        step: ``(state, q, k, v, p)`` with one token's q and k, ``[..., d]``, and v, ``[..., d_v]``; returns the
+            token's output and the next state, in constant time and memory.
         normalised: whether the last column of the state is the normaliser.
         rule_inputs: ``(state, q, k, p)`` for a state of fast weights; returns the ``ops.delta.fast_weights.RuleInputs``
             of the state's next update. None for other states.
@@ -151,7 +151,7 @@ class Intermediate:
     """The description of one intermediate result in a variant's ``anatomy``, for a first-time reader.
 
     Attributes:
-        name: its name in the anatomy; a vector ``[..., n]`` or ``[..., n, 1]``, or a matrix.
+        name: its key in ``anatomy``, whose value is a matrix or a vector, ``[..., n]`` or ``[..., n, 1]``.
         title: one to three words.
         symbol: its symbol in the formula, in LaTeX.
         formula: its definition in LaTeX.
@@ -533,7 +533,7 @@ class Attention:
             )
 
     def check_cross(self, causal: bool = False) -> None:
-        """Raise ``NotCrossError`` if the variant, or ``causal``, forbids hidden keys and keys of another sequence."""
+        """Raise ``NotCrossError`` if ``causal`` or the variant forbids hidden keys and keys of another sequence."""
         if causal:
             raise NotCrossError(
                 "With a causal mask, there must be as many keys as queries, and a key mask is not allowed."

@@ -46,7 +46,7 @@ from attention_core.runtime.execution import execute_here
 from attention_core.runtime.progress import watched
 
 QUEUE_BYTE, RUN_BYTE = 0, 1
-"""Bytes of the lock file. A task locks the first byte while it waits for the second, and the second while it runs."""
+"""Positions of two bytes in the lock file. A task locks the first while waiting, and the second while running."""
 MEMORY_ERROR_TEXTS = ("can't allocate memory", "not enough memory", "out of memory")
 """Parts of torch's error messages where Python would raise ``MemoryError``."""
 
@@ -134,7 +134,7 @@ def run_tasks(connection: socket.socket) -> NoReturn:
 
 
 def picklable_error(error: Exception) -> Exception:
-    """Return an error in a form that can be sent: a memory error as a sentence, others with their traceback."""
+    """Return an error that can be sent: a sentence for a memory error; any other error has its traceback as a note."""
     if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_ERROR_TEXTS):
         most = current().worker_bytes / 2**30
         return InputError(
@@ -152,8 +152,9 @@ def picklable_error(error: Exception) -> Exception:
 def limit_memory(most_bytes: int) -> None:
     """Limit the bytes that this process may allocate from now on, and let Linux kill it first if memory runs out.
 
-    The limit is on the process's own writable memory, RLIMIT_DATA. Torch and Python turn it into an error, which costs
-    one task. A limit on addresses, RLIMIT_AS, would count mapped libraries and memory that allocators only reserve.
+    The limit is on the process's own writable memory, RLIMIT_DATA. If it is reached, torch and Python raise an
+    error, and only the current task fails. A limit on addresses, RLIMIT_AS, would count mapped libraries and memory
+    that allocators only reserve.
     """
     status = Path("/proc/self/status").read_text().splitlines()
     used = next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:")), None)

@@ -15,7 +15,7 @@ from attention_lab.launch import folder
 
 @contextmanager
 def _app_importable() -> Iterator[None]:
-    """Let ``app`` be this project's package, and restore the modules of another package of this name afterwards."""
+    """Import ``app`` from this project within the ``with`` block, then restore any other package with this name."""
     own = folder() / "app"
     theirs = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "app"}
     if "app" in theirs and str(own) in map(str, getattr(theirs["app"], "__path__", ())):

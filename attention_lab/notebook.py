@@ -91,7 +91,10 @@ def show(
 
 
 def _panel(comparison: Comparison, word: str, head: int | None) -> Panel:
-    """Return a variant's matrix for the board; pairs that the variant does not allow are NaN."""
+    """Return the matrix of variant ``word`` for the board, of one head or the mean of all.
+
+    NaN for pairs not allowed.
+    """
     attention, heads = comparison.attentions[word], slice(None) if head is None else slice(head, head + 1)
     matrix = comparison.matrices[word][heads]
     if matrix.isinf().any():

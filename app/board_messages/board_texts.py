@@ -7,7 +7,7 @@ class Translate(Protocol):
     """A function that translates a message and fills in its values."""
 
     def __call__(self, message: str, **values: object) -> str:
-        """Return the message in the visitor's language."""
+        """Return the message in the visitor's language, with its values filled in."""
 
 
 def in_english(message: str, **values: object) -> str:
@@ -29,8 +29,8 @@ class BoardNames(TypedDict, total=False):
         masked: the name of cells whose value is NaN, "masked" by default.
         note: a sentence under the panels.
         reading: how to read a panel and pin a row with a mouse, next to the legend.
-        hint: a sentence under the panels in place of the hint for a mouse.
-        above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
+        hint: a sentence under the panels that replaces the default mouse hint; ignored if rows cannot be pinned.
+        above_ceiling: the legend's words for values above the board's ceiling; ``{most}`` is the largest value.
     """
 
     unit: str | None
@@ -50,7 +50,7 @@ class BoardNames(TypedDict, total=False):
 def board_texts(
     _: Translate, *, pins: bool, categories: bool = False, **names: Unpack[BoardNames]
 ) -> dict[str, object]:
-    """Return the board's texts.
+    """Return all texts of one board in the visitor's language, by the names that the browser uses.
 
     Args:
         _: the function that translates a message.

@@ -65,7 +65,7 @@ def pack(
     last_turn: int = 0,
     max_inline_bytes: float = MAX_INLINE_BYTES,
 ) -> tuple[bytes, dict[str, bytes]]:
-    """Return the board's message to the browser, and by key the messages of panels that are too large to be part of it.
+    """Return the board's message to the browser, and the panels' messages by panel key if they are sent separately.
 
     Args:
         panels: the matrices, at least one; shapes may differ.
@@ -74,7 +74,7 @@ def pack(
         key: the board's Streamlit key.
         diverging: whether to show both sides of the colour scale even if no value is negative.
         last_turn: the number of the last slider change that the panels already show; the browser counts the changes.
-        max_inline_bytes: bytes of all panels up to which they are part of the board's message.
+        max_inline_bytes: the largest total size of the panels at which the board's message contains them.
 
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
@@ -145,7 +145,7 @@ _encoded: dict[int, EncodedMatrix] = {}
 
 
 def _encode(panel: Panel) -> EncodedMatrix:
-    """Return a panel's encoded matrix. A read-only matrix is encoded only once, because each rerun draws it again."""
+    """Return a panel's encoded matrix; for a read-only matrix, the result is cached, because each rerun needs it."""
     values = panel.values
     if values.flags.writeable:
         return _encode_values(panel)

@@ -15,12 +15,12 @@ class Category:
     """The name and colours of one category, on a board whose values are category numbers.
 
     Attributes:
-        name: its name on hover and in the legend.
-        light: its colour on a light page, ``#rrggbb``; empty for the colour of 0.
-        dark: its colour on a dark page.
-        listed: whether the legend shows it; False for a combination of other categories that the legend shows.
-        group: the heading of its part of the legend; empty for the board's unit.
-        frame: the number of the animation frame from which on it is shown, counted from 1; 0 to show it in every frame.
+        name: the category's name on hover and in the legend.
+        light: the category's colour on a light page, ``#rrggbb``; empty for the colour of the value 0.
+        dark: the category's colour on a dark page.
+        listed: whether the legend shows the category; False for a combination of categories that the legend shows.
+        group: the heading of the category's part of the legend; empty for the board's unit.
+        frame: the first animation frame that shows the category, counted from 1; 0 to show it in every frame.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Panel:
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         group: the ``Category.group`` whose colours are explained above this panel, not in the legend; empty for none.
         top: a lower bound for the end of the colour scale, so that matrices drawn one after another share a scale.
-        scale_panel: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel;
-            empty for a bar of its own.
+        scale_panel: on a board with a scale per panel, the title of the panel whose colour bar this panel shares;
+            empty for a colour bar of its own.
     """
 
     key: str

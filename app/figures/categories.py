@@ -36,7 +36,10 @@ Primitives of the same variant also differ in lightness.
 OTHER = ("#888888", "#999999")
 """Colours of primitives that are not listed, on light and on dark pages."""
 LAYERS = (((64, 68, 76), (198, 201, 207)), ((222, 225, 231), (78, 82, 91)))
-"""RGB colours of the first and of the last layer, on light and on dark pages: grey, because hues are primitives."""
+"""RGB colours of the first and of the last layer, each on light and on dark pages.
+
+The colours are grey, because hues represent primitives.
+"""
 HEX = "#{:02x}{:02x}{:02x}"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from app.figures.theme import DARK, LIGHT, Figure, annotation, axis, escape_label, finish, sample_ramp
 
 STOPS = 17
-"""Stops of the colour scale."""
+"""Number of stops of the colour scale."""
 _ROW, _HEAD, _FOOT = 48, 56, 44
 """Height in pixels of a row with its title, of the legend above all rows, and of the axis below."""
 
@@ -77,7 +77,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
 
 
 def colour_legend(title: str, ticks: Mapping[float, str], *, x: float, length: float) -> dict[str, Any]:
-    """Return a horizontal colour bar above a figure, from ``x`` over a share of the figure's width."""
+    """Return a horizontal colour bar above a figure; ``x`` and ``length`` are fractions of the figure's width."""
     placement = {"orientation": "h", "len": length, "x": x, "xanchor": "left", "y": 1, "yanchor": "bottom"}
     style = {"xpad": 0, "ypad": 4, "thickness": 8, "outlinewidth": 0}
     text = {"title": {"text": title, "side": "top", "font": {"size": 12}}}

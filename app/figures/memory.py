@@ -30,12 +30,14 @@ def memory(
     entry: str,
     keys_range: tuple[float, float],
 ) -> Figure:
-    """Draw three charts in one figure, so that all of them update together; each has its own legend.
+    """Draw three charts: a bar per feature, lines over the tokens, and the output of one token as bars.
+
+    They are one figure, so that all charts update together.
 
     Args:
         keys: the bars of the first chart, one for each feature, ``[C]``, such as the state's normaliser.
-        sizes: norm of the state, or of another quantity, after each token, by name, ``[n]`` each.
-        outputs: the token's output by the name of the method that computed it, ``[d_v]`` each.
+        sizes: lines of the second chart by name: norm of the state or another quantity after each token, ``[n]``.
+        outputs: bars of the last chart: the token's output by the name of its method, ``[d_v]`` each.
         token: index of the token.
         keys_title: title of the first chart.
         feature: title of the first chart's horizontal axis.
@@ -116,6 +118,6 @@ def memory(
 
 
 def _axes(row: int) -> dict[str, str]:
-    """Return plotly's names of the axes of a row: those of the first row have no number."""
+    """Return plotly's names of the two axes of a row; the names of the first row's axes have no number."""
     suffix = "" if row == 1 else str(row)
     return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}

@@ -26,12 +26,12 @@ INK = {False: "#31333f", True: "#fafafa"}
 
 
 def picture(values: np.ndarray, *, dark: bool, side: int = 320, top: float | None = None) -> np.ndarray:
-    """Colour a matrix by the square root of each entry's share of the largest; negative entries have their own ramp.
+    """Colour a matrix by ``sqrt(magnitude / largest magnitude)``; negative entries have their own colour ramp.
 
     Args:
         values: matrix ``[n, n]``; NaN where a pair is masked.
         dark: whether the page is dark.
-        side: smallest side length in pixels.
+        side: smallest side length ``s`` of the picture in pixels; each entry is a square of whole pixels.
         top: the magnitude with the darkest colour; None for the largest one.
 
     Returns:
@@ -59,7 +59,7 @@ def pixels_url(pixels: np.ndarray) -> str:
 
 
 def curve_url(points: Sequence[tuple[float, float]], colour: str, unknown: str, *, dark: bool) -> str:
-    """Return the data URL of an SVG picture of a curve, and of a question mark for a curve that visitors predict.
+    """Return the data URL of an SVG picture: a curve, and a question mark in place of a second, unknown curve.
 
     Args:
         points: the points of the curve, scaled so that they fill the picture.

@@ -96,7 +96,7 @@ def reach_animation(
 
 
 def _rows_up_to(layers: np.ndarray, layer: int, count: int) -> np.ndarray:
-    """Return the heat map's values ``[count, n]`` with the rows after a layer still empty."""
+    """Return the heat map's values for ``count`` layers, ``[count, n]``; rows after ``layer`` are empty (NaN)."""
     rows = np.arange(count)[:, None]
     return np.where((layers >= 0) & (layers <= rows) & (rows <= layer), layers, np.nan).astype(np.float32)
 

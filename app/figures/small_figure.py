@@ -13,9 +13,9 @@ from app.figures.theme import COLOURS, GREY, SERIES
 from attention_core.formatting import MAX_INTEGER_DIGITS, format_readable, number
 
 WIDTH, HEIGHT, EDGE = 240, 150, 8
-"""Pixels: width of a picture before the page stretches it, smallest height of lines, and half a tick's height."""
+"""Pixels: a picture's width before the page stretches it, a line chart's smallest height, half a tick's height."""
 LINE = 16
-"""Height in pixels of a line of a name, and the smallest height of a bar's row."""
+"""Height of one line of text in a name, which is also the smallest height of a bar's row, in pixels."""
 BAR = 6
 """Height in pixels of one of several bars side by side."""
 DOT = 9
@@ -43,7 +43,7 @@ def small_figure(
     """Draw the median of each series at each position and return the chart as HTML; None if nothing can be drawn.
 
     Args:
-        series: positions and values by name; points outside a logarithmic axis are left out.
+        series: positions and values by name; points that a logarithmic axis cannot show are left out.
         x_title: name of the horizontal axis, with its unit; bars are horizontal and leave it out.
         y_title: name of the values, with their unit.
         colours: indices in the shared series of colours, by the same names; by default, in their order.
@@ -52,7 +52,7 @@ def small_figure(
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
-        zero: whether a linear axis of the values must include zero, as that of bars does.
+        zero: whether a linear axis of the values must include zero; the axis of bars always does.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
@@ -166,7 +166,9 @@ def _bars(
     y_title: str,
     alt: str,
 ) -> str:
-    """Return a chart of horizontal bars between their names and their values, in ascending order of the first series.
+    """Return a chart of horizontal bars as HTML, in ascending order of the first series.
+
+    The names are to the left of the bars, and the values to the right.
 
     Bars begin at zero, or at the end of a logarithmic axis.
     """
@@ -254,7 +256,7 @@ def _text(text: str) -> str:
 
 
 def _image(shapes: Iterable[str], height: float, alt: str) -> str:
-    """Return a picture that the page stretches to its width; lines keep their thickness."""
+    """Return an SVG picture as an HTML ``img`` that the page stretches to its width; lines keep their thickness."""
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.1f}" preserveAspectRatio="none">'
         f"<style>path{{vector-effect:non-scaling-stroke}}</style>{''.join(shapes)}</svg>"
@@ -264,7 +266,7 @@ def _image(shapes: Iterable[str], height: float, alt: str) -> str:
 
 
 def _medians(points: Points, log_x: bool, log_y: bool) -> Line:
-    """Return the medians in order of position, without values that are not on a logarithmic axis."""
+    """Return the median at each position, in ascending order, without points that a logarithmic axis cannot show."""
     values: dict[float, list[float]] = {}
     for x, y in points:
         if math.isfinite(x) and math.isfinite(y):

@@ -19,7 +19,9 @@ def sorting(
     x_title: str,
     kind: str,
 ) -> Figure:
-    """Draw the lines, coloured by the kind of their token, such as its bucket; a legend names up to ``COLOURS`` kinds.
+    """Draw a line from each token's old position to its new one, coloured by the token's kind, such as its bucket.
+
+    A legend names the kinds if there are at most ``COLOURS``.
 
     Args:
         order: token indices in their new order, ``[n]``.
@@ -27,8 +29,8 @@ def sorting(
             lines of a kind. The kinds take the shared colours in order.
         labels: one label per token.
         borders: positions in the new order before which to draw a border.
-        above: label of the upper end.
-        below: label of the lower end.
+        above: label of the lines' upper ends, at the old positions.
+        below: label of the lines' lower ends, at the new positions.
         x_title: title of the horizontal axis.
         kind: word before the number of a kind.
     """

@@ -56,7 +56,7 @@ class Style:
 
     Attributes:
         colour: CSS colour.
-        dash: plotly's dash, unless the dash of a line has a meaning of its own.
+        dash: plotly's name of the dash; not used for a line whose dash has a meaning, such as a baseline.
         marker: plotly's name of the marker.
         signs: the marker as a character, filled and open.
     """
@@ -79,10 +79,10 @@ def style(index: int) -> Style:
 
 
 def separate_colours(indices: Iterable[int]) -> dict[int, int]:
-    """Return the index of the style that each line of a figure takes, so that the lines' colours differ.
+    """Return the style index that each line takes, by the line's own index, so that the lines' colours differ.
 
-    If two indices have the same colour, the smaller one keeps it, and the other takes the last free colour, with its
-    own dash and marker. If no colour is free, it keeps its style.
+    If two indices have the same colour, the smaller index keeps the colour. The larger index takes the last free
+    colour, with its own dash and marker. If no colour is free, both indices keep their styles.
     """
     result: dict[int, int] = {}
     used: dict[int, int] = {}
@@ -128,7 +128,7 @@ def sample_ramp(ramp: Sequence[Colour], positions: float | np.ndarray) -> np.nda
 
 
 def escape_label(label: str, limit: int | None = None) -> str:
-    """Return a label cut to ``limit`` letters, isolated (see ``app.words.isolation``) and escaped for plotly."""
+    """Return a label for plotly: cut to ``limit`` letters, protected from right-to-left reordering, and escaped."""
     text = isolate(label if limit is None or len(label) <= limit else label[: limit - 1] + "…")
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
@@ -151,11 +151,11 @@ all numbers are at least 1."""
 
 
 MAX_PREFIXED = 1e15
-"""Upper limit for the common prefixes k, M, G and T."""
+"""Numbers below this limit can be written with the common prefixes k, M, G and T."""
 
 
 def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - properties of plotly's axis
-    """Return an axis with its title and further properties of plotly's."""
+    """Return a plotly axis with a title and further properties."""
     return {"title": {"text": title}, **properties}
 
 
@@ -165,7 +165,10 @@ def annotation(text: str, x: float, y: float, **properties: object) -> dict[str,
 
 
 def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
-    """Draw a line across a figure: vertical at ``x`` or horizontal at ``y``, on axes ``axes`` (plotly's number)."""
+    """Draw a line across a figure: vertical at ``x`` or horizontal at ``y``.
+
+    ``axes`` is plotly's number of the axes.
+    """
     across = {"x0": x, "x1": x, "xref": f"x{axes}", "y0": 0, "y1": 1, "yref": f"y{axes} domain"}
     if y is not None:
         across = {"x0": 0, "x1": 1, "xref": f"x{axes} domain", "y0": y, "y1": y, "yref": f"y{axes}"}
@@ -205,7 +208,10 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
 
 
 def _data_range(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> tuple[float, float]:
-    """Return the smallest and largest positive value of the data on an axis; 0.0 for both without such values."""
+    """Return the smallest and largest positive value on an axis (``letter`` x or y); 0.0 for both without positive values.
+
+    ``number`` is plotly's number of the axis, empty for the first one.
+    """
     values = [
         np.asarray(trace[letter], dtype=float)
         for trace in data

@@ -29,7 +29,7 @@ class Strip:
 
     Attributes:
         title: title above the strip.
-        sizes: size of the change at each token, ``[n]``; zero where nothing changes.
+        sizes: how much each token's output changes when one token is replaced, ``[n]``; zero if it does not change.
     """
 
     title: str

@@ -105,7 +105,7 @@ SHORT_INPUT_TOKENS = 128
 CACHE_PARTS = 66
 """Number of equal parts into which ``cached_bytes`` is divided.
 
-A result larger than its cache's share is the only result that this cache then holds.
+A result larger than the size of its cache replaces all other results in that cache.
 """
 
 
@@ -129,9 +129,9 @@ _spinner_state = threading.local()
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Show a spinner as soon as this block needs a result that is not cached.
+    """Show a spinner once the code in the ``with`` block needs a result that is not cached.
 
-    A spinner shown from the start would cost a thread even if all results are cached.
+    A spinner shown from the start would need a thread even if all results were cached.
 
     Args:
         text: the text, which says what is computed.
@@ -146,7 +146,10 @@ def spinner(text: str) -> Iterator[None]:
 
 
 def show_spinner() -> None:
-    """Show the surrounding ``spinner``, if there is one: a result is not cached and must be computed."""
+    """Show the spinner of the surrounding ``spinner`` block, if any.
+
+    It is called before a missing result is computed.
+    """
     show = getattr(_spinner_state, "show", None)
     if show is not None:
         _spinner_state.show = None
@@ -206,7 +209,7 @@ def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
 
     Args:
         entries: the largest number of results, in multiples of the limit ``cache_entries``.
-        parts: the cache's parts of ``cached_bytes``; see ``CACHE_PARTS``.
+        parts: the size of the cache, in multiples of ``cached_bytes / CACHE_PARTS``.
     """
     results: ByteLRUCache[Any] = ByteLRUCache(
         _part_bytes(parts), attrgetter("nbytes"), most=entries * current().cache_entries
@@ -222,8 +225,8 @@ def _cached_analysis(
 
     Args:
         analyse: a function of ``attention_core.analysis``, which defines the other arguments and the errors.
-        entries: as in ``cache``.
-        parts: as in ``cache``.
+        entries: the largest number of cached results, as in ``cache``.
+        parts: the size of the cache, as in ``cache``.
     """
     results: ByteLRUCache[Frozen[T]] = cache(entries, parts)
 
@@ -239,7 +242,10 @@ def _cached_analysis(
 
 
 def _get_or_compute(results: ByteLRUCache[Frozen[T]], key: Hashable, compute: Callable[[], T], tokens: int) -> T:
-    """Return a cached result, or wait for the compute lock and compute it. Other pages are drawn meanwhile."""
+    """Return a cached result, or wait for the compute lock and compute the result.
+
+    If the input has more than ``SHORT_INPUT_TOKENS`` tokens, other pages are drawn during the computation.
+    """
 
     def compute_in_turn() -> Frozen[T]:
         with _compute_turn(tokens):
@@ -267,7 +273,10 @@ growth_by_token = _cached_analysis(_delta_state.growth_by_token)
 
 
 def matrix(view: MatrixView, attention: ac.Attention) -> MatrixComparison:
-    """Return one variant's matrix for a view, with its metrics. Errors are those of ``compare``."""
+    """Return one variant's matrix for a view, with its metrics.
+
+    Errors are those of ``attention_core``'s ``compare``.
+    """
     view = _canonical(view)
     return _compare(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
@@ -298,7 +307,10 @@ def informative_query(view: MatrixView, attention: ac.Attention) -> int | None:
 _informative_queries: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
 MODEL_RECORD_PARTS = 18
-"""Parts of the cache for records that models compute in up to seconds: room for the preset texts and some more."""
+"""Size of the cache for models' records, in ``CACHE_PARTS``: room for the preset texts and some more.
+
+A model can take seconds to compute a record.
+"""
 _model_records: ByteLRUCache[Any] = cache(1, MODEL_RECORD_PARTS)
 _reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)
 _miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)
@@ -317,16 +329,16 @@ def reach(view: MatrixView, layers: tuple[ac.Attention, ...], depth: int) -> _st
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
-    """Return softmax's matrix in every layer and head, pooled to at most ``size`` rows, as ``uint8 [L, H, s, s]``.
+    """Return softmax's matrix in each of L layers and H heads, pooled to ``s ≤ size`` rows, as ``uint8 [L, H, s, s]``.
 
-    The bytes are those of ``matrix_board.shades``. A source without a model has one layer.
+    ``matrix_board.shades`` explains the byte values. A source without a model has one layer.
     """
     draw = partial(miniatures, causal=causal, special=_shows_all_tokens(source, special), size=size)
     return _get_for_all_layers(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
-    """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
+    """Return the scores that describe the heads, for each layer and head of a source."""
     score = partial(_head_scores.head_scores, causal=causal, special=_shows_all_tokens(source, special))
     return _get_for_all_layers(_scores, source, score, score.keywords)
 
@@ -336,7 +348,7 @@ _attention_maps: ByteLRUCache[Frozen[_denoised_image.AttentionMaps]] = cache(4, 
 
 
 def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.DenoisedImage:
-    """Return the image that a variant returns for the whole pixel grid of a noisy image.
+    """Return the image that a variant computes from all pixels of a noisy image.
 
     Raises:
         LabError: if the image cannot be read.
@@ -347,7 +359,10 @@ def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.De
 
 
 def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.AttentionMaps:
-    """Return to which pixels each pixel of a noisy image attends; errors are as in ``denoised``."""
+    """Return the attention maps of a noisy image, which show where each pixel attends.
+
+    Errors are as in ``denoised``.
+    """
     qkv = record(source, source.size**2)
     compute = partial(_denoised_image.attention_maps, qkv, attention)
     return _get_or_compute(_attention_maps, _key((source, attention)), compute, qkv.n)

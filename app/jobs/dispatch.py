@@ -130,7 +130,7 @@ def run_ready(
 
 
 def _wait(handles: Sequence[TaskHandle], on_status: StatusCallback | None) -> None:
-    """Wait until one of the tasks has ended."""
+    """Wait until one of the tasks has ended, and report the status of the first task to ``on_status`` meanwhile."""
     if wait_for_any(handles, 0):
         return  # A task has already ended while the page drew earlier results, so no spinner is needed.
     cached.show_spinner()
@@ -149,10 +149,11 @@ def visitor() -> Hashable:
 
 
 ROWS_CACHE_PARTS = 8
-"""Share of the cache for rows of results, in parts: about twice what the runs of a school class need.
+"""Size of the cache for rows of results, in ``CACHE_PARTS``: about twice what the runs of a school class need.
 
 A byte of rows takes ten to hundreds of times as long to compute as a byte of a matrix. If the cache were slightly too
-small, a visitor who repeats a run in the same order would find none of its rows."""
+small, a visitor who repeats a run in the same order would find none of its rows.
+"""
 
 _rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS_CACHE_PARTS)
 

@@ -38,7 +38,7 @@ CLUSTER_SECONDS = 5.0
 WORKER_LOST = N_(
     "The worker process ended unexpectedly, perhaps because memory ran out. Try again, or choose a smaller input."
 )
-"""The message for a worker that died during a task. Every other cause has a message of its own."""
+"""The message for a worker that died during a task. Errors with other causes have their own messages."""
 WORKERS_CANNOT_START = N_(
     "The worker processes of this server cannot start. The server's log shows the reason. To compute without worker "
     "processes, restart the server with ATTENTION_LAB_WORKERS=0."
@@ -107,11 +107,11 @@ class WorkerExecutor:
     def connect(self) -> socket.socket:
         """Return a connection to a new worker.
 
-        Waits until the process that forks workers listens: as long as it lives if it is this server's own, otherwise
+        Waits until the process that forks workers listens. For a process shared by several servers, the wait ends after
         ``CONNECT_SECONDS``.
 
         Raises:
-            WorkerError: if that process ends before it listens, or does not listen in time.
+            WorkerError: if this server's own process ends before it listens, or a shared one does not listen in time.
         """
         path, deadline = self.start(), time.monotonic() + CONNECT_SECONDS
         while True:
@@ -317,7 +317,7 @@ class ThreadSlot(Slot):
 
         Raises:
             LabError: if the task cannot be run.
-            StoppedError: if the task was asked to stop and checked for it.
+            StoppedError: if the task was asked to stop and has ended at one of its steps.
         """
         gate = self._executor.gate
         turn = gate.exclusive() if getattr(task, "timed", False) else gate.acquired()

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from itertools import count
 
 BURST_SECONDS = 0.4
-"""Seconds of use before other visitors go first: most interactions take a tenth of this, a new long text all of it."""
+"""Seconds that a visitor may use the lock before others go first.
+
+Most interactions use a tenth of these seconds, and a new long text uses all of them.
+"""
 RECOVERY_RATE = 1 / 30
-"""Used seconds that a visitor recovers per second that passes."""
+"""Seconds of a visitor's use that are forgotten per second that passes."""
 MAX_DELAY = 3.0
 """Largest number of seconds by which a visitor's high use delays a request, so that even a long run ends."""
 MAX_ACCOUNTS = 1000
@@ -22,7 +25,7 @@ MAX_ACCOUNTS = 1000
 
 
 class FairSemaphore:
-    """A semaphore that admits the waiting thread with the earliest due time; equal due times in order of request.
+    """A semaphore that admits the waiting thread with the earliest due time, or, if equal, the earliest request.
 
     Each admitted thread holds one of ``capacity`` places. The due time of a thread is the time of its request, or later
     if its visitor has used the lock for long (``Account.due_time``).
@@ -76,7 +79,7 @@ class Account:
 
     Attributes:
         requested_at: the time of the visitor's current request.
-        recovered_at: the time from which the seconds that the visitor has used no longer count.
+        recovered_at: the time at which the visitor's use is fully recovered, at the rate ``RECOVERY_RATE``.
     """
 
     requested_at: float
@@ -113,7 +116,10 @@ class FairLock:
 
     @property
     def requested_at(self) -> float | None:
-        """The time of this thread's request, also while its place is given up in ``released``; None without one."""
+        """The time of this thread's current request, also while ``released`` gives up the place.
+
+        None without a request.
+        """
         return getattr(self._thread, "requested_at", None)
 
     @contextmanager
@@ -161,8 +167,8 @@ class FairLock:
     def yield_turn(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this while holding a lock that they may need.
 
-        Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. The page of a
-        long run is drawn between other visitors' interactions, so they need not wait until the run ends.
+        Once this visitor has used more than ``BURST_SECONDS`` seconds, other visitors' threads are due earlier. Other
+        visitors therefore need not wait until a long run ends.
         """
         account: Account | None = getattr(self._thread, "account", None)
         if account is None:

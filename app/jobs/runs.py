@@ -244,7 +244,7 @@ def run_on_button(
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        request: an identifier of the measurement that the button starts; a run in progress with another one is stopped.
+        request: an identifier of the measurement that the button starts; a run of another measurement is stopped.
         next_tasks: receives the rows so far and returns the tasks that can run now, the most urgent first; none at the
             end of the run. It may remove or replace rows that are no longer needed.
         key: the run's key.
@@ -259,7 +259,7 @@ def run_on_button(
         help: the button's help while no run is in progress.
 
     Returns:
-        The last run that has found something, even if it measured something else.
+        The last run that has rows, even if its ``request`` is another one.
     """
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
     if run is not None and run.is_running and run.request != request:
@@ -380,7 +380,11 @@ def _collect_results(
     start: int = 0,
     first_draw: float = 0.0,
 ) -> None:
-    """Collect the results of tasks and draw them: after ``first_draw`` seconds, then as often as ``pause`` allows."""
+    """Add the results of tasks to ``rows``; draw after ``first_draw`` seconds, then as often as ``pause`` allows.
+
+    ``report`` and ``draw`` receive the number of finished tasks, counted from ``start``. ``refuse`` receives a task
+    that could not be run, and the reason.
+    """
     clock = reported_at = time.monotonic()
     next_draw = clock + first_draw
     _runs.add(run)

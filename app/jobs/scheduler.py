@@ -14,7 +14,7 @@ from attention_core.experiments.task import Task
 from attention_core.runtime.progress import ProgressCallback, StoppedError
 
 GRACE_SECONDS = 0.25
-"""Seconds until a task that no session waits for is ended, which can also end its worker process.
+"""Seconds until a task that no session waits for is ended. Ending a task can also end its worker process.
 
 Many tasks finish sooner, and their worker can then run the next task.
 """
@@ -41,7 +41,7 @@ class Slot(Protocol):
         """End the running task, from another thread. Returns False if the task can only be asked to stop."""
 
     def close(self) -> None:
-        """Release the resources of the slot. By default it has none."""
+        """Release the resources of the slot. The default implementation does nothing."""
         return
 
 
@@ -153,13 +153,13 @@ class FairScheduler:
         self._threads = self._idle = 0
 
     def submit(self, visitor: Hashable, experiment: str, task: Task, key: Hashable) -> TaskHandle:
-        """Request a task.
+        """Request a task, and return the handle to wait for it.
 
         Args:
             visitor: the visitor who requests it.
             experiment: the experiment's name.
             task: the task.
-            key: equal for equal tasks, which run once. A unique key makes the task run in any case.
+            key: identifies the work. Requests with the same key share one run; a unique key always starts a new run.
 
         Raises:
             LabError: if the executor cannot be reached.

@@ -67,8 +67,8 @@ def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | 
     Args:
         spec: the measurement that the button starts.
         row: the container of the button and the progress bar.
-        draw: draws the last measurement. Receives it and a key that differs from drawing to drawing. Receives None
-            instead of a measurement with another mode or causal mask than ``spec``, or if none was made.
+        draw: receives the last measurement and a key that differs from drawing to drawing. The measurement is None
+            if none was made, or if its mode or causal mask differs from that of ``spec``.
     """
 
     def compare(run: runs.Run[TimingRow] | None, key: str) -> None:
@@ -112,7 +112,7 @@ def progress(spec: TimingSpec, run: runs.Run[TimingRow]) -> tuple[float, str]:
 
 
 def share_done(spec: TimingSpec, rows: Sequence[TimingRow]) -> float:
-    """Return the fraction of a run that is done, where a sample counts as much as its length.
+    """Return the fraction of a run that is done, from 0 to 1. Each sample is weighted by its number of tokens.
 
     The first sample of a variant at a length also counts operations, and takes about twice as long.
     """
@@ -183,7 +183,10 @@ def summary_text(series: Sequence[Series]) -> str:
 
 
 def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
-    """Return the sentence about a run in which each time was measured only once; else ""."""
+    """Return a note that each time was measured in only one round, or "" if there were more rounds.
+
+    Return "" also if no variant becomes faster than softmax, that is, without a group "at" in ``by_kind``.
+    """
     if "at" not in by_kind or min(len(point.ms) for point in series[0].points) > 1:
         return ""
     return _(
@@ -233,7 +236,7 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
 
 
 def _machine(series: Series, link: str = "") -> str:
-    """Return the kind and the name of the machine that timed a series; ``link`` is the address behind its name."""
+    """Return text on the machine that timed a series: its kind, and its name as a link to ``link``, if given."""
     if series.live:
         return _("this server")
     host = series.run.stamp
@@ -246,8 +249,8 @@ def _machine(series: Series, link: str = "") -> str:
 def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
     """Return ``(tokens, name, text)`` for each variant of a run, grouped by ``Crossing.where``.
 
-    ``tokens`` is the length from which the variant is faster than softmax, ``name`` its name as Markdown, and ``text``
-    says both. In the group "at", the lengths ascend.
+    ``tokens`` is the length from which the variant is faster than softmax, ``name`` is its name as Markdown, and
+    ``text`` contains both. In the group "at", the variants are in ascending order of ``tokens``.
     """
     by_kind: dict[str, list[tuple[float, str, str]]] = {}
     for line in series:
@@ -281,8 +284,8 @@ def slower_text(kind: str, names: Sequence[str]) -> str:
     """Return a sentence that says that variants are not faster than softmax at the longest length, or "".
 
     Args:
-        kind: their ``Crossing.where``; the sentence is empty unless it is "even" or "beyond".
-        names: their names.
+        kind: the variants' ``Crossing.where``; the sentence is empty unless it is "even" or "beyond".
+        names: the variants' names.
     """
     n, joined_names = len(names), enumeration(f"**{name}**" for name in names)
     if kind == "even":

@@ -22,8 +22,8 @@ class Answer:
 
     Attributes:
         measure: a measure of the step's page.
-        key: the key of the variant whose number it is; empty if the number belongs to no variant, or the question asks
-            which variant has the smallest or largest number.
+        key: the key of the variant that the question is about; empty if the number belongs to no variant, or the
+            question asks which variant has the smallest or largest number.
         rank: ``least`` or ``most`` if the question asks for a variant, else empty.
     """
 
@@ -32,7 +32,7 @@ class Answer:
     rank: str = ""
 
     def number(self, screen: Screen, key: str = "") -> float | None:
-        """Return the number on a screen, for variant ``key`` or the answer's own; errors as in ``Measure.number``."""
+        """Return the number on a screen, for variant ``key`` or ``self.key``; errors are as in ``Measure.number``."""
         variant_key = key or self.key
         return self.measure.number(screen, screen.variant(variant_key) if variant_key else None)
 
@@ -48,7 +48,7 @@ class Answer:
         return best(measured, key=lambda key: measured[key], default=None)
 
     def title(self, name: str = "") -> str:
-        """Return the title of the measured quantity; ``name`` is the variant's name for a number of one variant."""
+        """Return the title of the measured quantity; for a number of one variant, the title contains ``name``."""
         return _(self.measure.title, name=name) if self.measure.per_variant else _(self.measure.title)
 
 

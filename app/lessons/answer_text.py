@@ -63,7 +63,10 @@ def choices(step: Step, translate: Callable[[str], str]) -> list[str]:
 
 
 def interval_index(bounds: Sequence[float], number: float) -> int:
-    """Return the index of the interval between rising bounds that contains a number; a bound is in the upper one."""
+    """Return the index of the interval between rising bounds that contains a number.
+
+    A number equal to a bound belongs to the interval above the bound.
+    """
     return sum(number >= bound for bound in bounds)
 
 

@@ -36,9 +36,10 @@ _HIDE_CONTROLS = """<style>
   .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales
 ):not(.st-key-lesson *) { display: none; }
 </style>"""
-"""HTML that shows only what the step is about until its question is answered: no inputs, choices and menus.
+"""HTML with styles that hide inputs, choices and menus until the step's question is answered.
 
-The numbers in the captions of panels may be the answer. ``app/page_script/style.css`` uses the properties.
+The captions of panels are hidden too, because their numbers may be the answer. ``app/page_script/style.css``
+reads the custom properties.
 """
 
 
@@ -225,7 +226,7 @@ def _leave_lesson() -> None:
 
 
 def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: DeltaGenerator, end: str) -> None:
-    """Draw the answer, how close the guess was, the step's last sentence, and the HTML ``end``."""
+    """Draw in ``slot`` the answer, how close the guess was, the step's last sentence, and the HTML ``end``."""
     guess = st.session_state[ANSWERS][key]
     with slot.container(gap="xsmall"):
         try:
@@ -253,7 +254,7 @@ def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:
 
 
 def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> list[str]:
-    """Draw the measured curve and the visitor's, and return the sentence that compares them.
+    """Draw the measured curve and the visitor's curve; return a list of one sentence that compares the two curves.
 
     Raises:
         LabError: if the page has not measured the curve.
@@ -293,7 +294,7 @@ def contents_html() -> str:
 
 
 def overview(lessons: Collection[Lesson]) -> str:
-    """Return how many lessons there are, how long they take, what they require, and what a visitor does."""
+    """Return text about the lessons: their number and duration, that the first explains softmax, and what to do."""
     return paragraph(
         _n(
             "{n} lesson, about {minutes} minutes.",
@@ -307,7 +308,7 @@ def overview(lessons: Collection[Lesson]) -> str:
 
 
 def _pictures_html(key: str, *, dark: bool) -> str:
-    """Return the pictures of an included lesson in HTML, each above its names."""
+    """Return the pictures of an included lesson in HTML, each with the names of its curves or words below."""
     pictures = []
     for each in lesson_pictures(key, dark=dark):
         names = (
@@ -331,7 +332,7 @@ def _dots_html(done: Iterable[bool]) -> str:
 
 
 def progress(lesson: Lesson, done: int) -> str:
-    """Return how many steps of a lesson are done; before the first answer, how many steps it has."""
+    """Return text that says how many of a lesson's steps are done; before the first answer, the text of ``length``."""
     return _("{done} of {count} steps done", done=done, count=len(lesson.steps)) if done else length(lesson)
 
 

@@ -65,7 +65,7 @@ def add_step(screen: str) -> None:
 
 
 def set_reveal(screen: str, index: int) -> None:
-    """Set the screen that shows a step's answer; ``reveal`` becomes its differences from the step's own screen."""
+    """Make ``screen`` the one that shows a step's answer; ``reveal`` becomes its differences from the step's screen."""
     lesson = current()
     if lesson is None:
         return
@@ -97,7 +97,7 @@ def shows_answer(step: Step) -> bool:
 
 
 def remove_asked_variant(index: int) -> None:
-    """Remove the variant that a step asks for from its screen; showing the answer adds it again."""
+    """Remove the variant that a step asks for from the step's own screen; showing the answer adds the variant again."""
     lesson = current()
     if lesson is None or not (key := answer.find_variant(lesson.steps[index])):
         return

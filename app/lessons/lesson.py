@@ -71,7 +71,7 @@ CHOICE_LENGTH = 100
 LINK_LESSON = 3_500
 """The largest number of characters of a packed lesson in a link; the link may also hold the visitor's text."""
 QUERY = re.compile(r"[\w.~%+&=@!*'(),:;/-]*", re.ASCII)
-"""A query string, as it follows the question mark of an address."""
+"""Pattern of a query string, without the question mark."""
 JOINERS = "\u200c\u200d"
 """Invisible characters that some scripts need within words: the zero-width non-joiner and joiner."""
 
@@ -85,9 +85,9 @@ class Step:
     """One step of a lesson.
 
     Attributes:
-        at: its screen, as the end of an address: the page's name and its query.
-        say: one sentence.
-        do: one thing to do.
+        at: the screen of the step, as the end of an address: the page's name and query.
+        say: one sentence of explanation.
+        do: one thing that the visitor should do.
         ask: the question.
         answer: the measure that answers the question (see ``app.lessons.answer``).
         draw: the curve that the question asks to draw, as the name of a curve and the key of a variant.

@@ -27,7 +27,7 @@ from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {"window_and_sink": ("softmax", "local"), "nystrom_performer": ("nystrom", "performer")}
-"""By a lesson's key, two variants; the lesson's pictures are their matrices on one colour scale."""
+"""For each lesson key, the two variants whose matrices are the lesson's pictures, on one colour scale."""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
@@ -108,9 +108,9 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
 
 
 def _pooling_url(*, dark: bool) -> str:
-    """Return the matrix of ``funnel`` (averaged queries) without the keys of later pools, as a PNG data URL.
+    """Return the matrix of ``funnel``, which averages queries in pools, as a PNG data URL.
 
-    Each query can still attend to the later tokens of its own pool.
+    Keys of later pools are masked, but each query can still attend to the later tokens of its own pool.
     """
     weights = cached.matrix(SAMPLE_VIEW, ac.get("funnel", stride=POOL)).weights
     pools = np.arange(len(weights)) // POOL

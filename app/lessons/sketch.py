@@ -20,7 +20,7 @@ _SKETCH = receiver("attention_lab_sketch", Path(__file__).with_name("sketch.css"
 MAX_POINTS = 8
 """The largest number of points that the visitor moves."""
 MOSTLY_SHARE = 0.75
-"""Share of the area between two curves: from this share on, one curve counts as mostly above the other."""
+"""Fraction of the area between two curves that must be on one side to count as mostly above or mostly below."""
 
 
 def point_positions(curve: CurveMeasure, key: str, screen: Screen) -> list[float]:
@@ -84,7 +84,7 @@ def show(
     on_draw: Callable[[tuple[float, ...]], None] | None = None,
     measured: Sequence[tuple[float, float]] = (),
 ) -> None:
-    """Draw the canvas.
+    """Draw the canvas on which a visitor draws a predicted curve, and which then also shows the measured curve.
 
     Args:
         curve: the curve to draw.

@@ -22,21 +22,21 @@ _SENTENCE = receiver("attention_lab_sentence", _HERE / "sentence.css")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Row:
-    """The sentence under one variant.
+    """The sentence with the weights of one variant, which may have a slider with S steps.
 
     Attributes:
         key: the variant's key.
-        title: its name on screen.
+        title: the variant's name on screen.
         knob: the slider's label; empty without a slider.
         note: the text in place of the slider.
         why: sentences with the reason for a weight smaller ("less") or larger ("more") than softmax's, for nearly equal
             weights ("even") and for negative weights ("negative"); all are optional.
         settings: the slider's value at each step; None without a slider.
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
-        weights: its matrix at each of S steps, ``[S, n, n]``; NaN for pairs that are not allowed.
-        errors: the relative error of its output at each step.
-        costs: its cost at each step, as a fraction of the first row's cost.
-        long_costs: as ``costs``, for a long text.
+        weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
+        errors: the relative error of the variant's output at each step.
+        costs: the variant's cost at each step, as a fraction of the first row's cost.
+        long_costs: the same fractions for a long text.
     """
 
     key: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SentenceState:
-    """The visitor's choices.
+    """The word and the slider positions that the visitor has chosen.
 
     Attributes:
         word: the index of the query word.
@@ -80,7 +80,7 @@ def live_sentence(
     caption: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Draw the sentence.
+    """Draw the sentence once per variant, with the weights of the chosen word and the variant's slider.
 
     Args:
         tokens: the words of the sentence.
@@ -92,7 +92,7 @@ def live_sentence(
         row_parameter: the name of that page's query parameter for the word's index.
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
         columns: the names of the three numbers of a row: the error, the cost, and the cost for a long text.
-        headings: the headings of these three columns: the first, one over the other two, and one for each of them.
+        headings: four headings: of the error's column, of both cost columns together, and of each cost column.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """

@@ -35,7 +35,7 @@ Sending such a message again costs less than a separate component instance for t
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:
-    """Return a component that receives a board's own message. The board's other components are invisible.
+    """Return the visible component of a board, which receives the board's message. All other components are invisible.
 
     Args:
         name: the component's name, unique in the app.

@@ -37,7 +37,9 @@ PRIMITIVE_NAMES = {
 
 
 class PairKinds:
-    """The categories of query–key pairs on one board: each primitive, and each combination, which the legend omits.
+    """The categories of query–key pairs on one board: one per primitive, and one per combination of primitives.
+
+    The legend omits the combinations.
 
     Args:
         boards: for each panel, the pairs that each primitive allows, ``bool [n, n]``, by the primitive's name.
@@ -67,7 +69,7 @@ class PairKinds:
 
     @property
     def categories(self) -> list[Category]:
-        """The categories in order of their numbers, from 1. A combination of primitives has the colour of the first."""
+        """The categories in order of their numbers, from 1. A combination has the colour of its first primitive."""
         return [
             Category(
                 " + ".join(primitive_name(name) for name in names),

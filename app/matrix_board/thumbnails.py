@@ -43,11 +43,11 @@ def thumbnail_board(
 ) -> None:
     """Draw one thumbnail per head, with layers as rows and heads as columns, or only the named heads in order.
 
-    Each thumbnail has its own colour scale, of square roots. Heads thus differ by where they attend, not by how much.
+    Each thumbnail has its own square-root colour scale, so it shows where a head attends, not how strongly.
 
     Args:
-        images: ``uint8 [layers, heads, s, s]``, from ``shades``.
-        selected: the chosen (layer, head); without a head or with a negative one (the average of all heads), the whole
+        images: ``uint8 [layers, heads, s, s]`` from ``shades``, with s cells per side.
+        selected: the chosen (layer, head). If the head is None or negative (the average of all heads), the whole
             layer is marked.
         key: the element's key, unique in the app.
         on_choose: called with the chosen (layer, head) before the script's next run, like other widgets' callbacks.
@@ -84,10 +84,10 @@ def thumbnail_board(
 
 
 def shades(images: np.ndarray) -> np.ndarray:
-    """Return the thumbnails with one byte per cell: the position on the colour scale from 0 to 254, or 255 if masked.
+    """Return thumbnails of matrices with one byte per cell: its place on the colour scale, 0 to 254, or 255 if masked.
 
     Args:
-        images: ``[L, H, s, s]``, not negative; NaN where a query cannot attend to a key.
+        images: the matrices of L layers and H heads, ``[L, H, s, s]``, not negative; NaN for masked pairs.
 
     Returns:
         ``uint8 [L, H, s, s]``.

@@ -23,12 +23,12 @@ _KEY = "page_script.mount"
 
 
 def mount(page: Page[Any], *, opening: Mapping[str, Sequence[str]], is_presenting: bool) -> None:
-    """Add the script to the current page, as an element without height.
+    """Add the page's own script to the current page, as an element without height.
 
     Args:
         page: the current page, whose section and title the menu shows.
-        opening: the query for the values that the app opened with. Links that change some values keep the others
-            if the address has no query.
+        opening: the query for the values with which the app opened. If the address has no query, links on the page
+            add this query to keep these values.
         is_presenting: whether the page is enlarged for an audience.
     """
     language = {

@@ -37,7 +37,8 @@ class Tile:
         details: its numbers in words, for the tooltip.
         tone: whether the number is better or worse than that of the noisy image: "better", "worse" or "".
         error: mean absolute error of each pixel, ``[side, side]``; None for no error map.
-        maps: its attention maps; None for none. If they include a mean, it is shown until the pointer is on a pixel.
+        maps: the image's attention maps; None for no maps. If they include a mean, the mean is shown until the
+            pointer is on a pixel.
         knob: the setting on its slider; None for no slider.
         note: a text below the image and its slider.
         score: the number by which the images are ranked, highest first; None for an image without a rank.

@@ -39,7 +39,8 @@ class ReadingState:
     Attributes:
         shown: the index, from 0, of the changed model whose losses colour the text.
         token: the index of the chosen token; negative for none.
-        baseline: the model that the shown model is compared with: 0 for the unchanged one, i + 1 for changed model i.
+        baseline: the model that the shown model is compared with: 0 for the unchanged model, i + 1 for the changed
+            model with index i.
     """
 
     shown: int
@@ -58,7 +59,7 @@ def reading_board(
     key: str,
     on_change: Callable[[ReadingState], None],
 ) -> None:
-    """Draw the text.
+    """Draw a text whose words are coloured by a model's losses, and the list of models to choose from.
 
     Args:
         tokens: the words of the text.

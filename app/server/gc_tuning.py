@@ -45,8 +45,8 @@ def freeze_objects(name: str) -> None:
 def _trim_after_collection(phase: str, info: dict[str, int]) -> None:
     """Return free memory to the system after each full collection.
 
-    Also do so after a collection of generation 1 if memory was last returned over ``TRIM_INTERVAL`` seconds ago.
-    This takes some milliseconds. ``gc.callbacks`` documents the arguments.
+    Memory is also returned after a collection of generation 1 if this last happened over ``TRIM_INTERVAL`` seconds
+    ago. Returning memory takes some milliseconds. ``gc.callbacks`` documents the arguments.
     """
     global _last_trim
     if phase == "stop" and info["generation"]:

@@ -9,9 +9,9 @@ TRIM, MMAP, ARENAS = -1, -3, -8
 TRIM_BYTES = 64 * 2**20
 """Bytes that may stay free at the end of the heap before glibc returns them to the system.
 
-Arrays up to half this size are allocated on the heap. glibc's own thresholds grow with the arrays it has seen. Until
-then it returns each freed matrix of 512 tokens to the system, and maps memory again for the next one. A new
-comparison of eight variants then has ten times the page faults.
+Arrays up to half this size are allocated on the heap. glibc's own thresholds start lower and grow with the
+arrays it has seen. At first glibc returns each freed matrix of 512 tokens to the system, and maps memory again
+for the next one. A new comparison of eight variants then has ten times the page faults.
 """
 
 

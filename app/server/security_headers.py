@@ -28,8 +28,8 @@ brackets."""
 def policy() -> str:
     """Return the content security policy: only this server, and the inline styles that figures and formulas need.
 
-    By default any page over https may show the app in a frame; with profile ``own``, on the visitor's own machine, a
-    page on a loopback address may too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can
+    By default any page over https may show the app in a frame. With profile ``own``, for the visitor's own machine,
+    pages on loopback addresses may do so too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can
     allow any page because the app has no login: a page that embeds it gains nothing from a visitor's clicks.
     """
     from attention_core import limits  # An import at the top would load torch before ``malloc`` configures the heap.
@@ -96,7 +96,10 @@ class SecurityHeaders:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Return whether another site's page sent a request; Streamlit's own check asks an external host for its IP."""
+    """Return whether another site's page sent a request.
+
+    Streamlit's own check is not used, because it asks an external host for the server's IP address.
+    """
     origin = headers.get("Origin")
     if origin is None or origin in st.get_option("server.corsAllowedOrigins"):
         return False

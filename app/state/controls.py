@@ -101,7 +101,10 @@ class Control(Generic[T]):
         return label
 
     def restrict_to(self, options: Container[Any]) -> T:
-        """Reset the value to its default if it is not among ``options``, and return it; see ``url.restrict_to``."""
+        """Reset the value to its default if it is not among ``options``.
+
+        Return the new value. See ``url.restrict_to``.
+        """
         url.restrict_to(**{self.name: options})
         return self.value
 
@@ -301,7 +304,7 @@ def integer(
 
 
 int_choice = partial(integer, widget=st.selectbox)
-"""Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
+"""Declare an option for an integer in a select box or ``st.select_slider``; the choices are passed to ``draw``."""
 
 
 def index(high: Callable[[], int], title: str = "", **kwargs: Any) -> Control[int | None]:  # noqa: ANN401

@@ -39,7 +39,10 @@ BROWSER = "browser"
 
 
 def variant_field(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
-    """Return a field for one variant with its settings, among the variants that are accepted."""
+    """Return a field for one variant with its settings.
+
+    Only variants for which ``accepts`` returns True are allowed.
+    """
 
     def read(words: list[str]) -> ac.Attention:
         attention = ac.from_word(single_word(words))

@@ -75,12 +75,12 @@ class Link:
 
 
 def open_link() -> None:
-    """Find out whether the address is a new link, which is any address that earlier runs have not written.
+    """Store a new ``Link`` for this run, which says whether the address is a new link or one that the app wrote.
 
     Called once at the top of a run.
 
-    A page change in the menu clears the address; the state then stays and is written again. A step back or forward in
-    the browser requests the state of its address, even if the address is empty.
+    A page change in the menu clears the address; the session's values stay and are written into the address again.
+    After a step back or forward in the browser, the values follow the address, even if the address is empty.
     """
     state, params, context = st.session_state, st.query_params, get_script_run_ctx()
     query = {name: params.get_all(name) for name in params}
@@ -151,7 +151,7 @@ def register_fields(fields: Mapping[str, Field]) -> None:
 
 
 def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], link: Link) -> None:
-    """Set the fields' values in the session from a new link; a field that it omits gets its default or opening one."""
+    """Set the fields' values from a new link; a field that the link omits gets its default value or opening value."""
     state = st.session_state
     values, refused = read_link(query, fields)
     if not [name for name in query if name not in link.fields or not link.fields[name].presentation_only]:
@@ -218,7 +218,7 @@ def values() -> dict[str, Any]:
 
 
 def restrict_to(**options: Container[Any]) -> None:
-    """Reset values that are not among the allowed ones to their defaults; the notice lists those from a link.
+    """Reset values that are not allowed to their defaults; the notice lists the rejected values that a link contained.
 
     Call it once the allowed values are known, such as the layers of a model or the tokens of an input. The default may
     itself not be allowed; the code that draws the value must then use the nearest allowed one.
@@ -319,7 +319,7 @@ def write_link() -> None:
 
 
 def read_link(query: Mapping[str, list[str]], fields: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the value of each field in a link (the default without a valid one), and the names of rejected values."""
+    """Return each field's value in a link (the default if missing or rejected), and the names of rejected values."""
     values: dict[str, Any] = {}
     refused = []
     for name, field in fields.items():

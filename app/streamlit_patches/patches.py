@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Patch(NamedTuple):
-    """A function that replaces private methods of Streamlit and returns whether it could.
+    """A function that replaces private methods of Streamlit and returns whether it replaced them.
 
     Attributes:
         module: the module in this package that holds the function. It is imported only on the right version, as it

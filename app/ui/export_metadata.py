@@ -21,8 +21,11 @@ from attention_core.inputs.upload import PROVENANCE
 MAX_TEXT = 500
 """Largest number of characters of the text that a file repeats; the link holds the whole text if it fits."""
 MEMBER = PROVENANCE
-"""Name of the array of an NPZ file that holds the origin as a JSON string. In a CSV file, the names of the origin's
-columns begin with it, because a table may have its own head or layer column."""
+"""Name of the array of an NPZ file that holds the origin as a JSON string.
+
+In a CSV file, the names of the origin's columns begin with this name, because a table may have its own head or
+layer column.
+"""
 
 PAGE = "provenance.page"
 """Session key of the page that is drawn."""
@@ -32,7 +35,7 @@ Origin = Mapping[str, str]
 
 
 def store_page(page: str, scope: Scope | None) -> None:
-    """Store which page is drawn and the scope of its numbers; None if it has no input yet."""
+    """Store the name of the drawn page and the scope of its numbers; ``scope`` is None while the page has no input."""
     st.session_state[PAGE], st.session_state[SCOPE] = page, scope
 
 
@@ -42,7 +45,7 @@ def shorten(text: str) -> str:
 
 
 def read_origin(title: str, *, whole_input: bool = False) -> Origin:
-    """Return the origin of the numbers on screen by name, such as the model and the layer. Unused names are left out.
+    """Return facts on the origin of the numbers on screen, by name, such as model and layer; empty ones are left out.
 
     Args:
         title: title of what is saved.

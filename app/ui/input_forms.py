@@ -182,7 +182,7 @@ def _use_preset(key: str) -> None:
 
 
 def use_model(model: str) -> None:
-    """Choose a built-in model for the text, as its menu does."""
+    """Choose a built-in model for the text and adapt the causal switch, as the menu of models does."""
     SharedOptions.model.set(model)
     _match_causal()
 

@@ -46,7 +46,7 @@ class ChosenInput:
 
 
 def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> None:
-    """Draw the panel.
+    """Draw the widgets with which the visitor chooses the input, its layer and its head.
 
     Args:
         hides_special: whether the page leaves out the tokenizer's own tokens if the visitor chooses so; other pages
@@ -164,8 +164,8 @@ def require_input(
         kind: as in ``read_input``.
 
     Raises:
-        NoInputError: after the message. The app catches it and then writes the address bar; after ``st.stop``, it
-            could not.
+        NoInputError: after the message. The app catches the error and then writes the address bar. After
+            ``st.stop``, the app could not write it.
     """
     form = forms()[kind or SharedOptions.input.value]
     try:
@@ -268,7 +268,8 @@ def read_input(options: SharedOptions, kind: str = "") -> ChosenInput | None:
 
     Args:
         options: the shared options.
-        kind: the kind of input that the page shows, with its own positions; empty for the chosen kind and positions.
+        kind: the kind of input that the page shows, without the chosen position encoding; empty for the visitor's
+            choice of both.
 
     Raises:
         LabError: if the input cannot be read.
@@ -292,7 +293,7 @@ def is_ready() -> bool:
 
 
 def future_share_message(share: float, head: int | None) -> str:
-    """Return a sentence that says which share of a causal model's attention goes to later tokens without its mask.
+    """Return a message for a causal model without its mask: which share of the attention goes to later tokens.
 
     Args:
         share: the share, from 0 to 1.

@@ -63,7 +63,7 @@ def show_menu(label: str) -> None:
 
 
 def show_settings(*, keeps_all: bool = False) -> None:
-    """Draw the open settings, on a page where buttons on a board's panels open them instead of chips.
+    """Draw the open settings on a page without chips, on which buttons on a board's panels open the settings.
 
     Args:
         keeps_all: whether the page also shows variants that cannot be causal while causal is on.
@@ -72,7 +72,7 @@ def show_settings(*, keeps_all: bool = False) -> None:
 
 
 def _refusals(*, keeps_all: bool, uses_input: bool = True) -> dict[ac.Attention, str | None]:
-    """Return, by chosen variant, why this screen leaves it out; None if the variant is shown."""
+    """Return, for each chosen variant, the reason why this screen leaves it out; None if the variant is shown."""
     is_cross = uses_input and not keeps_all and input_panel.has_cross_input()
     return {each: None if keeps_all else _refusal(each, is_cross=is_cross) for each in SharedOptions.variants.value}
 
@@ -88,7 +88,7 @@ def _draw_settings(refusals: Mapping[ac.Attention, str | None]) -> None:
 def toggle_settings(key: str) -> None:
     """Open the settings of a chosen variant in the next run, or close them.
 
-    They are above the content of the page and do not cover it.
+    The settings are drawn above the content of the page and do not cover it.
     """
     st.session_state[OPEN_SETTINGS] = () if key in st.session_state.get(OPEN_SETTINGS, ()) else (key,)
 

@@ -18,7 +18,7 @@ from attention_core.formatting import FormattedFloat
 
 LOCALES = Path(__file__).parent.parent / "locale"
 SETTING = "setting of a variant"
-"""Context of the names and choices of settings, of which many are also words of sentences."""
+"""Translation context of the names and choices of settings, because many of them are also words of sentences."""
 LANGUAGE = "lang"
 """Name of the language that the visitor chose, in links and in the session state."""
 ENGLISH = "en"
@@ -43,7 +43,8 @@ def languages() -> Mapping[str, str]:
     """Return the installed languages: the folder of each catalogue, ``zh_CN``, by the code in links, ``zh``.
 
     A language has one catalogue for all its regions. A browser in ``zh-TW`` or ``zh-HK`` therefore shows simplified
-    characters, because readers of traditional ones understand these more easily than English, which the menu offers.
+    characters, because readers of traditional characters understand them more easily than English. The menu also
+    offers English.
     """
     folders = sorted(path.parent.parent.name for path in LOCALES.glob("*/LC_MESSAGES/messages.mo"))
     return {ENGLISH: ENGLISH} | {folder.partition("_")[0]: folder for folder in folders}
@@ -108,7 +109,7 @@ def _(message: str, **values: object) -> str:
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:
-    """Return a template with its values, and without its spaces between two Chinese words.
+    """Return a template with its values filled in, and without spaces between two Chinese words.
 
     Chinese templates have spaces next to their values, because there is a space between a Chinese and a Latin word.
     """

@@ -14,7 +14,10 @@ from attention_core.variant import Paper
 
 
 def label(attention: ac.Attention) -> str:
-    """Return a variant's name and budget, ``Nyström · landmarks 16``, or softmax's name and changed settings."""
+    """Return a variant's name and budget, ``Nyström · landmarks 16``.
+
+    For softmax, the name and any changed settings.
+    """
     budget, params = attention.variant.budget, attention.params
     names = params.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
     return " · ".join([_(attention.title), *(f"{setting_name(name)} {getattr(params, name)}" for name in names)])
@@ -39,7 +42,7 @@ def setting_name(name: str) -> str:
 
 
 def axis_title(title: str, *, log: bool) -> str:
-    """Return the title of an axis, with its scale if it is logarithmic."""
+    """Return the title of an axis; on a logarithmic axis, the title also says "log scale"."""
     if not log:
         return title
     if title.endswith((")", "）")):
@@ -58,7 +61,7 @@ def token_options(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def spinner(name: str) -> AbstractContextManager[None]:
-    """Return a spinner that shows that something of this name is being computed."""
+    """Return a spinner with the text that ``name`` is being computed."""
     return cached.spinner(_("Computing {name} …", name=name))
 
 

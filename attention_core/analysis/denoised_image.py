@@ -54,7 +54,7 @@ def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> DenoisedImage:
 
 
 def assess(image: Tensor, clean: Tensor, mean: Tensor, *, seconds: float = 0.0) -> DenoisedImage:
-    """Compare an image with the image without noise and with the mean image.
+    """Return an image with its measures of quality, from a comparison with the image without noise and the mean image.
 
     Args:
         image: ``[h, w, c]``.
@@ -96,8 +96,7 @@ class AttentionMaps(CompactRepr):
         levels: ``[rows, cells]`` int8, one row per cell: the weights as integers, scaled so that each row's largest
             magnitude is ``LEVELS``. ``maps_with_mean`` adds a row.
         peaks: the largest magnitude of a weight of each row, ``[rows]`` float32.
-        largest: the largest weight on a single pixel, divided by 1/n, its weight under uniform attention; the median
-            over the rows.
+        largest: the largest weight on one pixel, as a multiple of the uniform weight 1/n; median over the rows.
     """
 
     levels: np.ndarray
@@ -125,7 +124,7 @@ def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
 
 
 def _first_pixels(side: int) -> Tensor:
-    """Return the position of each cell's upper left pixel."""
+    """Return the index of each cell's upper left pixel in an image with this side, ``[cells]``."""
     cell = cell_side(side)
     return torch.arange(side**2).reshape(side, side)[::cell, ::cell].flatten()
 
@@ -139,7 +138,7 @@ def _allowed_rows(attention: Attention, side: int) -> Tensor:
 
 
 def maps_with_mean(weights: np.ndarray) -> AttentionMaps:
-    """Return one row per pixel, its attention to all pixels, and as a last row the mean attention that pixels receive.
+    """Return attention maps with one row per pixel, and a last row with the mean attention that each pixel receives.
 
     Args:
         weights: an attention matrix over pixels, ``[n, n]``; NaN for pairs that are not allowed.

@@ -20,7 +20,7 @@ FITTED_LENGTHS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """A variant's time divided by softmax's at one length: quartiles over rounds of the ratio within a round."""
+    """A variant's time divided by softmax's time at one length, computed within each round: median and quartiles."""
 
     n: int
     low: float

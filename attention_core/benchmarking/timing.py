@@ -136,7 +136,7 @@ class Backward:
 
 
 def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str, causal: bool) -> Callable[[], Any]:
-    """Return the call to time.
+    """Return the function to time: a forward pass, a forward and backward pass, or a decode step, by ``mode``.
 
     Args:
         attention: a variant for which ``unsupported_reason`` returns None.
@@ -156,7 +156,10 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
 
 
 def _step(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], Any]:
-    """Return the last token's decode step: from a state, or with a cache of n keys and values that it updates."""
+    """Return a function that decodes the last token, from a state or with a cache of n keys and values.
+
+    With a cache, the function writes the token's key and value into it.
+    """
     token = q[..., -1, :].clone(), k[..., -1, :].clone(), v[..., -1, :].clone()
     decoder, params = attention.variant.decoder, attention.params
     if decoder is not None:

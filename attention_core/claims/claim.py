@@ -117,26 +117,26 @@ class Claim(Generic[R]):
         verdict: the same rule as a function, ``(numbers, bounds) -> verdict``.
         finding: the result and its reason, in one or two sentences, with the quantities as placeholders.
         details: further sentences, which follow the finding where there is room for them; may be empty.
-        quantities: the numbers that it is judged by, the most important first.
-        figure: the chart of its rows.
+        quantities: the numbers by which the claim is judged, the most important first.
+        figure: the chart of the experiment's rows.
         bounds: the rule's thresholds by name.
         place: link to the page that shows the subject in full; None if no page does.
-        needs: the smallest number of tokens on which it can be judged, for example enough for 64 landmarks.
+        needs: the smallest number of tokens on which the claim can be judged, for example enough for 64 landmarks.
         noncausal_method: name of the method that this claim compares with softmax and that has no causal form; may be
             empty. With a name, the claim is untestable on a causal model whose unmasked attention puts much weight on
             the future.
-        measures_lengths: whether it is measured at growing lengths, up to the longest available for the source.
+        measures_lengths: whether the experiment uses growing lengths, up to the longest available for the source.
             ``needs`` then applies to that longest length, because a synthetic input's own length does not matter.
         theorem: why mathematics allows only one verdict; empty for a claim whose verdict depends on the input.
         counterexample: an input whose verdict differs from the verdict on all inputs of the survey, in one sentence. A
             test runs the claim on each such input. Empty for a theorem, or if no such input is known.
-        timed: whether it measures time, so that its numbers differ from run to run.
+        timed: whether the experiment measures time, so that the numbers differ from run to run.
         uses_decoder: whether a decoder reads the source's text many times, which is slow. The claim then needs a text,
             and ``needs`` counts tokens of that decoder.
-        is_recorded: whether it is about trained models and is judged on their recorded runs. No input is read then.
-        key: its name in links and on the command line. Discovery sets it to the module's name.
+        is_recorded: whether the claim is about trained models and judged on their recorded runs without an input.
+        key: the claim's name in links and on the command line, set by discovery to the module's name.
         subject: one of ``claims.SUBJECTS``, such as "sparse": the folder of the claim's module.
-        number: its position on the Claims page. Discovery sets it.
+        number: the claim's position on the Claims page, set by discovery.
     """
 
     statement: str

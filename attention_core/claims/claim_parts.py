@@ -56,7 +56,7 @@ class Quantity:
 
 
 def values(rows: Iterable[object], name: str, **where: object) -> list[float]:
-    """Return an attribute of the rows whose other attributes have these values; rows without a value are left out."""
+    """Return the attribute ``name`` of the rows whose other attributes equal ``where``; None values are left out."""
     found = (getattr(row, name) for row in rows if all(getattr(row, key) == value for key, value in where.items()))
     return [value for value in found if value is not None]
 
@@ -72,7 +72,7 @@ class Figure:
         x_title: title of the horizontal axis, with its unit.
         y_title: title of the vertical axis, with its unit.
         kind: lines or bars.
-        log: the logarithmic axes.
+        log: the logarithmic axes: "", "x", "y" or "xy".
         percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
         subject: the value of ``x`` that the claim is about; a small chart of bars marks it.
     """

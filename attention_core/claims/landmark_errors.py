@@ -39,9 +39,9 @@ class LandmarkRow:
 
 
 def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator[LandmarkRow]:
-    """Yield the relative error of each head's matrix by each of some variants and by uniform attention.
+    """Yield the relative error of each head's matrix, for each variant in ``forms`` and for uniform attention.
 
-    All variants have the same number of landmarks.
+    In each step, all variants have the same number of landmarks.
 
     Args:
         inputs: the input.
@@ -62,5 +62,5 @@ def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator
 
 
 def judged_errors(rows: Sequence[LandmarkRow], *forms: str) -> list[np.ndarray]:
-    """Return the errors of these variants, one array over heads each, at the judged number of landmarks."""
+    """Return, for each variant of ``forms``, its errors at the judged landmarks, one per head."""
     return [np.array(values(rows, "error", form=form, share=JUDGED)) for form in forms]

@@ -23,7 +23,10 @@ from attention_core.variant import SOFTMAX, Paper
 PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
 MIN_COPY_GAIN = 1.0
-"""Minimum gain of the unchanged model from copying, in nats per token. Shares of less would not be meaningful."""
+"""Minimum gain of the unchanged model from copying, in nats per token.
+
+A share of a smaller gain would not be meaningful.
+"""
 REPLACEMENTS = (
     *(f"local~window~{window}" for window in (8, 32)),
     *(f"sink~window~{window}" for window in (8, 32)),
@@ -45,15 +48,15 @@ class ReplacementRow:
     """The results with one variant in place of softmax in all layers.
 
     Attributes:
-        variant: its title, without its budget.
+        variant: the variant's title, without its budget.
         word: the variant with its budget.
         tokens: tokens of the text.
         times: the perplexity divided by the unchanged model's perplexity.
         lost: per cent of the unchanged model's gain from copying that is lost with the variant. The gain is the
             difference of its losses, in nats, on tokens and on their repetition.
-        output: relative error of the variant's outputs in per cent, mean over heads and layers. It is taken on the
-            queries, keys and values of the unchanged model reading the text.
-        output_copying: the same error on the tokens of the copy test.
+        output: relative error of the variant's outputs in per cent, mean over heads and layers. The queries, keys
+            and values are those of the unchanged model reading the text.
+        output_copying: the same error when the unchanged model reads the tokens of the copy test.
         kept: per cent of softmax's weight on each query's largest logit that the variant keeps, on the unchanged model.
     """
 
@@ -95,10 +98,10 @@ def correlation_claim(
     figure: Figure,
     **declared: Any,  # noqa: ANN401 - the other fields of Claim
 ) -> Claim[ReplacementRow]:
-    """Return a claim about the rank correlation between two numbers of each replacement, the axes of its figure.
+    """Return a claim about the rank correlation between the quantities on its figure's axes, over all replacements.
 
-    Its source is the paper on Performer, which compares approximations by the error of their outputs. The rule has
-    a tolerance because of rounding errors, such as a correlation of 0.8999999999999999.
+    The claim's source is the paper on Performer, which compares approximations by the error of their outputs. The
+    rule has a tolerance because of rounding errors, such as a correlation of 0.8999999999999999.
 
     Args:
         quantities: the claim's quantities.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 Numbers = Mapping[str, float]
-"""The values of a claim's quantities, or its bounds, by name."""
+"""The values of a claim's quantities, or the values of its bounds, by name."""
 Threshold = str | float | Callable[[Numbers, Numbers], float]
 """The name of a bound, a fixed value, or a function ``(numbers, bounds) -> value`` for a measured threshold."""
 Comparison = Literal["<=", ">=", "<", ">"]
@@ -28,13 +28,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Measured:
-    """A threshold computed from a measured quantity, which is multiplied by the bound named ``factor``, if any."""
+    """A threshold: the value of a measured quantity, multiplied by the bound named ``factor`` if there is one."""
 
     quantity: str
     factor: str = ""
 
     def __call__(self, numbers: Numbers, bounds: Numbers) -> float:
-        """Return the threshold."""
+        """Return the threshold for the measured ``numbers`` and the claim's ``bounds``."""
         return (bounds[self.factor] if self.factor else 1.0) * numbers[self.quantity]
 
 
@@ -62,7 +62,8 @@ class Margin:
     def relative(self) -> float:
         """The distance between number and threshold, divided by the larger of their absolute values.
 
-        If the number exceeds the threshold and has a largest value, the divisor is that value minus the threshold.
+        If the number is above the threshold and has a largest possible value, the divisor is the distance from the
+        threshold to this largest value.
         """
         largest = max(abs(self.value), abs(self.threshold))
         if self.top is not None and self.value > self.threshold:
@@ -78,7 +79,7 @@ class Condition:
         quantity: the name of the number.
         comparison: how the number must compare with the threshold.
         threshold: the threshold.
-        around: a value, or a bound's name. If it is set, the number's distance from it is compared with the threshold.
+        around: a value, or a bound's name; if set, the distance from this value is compared with the threshold.
         tolerance: how far beyond the threshold the number may be, because of rounding errors.
     """
 
@@ -97,16 +98,17 @@ class Condition:
         return met(self)
 
     def holds(self, numbers: Numbers, bounds: Numbers) -> bool:
-        """Return whether the number meets the threshold."""
+        """Return whether the number, or its distance from ``around``, meets the threshold."""
         value, limit = numbers[self.quantity], _value(self.threshold, numbers, bounds)
         if self.around is not None:
             value = abs(value - _value(self.around, numbers, bounds))
         return COMPARISONS[self.comparison](value, limit + self.tolerance * (1 if "<" in self.comparison else -1))
 
     def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
-        """Return the number and its threshold; of two thresholds around a value, the one on the number's side.
+        """Return the margin between the number and its threshold.
 
-        A number within the tolerance of its threshold counts as equal to it.
+        With ``around``, there is a threshold on each side of that value, and the one on the number's side is used.
+        A number within the tolerance of its threshold counts as equal to the threshold.
         """
         value, threshold = numbers[self.quantity], _value(self.threshold, numbers, bounds)
         comparison = self.comparison
@@ -122,18 +124,18 @@ class Condition:
 
 @dataclass(frozen=True)
 class Group:
-    """Conditions, or groups of them, of which all or at least one must be met."""
+    """A group of conditions and of other groups; either all parts or at least one part must be met."""
 
     parts: tuple["Condition | Group", ...]
     combine: Callable[[Iterable[bool]], bool]
 
     def __iter__(self) -> Iterator[Condition]:
-        """Yield every condition of the group and of its groups."""
+        """Yield every condition in the group, including those in nested groups."""
         for part in self.parts:
             yield from part
 
     def is_met(self, met: Callable[[Condition], bool]) -> bool:
-        """Return whether the group is met, given a function that decides it for every condition."""
+        """Return whether the group is met, where ``met`` decides whether one condition is met."""
         return self.combine(part.is_met(met) for part in self.parts)
 
 
@@ -149,13 +151,13 @@ def any_of(*parts: Condition | Group) -> Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule: a claim holds if some conditions are met, and otherwise holds partly if others are.
+    """A rule: the conditions under which a claim holds, and those under which it holds partly.
 
     Attributes:
         requires: conditions without which the claim does not hold; None for no such conditions.
         holds: the conditions under which the claim holds.
-        partly: the conditions under which it otherwise holds partly. None means that the required conditions are enough
-            for this, if there are any.
+        partly: the conditions under which the claim holds partly if it does not hold. With None, the conditions of
+            ``requires`` are enough to hold partly; without ``requires``, the claim then never holds partly.
     """
 
     requires: Condition | Group | None = None
@@ -173,15 +175,16 @@ class Rule:
         return tuple(dict.fromkeys([*(self.requires or ()), *self.holds]))
 
     def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
-        """Return the verdict of the rule."""
+        """Return the verdict for the measured ``numbers`` and the claim's ``bounds``."""
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
 
     def margin(self, numbers: Numbers, bounds: Numbers, tops: Numbers = MappingProxyType({})) -> Margin:
-        """Return the margin closest to its threshold, among the conditions that decide the verdict.
+        """Return the smallest margin of the conditions that decide the verdict.
 
         A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
         Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no
-        condition decides alone, all unmet conditions count. ``tops`` has the largest possible values of numbers.
+        condition decides alone, all unmet conditions count. ``tops`` holds the largest possible values of
+        the quantities, by name.
         """
         verdict, met = self(numbers, bounds), {each: each.holds(numbers, bounds) for each in self}
 
@@ -199,8 +202,8 @@ class Rule:
     def explanation(self, numbers: Numbers, bounds: Numbers, preferred: Container[str]) -> Margin:
         """Return the margin of a condition that explains why the claim holds, or why it does not hold fully.
 
-        It is a met condition if the claim holds, and otherwise an unmet one of the conditions for holding.
-        Of several conditions, one on the ``preferred`` quantities is taken, and then the one with the smallest margin.
+        If the claim holds, the condition is a met one of ``needed``; otherwise it is an unmet one. Conditions on the
+        ``preferred`` quantities come first. Of several such conditions, the one with the smallest margin is chosen.
         """
         holds = self(numbers, bounds) is Verdict.HOLDS
         found = [condition for condition in self.needed if condition.holds(numbers, bounds) == holds]

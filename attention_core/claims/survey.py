@@ -50,7 +50,7 @@ class SurveyInput:
 
     Attributes:
         name: a short description.
-        timed: whether claims that measure time are checked on it, which takes seconds per claim.
+        timed: whether claims that measure time are checked on this input; each takes seconds.
     """
 
     name: str
@@ -60,7 +60,7 @@ class SurveyInput:
 
 
 def _text_inputs() -> Iterator[SurveyInput]:
-    """Yield texts in both built-in models at several layers and lengths, and SmolLM2 heads with little future mass."""
+    """Yield texts in both models at several layers and lengths, then SmolLM2 heads that attend little to the future."""
     layers = {
         "a few sentences": {"minilm": (0, 2, 4), "smollm2": (0, 9, 18, 27)},
         "two paragraphs": {"minilm": (0, 1, 2, 3, 4, 5), "smollm2": (3, 6, 12, 24)},
@@ -122,7 +122,7 @@ class Survey:
     Attributes:
         inputs: the surveyed inputs.
         tokens: the number of tokens of each input.
-        verdicts: one verdict per input that the claim was checked on, by the claim's key.
+        verdicts: the verdicts of each claim, by its key; one verdict for each input on which it was checked.
     """
 
     inputs: tuple[SurveyInput, ...]
@@ -136,10 +136,10 @@ def run(
     keys: Sequence[str] | None = None,
     on_input: Callable[[int, SurveyInput], None] = lambda number, surveyed: None,
 ) -> Survey:
-    """Check the claims on the inputs, one after another.
+    """Check the claims on the inputs, one input after another, and return all verdicts.
 
-    A claim that measures growing lengths uses a synthetic input only up to its own length, at most
-    ``claims.LONGEST``.
+    A claim that measures growing lengths measures a synthetic input only up to the length in the input's settings,
+    and at most up to ``claims.LONGEST``.
 
     Args:
         inputs: the inputs to survey.
@@ -168,7 +168,7 @@ def _tasks(surveyed: SurveyInput, cached_load: Load, keys: Sequence[str]) -> lis
 
 
 def single_verdict(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return the only verdict of a claim, untestable inputs ignored; None if there are several verdicts, or none."""
+    """Return the verdict that all testable inputs share; None if verdicts differ or no input is testable."""
     judged = {verdict for verdict in verdicts if verdict is not Verdict.UNTESTABLE}
     return judged.pop() if len(judged) == 1 else None
 

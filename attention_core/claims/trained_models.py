@@ -33,7 +33,7 @@ class TrainedRow:
         seed: seed of the run.
         step: training steps so far.
         length: tokens of the sequences that the model is measured on.
-        items: pairs to remember, or numbers to compare, in them; 0 if the task has none.
+        items: pairs to remember, or numbers to compare, in each sequence; 0 if the task has no such number.
         accuracy: per cent of correct answers.
     """
 
@@ -50,7 +50,7 @@ def recorded_rows(study: str, describe: Callable[[ModelSpec], str], *, tests: bo
 
     Args:
         study: the claim's key.
-        describe: ``model -> description``, different for all models of the claim.
+        describe: ``model -> description``; no two models of the claim have the same description.
         tests: whether to yield the tests of the trained models instead of the rows of training.
 
     Raises:
@@ -75,6 +75,9 @@ def recorded_rows(study: str, describe: Callable[[ModelSpec], str], *, tests: bo
 
 
 def accuracy(rows: Sequence[TrainedRow], model: str, **where: int) -> float:
-    """Return the median accuracy of a model over its seeds in per cent, by default after the last training step."""
+    """Return the median accuracy of a model over its seeds, in per cent.
+
+    ``where`` selects rows by their fields; without it, the rows after the last training step are used.
+    """
     selection: dict[str, float] = {**where} if where else {"step": max(values(rows, "step", model=model))}
     return median(values(rows, "accuracy", model=model, **selection))

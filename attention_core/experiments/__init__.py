@@ -39,7 +39,7 @@ from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the module of an experiment when it is first used."""
+    """Return the module of the experiment ``name``, which is imported at this first use."""
     if name not in {module.name for module in pkgutil.iter_modules(__path__)}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f"{__name__}.{name}")

@@ -21,20 +21,20 @@ from attention_core.ops.softmax.masked import safe_divisor
 
 SUMS, STATES = "chunked", "cumsum"
 ALGORITHMS = (SUMS, STATES, MATRIX)
-"""The library's backward pass in constant extra memory, and two algorithms that autograd differentiates by itself."""
+"""``SUMS``, whose backward pass takes constant extra memory, and two algorithms that autograd differentiates."""
 LONGEST = 2048
 """Longest length in tokens. Autograd then stores 32 MiB of states per head of size 64, in about ``STATE_COPIES``
 copies.
 """
 STATE_COPIES = 4
-"""How many times autograd stores all states at its peak."""
+"""Approximate number of copies of all states that autograd holds when memory is at its peak."""
 COMPARED_TOKENS = 512
 """Maximum number of tokens on which gradients are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BytesTask:
-    """A task that counts the memory of forward and backward by one algorithm, on one head of Gaussian q, k, v.
+    """A task that counts the memory of one algorithm's forward and backward pass on one head of Gaussian q, k, v.
 
     Attributes:
         word: a variant that has all ``ALGORITHMS``, with its settings.
@@ -50,7 +50,7 @@ class BytesTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesRow:
-    """The peak bytes of forward and backward with one algorithm, not counting q, k, v and the output's gradient."""
+    """The peak bytes of one algorithm's forward and backward pass, without q, k, v and the output's gradient."""
 
     algorithm: str
     n: int
@@ -72,11 +72,11 @@ class DifferenceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceRow:
-    """The difference between the gradients by running sums and by another algorithm, at one dtype of ``DTYPES``.
+    """The difference between the gradients by ``SUMS`` and by another algorithm, at one dtype of ``DTYPES``.
 
     Attributes:
         gradient: ``"q"``, ``"k"`` or ``"v"``.
-        difference: largest difference of any entry, divided by the largest entry.
+        difference: largest difference of any entry, divided by the other algorithm's largest gradient entry.
     """
 
     dtype: str
@@ -116,13 +116,16 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
     """Compare gradients, or count bytes.
 
     Returns:
-        For a difference task, one row per dtype, gradient and algorithm but ``SUMS``; for a bytes task, one row.
+        For a difference task, one row per dtype, gradient and algorithm except ``SUMS``; for a bytes task, one row.
     """
     return _differences(task, load) if isinstance(task, DifferenceTask) else (count_bytes(task),)
 
 
 def _gradients(word: str, algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
-    """Return a function that computes the gradients of the variant ``word`` from a random output gradient."""
+    """Return a function that computes the gradients for q, k and v of the variant ``word``.
+
+    The gradient of the output is random, with a fixed seed.
+    """
     forward = causal_forward(registry.from_word(word), algorithm)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     output_gradient = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
@@ -178,6 +181,9 @@ def count_bytes(task: BytesTask) -> BytesRow:
 
 
 def ratios(rows: Sequence[BytesRow], algorithm: str) -> list[tuple[int, float]]:
-    """Return ``(n, factor)``: an algorithm's bytes divided by the running sums' bytes, where both are counted."""
+    """Return ``(n, factor)`` for each length n at which both an algorithm and ``SUMS`` were counted.
+
+    The factor is the algorithm's bytes divided by those of ``SUMS``.
+    """
     sums = {row.n: row.peak_bytes for row in rows if row.algorithm == SUMS}
     return [(row.n, row.peak_bytes / sums[row.n]) for row in rows if row.algorithm == algorithm and row.n in sums]

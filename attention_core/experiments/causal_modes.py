@@ -61,8 +61,8 @@ class AgreementRow:
 class CostTask:
     """A task that counts the cost of one algorithm at one length, on one head of Gaussian q, k and v.
 
-    The multiply-adds of matrix products are counted. ``cumsum`` computes its ``n C (d_v + 1)`` products ``φ(k) [v,
-    1]ᵀ`` elementwise. These products are added to its count, so that all algorithms are counted in the same way.
+    The counter finds only matrix products. ``cumsum`` computes its products ``φ(k) [v, 1]ᵀ`` elementwise:
+    ``n C (d_v + 1)`` multiply-adds for C features. They are added, so that all algorithms are comparable.
 
     Attributes:
         algorithm: one of ``ALGORITHMS``.
@@ -79,7 +79,7 @@ class CostRow:
     """The cost of one algorithm of a variant (given by its word) at one length and head size.
 
     Attributes:
-        multiply_adds: of its products, as described in ``CostTask``.
+        multiply_adds: multiply-adds of the products that ``CostTask`` describes.
         peak_bytes: peak bytes allocated beyond q, k and v.
     """
 
@@ -92,12 +92,12 @@ class CostRow:
 
 
 def modes(variant: Variant) -> tuple[str, ...]:
-    """Return the causal algorithms that a variant offers; empty if it has no choice of them."""
+    """Return the names of the causal algorithms that a variant offers; empty if it offers no choice."""
     return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
 
 
 def causal_forward(attention: Attention, algorithm: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the causal output of one algorithm, as a function of q, k and v."""
+    """Return a function of q, k and v that computes the causal output by one algorithm."""
     if algorithm == MATRIX:
         return lambda q, k, v: attention.weights(q, k, causal=True) @ v
     attention_in_mode = attention.with_settings(mode=algorithm)
@@ -147,7 +147,7 @@ def tasks(
 
 
 def algorithms(word: str) -> tuple[str, ...]:
-    """Return the algorithms of a variant in display order, including the explicit matrix."""
+    """Return the names of a variant's algorithms in display order, including ``MATRIX``."""
     offered = modes(registry.from_word(word).variant)
     return tuple(algorithm for algorithm in ALGORITHMS if algorithm in offered or algorithm == MATRIX)
 
@@ -209,8 +209,8 @@ def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float,
         second: the same for the second algorithm.
 
     Returns:
-        That length and the cost of both there; the shortest length if the first always costs less; None if it does not
-        cost less at the longest length.
+        The length, and the cost of both algorithms at it. If the first algorithm always costs less: the shortest
+        length and the first cost. None if the first algorithm does not cost less at the longest length.
     """
     costs = [(n, a, b) for (n, a), (m, b) in zip(first, second, strict=False) if n == m]
     if not costs or costs[-1][1] >= costs[-1][2]:

@@ -56,10 +56,10 @@ class ContinuationRow:
     Attributes:
         seed: the task's seed.
         prompt: number of tokens in the prompt.
-        ids: the generated tokens.
+        ids: vocabulary numbers of the generated tokens.
         written: the generated text, one piece per token.
         seconds: time of generation, without reading the prompt.
-        held: bytes needed to continue: the keys and values that later tokens can attend to, or a state.
+        held: bytes that generation needs for the next token: keys and values that can be attended to, or a state.
     """
 
     word: str
@@ -74,7 +74,7 @@ class ContinuationRow:
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The recorded file: rows by their tasks' keys."""
+    """The recorded file: the rows, by the keys of their tasks."""
 
     stamp: Stamp
     rows: dict[str, ContinuationRow]

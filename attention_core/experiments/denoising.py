@@ -41,7 +41,7 @@ class DenoisingRow:
         psnr: peak signal-to-noise ratio of the output in dB.
         ssim: structural similarity of the output.
         psnr_noisy: peak signal-to-noise ratio of the noisy image.
-        psnr_mean: peak signal-to-noise ratio of the plain mean of all pixels.
+        psnr_mean: peak signal-to-noise ratio if every pixel is replaced by the mean of all pixels.
         seconds: seconds that the variant took.
     """
 
@@ -117,9 +117,10 @@ def square_form(attention: Attention, columns: int) -> Attention | None:
 
 
 def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:
-    """Yield the variant with its own budget and up to ``BUDGET_STEPS`` others; without a budget, only the variant.
+    """Yield the variant at its own and up to ``BUDGET_STEPS`` other budgets, ascending.
 
-    Values of whole-number budgets are spaced by a constant ratio, up to the number of pixels.
+    A variant without a budget is yielded unchanged. Whole-number budgets are spaced by a constant ratio, up to the
+    number of pixels.
     """
     budget = attention.variant.budget
     if budget is None:

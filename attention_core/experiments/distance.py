@@ -51,7 +51,7 @@ class DistanceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceRow:
-    """Measurements of one head in one form, at one distance or, without a ``distance``, over all pairs.
+    """Measurements of one head in one form, at one distance; over all pairs if ``distance`` is None.
 
     Attributes:
         form: ``PLAIN``, ``ROTATED`` or ``BIASED``.
@@ -61,7 +61,7 @@ class DistanceRow:
         logit: ``q·k / √d``.
         size: absolute value of the logit.
         bound: upper bound of ``size`` with RoPE.
-        entropy: softmax's entropy in nats, mean over queries; set over all pairs only.
+        entropy: softmax's entropy in nats, mean over queries; None unless ``distance`` is None.
     """
 
     form: str
@@ -128,7 +128,7 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
 
 
 def rotated_size(qkv: QKV, source: Source) -> int:
-    """Return the number of coordinates of a head that RoPE rotates, or would rotate."""
+    """Return how many coordinates of a head RoPE rotates, or would rotate if it were used."""
     return qkv.q.shape[-1] - (ALIBI_CHANNELS if source.positions == ALIBI else 0)
 
 
@@ -148,7 +148,7 @@ def distances(n: int) -> tuple[int, ...]:
 
 
 def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> list[tuple[float, float]]:
-    """Return a measure of each head at distance 1, and its mean over the distances beyond n / 2.
+    """Return, per head, a measure at distance 1 and its mean over the measured distances beyond n / 2.
 
     Args:
         rows: rows of any heads and forms.
@@ -157,7 +157,7 @@ def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> l
         n: tokens.
 
     Returns:
-        One pair per head that has both.
+        One pair of numbers per head; heads that lack one of the two numbers are left out.
     """
     result = []
     for head in group_by_head(row for row in rows if row.form == form and row.distance is not None):
@@ -169,7 +169,7 @@ def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> l
 
 
 def partial_sums(distance: int, d: int, base: float = BASE) -> Tensor:
-    """Return ``|S_1| … |S_{d/2}|`` (see the module) at a distance, ``[d // 2]`` float64."""
+    """Return ``|S_1| … |S_{d/2}|`` (see ``rope_decay``) at a distance, ``[d // 2]`` float64."""
     angle = distance * rope_frequencies(d, base)
     return torch.polar(torch.ones_like(angle), angle).cumsum(0).abs()
 
@@ -178,14 +178,15 @@ def rope_decay(distances: Sequence[int], d: int, base: float = BASE) -> dict[str
     """Compute the effect of RoPE alone at each distance, relative to its value at distance 0.
 
     Args:
-        distances: numbers of tokens between query and key.
+        distances: numbers of tokens Δ between query and key.
         d: head size; a single coordinate is not rotated.
         base: RoPE's base, which sets how slowly the slowest pair rotates.
 
     Returns:
         ``sums``: the mean over j of ``|S_j|``, with ``S_j`` the sum of ``e^(i Δ θ)`` over the first j pairs. The upper
             bound of a logit is proportional to it.
-        ``cosines``: the mean of ``cos(Δ θ_i)``, the product of equal query and key with the same norm in all pairs.
+        ``cosines``: the mean of ``cos(Δ θ_i)`` over all pairs i: the logit of a key that equals its query, if all
+            pairs have the same norm.
     """
     if d < 2:
         return {"sums": [1.0] * len(distances), "cosines": [1.0] * len(distances)}
@@ -197,7 +198,10 @@ def rope_decay(distances: Sequence[int], d: int, base: float = BASE) -> dict[str
 
 
 def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) -> float:
-    """Return the mean upper bound of ``|q·k| / √d`` after rotation, for unrotated queries and keys ``[n, d]``."""
+    """Return an upper bound of ``|q·k| / √d`` after rotation, averaged over the pairs at this distance.
+
+    ``q`` and ``k`` are not rotated yet, ``[n, d]``.
+    """
     d, pairs = q.shape[-1], q.shape[-1] // 2
     total_sums, means = float(partial_sums(distance, d, base).sum()), []
     left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
@@ -213,7 +217,7 @@ def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) ->
 
 
 def _pairs_at(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of the pairs at this distance: keys before queries, then, unless causal, keys after queries."""
+    """Yield slices of queries and keys at this distance: first earlier keys and then, unless causal, later keys."""
     near, far = slice(0, n - distance), slice(distance, n)
     yield far, near
     if distance and not causal:

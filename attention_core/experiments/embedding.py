@@ -28,7 +28,7 @@ class EmbeddingTask:
 
     Attributes:
         query: the sentence that the others are compared with.
-        sentences: at least two.
+        sentences: at least two sentences to compare with the query.
     """
 
     query: str
@@ -43,10 +43,10 @@ class EmbeddingRow:
     """The similarities of sentences to a query before and after a swap.
 
     Attributes:
-        before: the cosine of each sentence with the query, in the unchanged model.
-        after: the same with the swap.
-        drift: one minus the cosine of an embedding before and after, mean over the sentences and the query.
-        tau: Kendall's τ-b of the two rankings.
+        before: cosine similarity of each sentence's embedding and the query's, in the unchanged model.
+        after: the same similarities in the swapped model.
+        drift: one minus the cosine between an embedding before and after the swap, mean over all texts.
+        tau: Kendall's τ-b between the rankings of the sentences before and after.
     """
 
     word: str

@@ -34,7 +34,7 @@ class EntropyTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntropyRow:
-    """One head under one variant at one length; signed and unnormalized rows are handled as in ``metrics.entropy``.
+    """The measurements of one head with one variant at one length; entropies are those of ``metrics.entropy``.
 
     Attributes:
         entropy: nats, mean over queries.
@@ -66,7 +66,7 @@ def tasks(
         variants: words of variants, which must support causal attention if ``causal`` is set.
         longest: the longest length in tokens.
         causal: whether a causal mask is used.
-        seeds: number of seeds of a synthetic source, counted up from its own seed; other sources have none.
+        seeds: number of consecutive seeds, from the synthetic source's own seed on; ignored for other sources.
     """
     return tuple(
         EntropyTask(source=seeded, variant=word, n=n, longest=longest, causal=causal, seed=seed)

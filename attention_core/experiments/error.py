@@ -38,7 +38,7 @@ class ErrorTask:
 
     Attributes:
         tokens: length of the input; None for its own length.
-        is_uniform: whether to measure uniform attention instead, against the variant's reference.
+        is_uniform: whether uniform attention, not the variant, is compared with the variant's reference.
         with_floors: whether to compute the lower bound of the matrix error too, which needs singular values.
     """
 
@@ -56,13 +56,13 @@ class ErrorRow:
     """The errors of one variant, or of uniform attention, on one head with one seed; every measure is 0 at best.
 
     Attributes:
-        variant: its key, or ``"uniform"``.
-        setting: name of its budget; None if it has no budget.
-        value: its budget.
+        variant: the variant's key, or ``"uniform"``.
+        setting: name of the setting that is the variant's budget; None without a budget.
+        value: value of this setting.
         word: the variant and its settings, or ``"uniform"``.
-        reference: ``"softmax"``, or the key of the variant that has its own reference.
+        reference: ``"softmax"``, or the variant's key if it has a reference of its own.
         seed: seed of a random variant.
-        multiply_adds: for one head.
+        multiply_adds: multiply-adds for one head.
         matrix: relative Frobenius norm of the difference of the matrices.
         mass: total variation, the share of mass on the wrong keys, mean over rows.
         kl: ``KL(variant ‖ reference)`` in nats of the absolute values, normalized to sum to one, mean over rows.
@@ -72,9 +72,9 @@ class ErrorRow:
         size: Frobenius norm of the output, divided by that of the reference's output.
         negative_mass: share of the absolute mass that is on negative entries.
         floor: lower bound of ``matrix``; None if it was not computed.
-        floor_kind: the property that bounds it, as in ``metrics.floor.Floor``.
+        floor_kind: the property that gives this lower bound, as in ``metrics.floor.Floor``.
         rank: the matrix's rank; None if the matrix is not dense.
-        keys: its mean number of non-zeros per row.
+        keys: mean number of non-zeros per row of the matrix.
     """
 
     variant: str
@@ -105,8 +105,9 @@ class ErrorRow:
 class ErrorPoint:
     """The error of one variant with its settings at one length, summarized over heads and seeds.
 
+    The attributes from ``variant`` to ``multiply_adds`` are as in ``ErrorRow``.
+
     Attributes:
-        variant: as in ``ErrorRow``, like the attributes up to ``multiply_adds``.
         low: lower quartile of the error over heads and seeds.
         middle: median of the error.
         high: upper quartile of the error.
@@ -114,7 +115,7 @@ class ErrorPoint:
         size: median of the outputs' relative sizes.
         negative_mass: median of the shares of mass on negative entries.
         floor: median of the lower bounds of the matrix error; None if they were not computed.
-        floor_kind: the most frequent property that bounds it.
+        floor_kind: the property that most often gives the lower bound.
     """
 
     variant: str
@@ -146,12 +147,12 @@ def tasks(
 ) -> tuple[ErrorTask, ...]:
     """Return tasks for error against budget: each variant at increasing budgets, or once if it has no budget.
 
-    Variants that cannot be causal are left out if ``causal`` is set. Uniform attention comes first, then a few budgets
-    of every variant, then the budgets between them.
+    Variants that cannot be causal are left out if ``causal`` is set. Uniform attention comes first, then every
+    fourth budget of each variant, then the budgets in between.
 
     Args:
         source: the input.
-        n: its tokens, the largest value of integer budgets.
+        n: number of tokens of the input, which is also the largest value of integer budgets.
         words: the variants with their settings.
         head: index of the only head to measure; None for all heads.
         causal: whether a causal mask is used.
@@ -187,7 +188,7 @@ def length_tasks(
 
 
 def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
-    """Return the variant at every value of ``budget_values`` and at its own budget; only itself if it has no budget."""
+    """Return the variant at every value of ``budget_values`` and at its own budget; unchanged without a budget."""
     budget = attention.variant.budget
     if budget is None:
         return (attention,)
@@ -270,11 +271,11 @@ def points(rows: Iterable[ErrorRow], measure: str) -> list[ErrorPoint]:
 def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     """Return the indices of the points that no other point dominates, cheapest first.
 
-    A point is dominated by a point that has no higher cost and no higher error, and is better in at least one. Equal
-    points are all on the front or all off it. Points that are not finite are never on it.
+    A point is dominated by a point that has no higher cost and no higher error, one of them lower.
+    If one of several equal points is on the front, all are. Points that are not finite are never on the front.
 
     Args:
-        points: cost and error of each.
+        points: pairs of cost and error.
     """
     finite = [i for i, point in enumerate(points) if all(map(math.isfinite, point))]
     front: list[int] = []
@@ -287,12 +288,12 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
 def best_within_cost(
     points: Sequence[ErrorPoint], max_cost: float, costs: Mapping[str, float] | None = None
 ) -> ErrorPoint | None:
-    """Return the point with the smallest error among those within a cost limit; of equal ones, the cheapest.
+    """Return the point with the smallest error within a cost limit; of several such points, the cheapest.
 
     Args:
         points: the points.
         max_cost: the largest cost allowed.
-        costs: cost of each point by its word; points without a cost are left out. None for multiply-adds.
+        costs: cost of each point by ``point.word``; points without a cost are left out. None to use multiply-adds.
     """
     cost_of = {id(p): float(p.multiply_adds) if costs is None else costs.get(p.word, math.inf) for p in points}
     affordable = [p for p in points if cost_of[id(p)] <= max_cost and math.isfinite(p.middle)]
@@ -337,7 +338,7 @@ def uniform_weights(n: int, *, causal: bool, keys: int | None = None) -> Tensor:
 
 
 def seed_variants(attention: Attention) -> list[Attention]:
-    """Return a random variant with its own seed and the following seeds; any other variant unchanged."""
+    """Return the variant with several seeds, starting from its own, if it is random; otherwise only the variant."""
     seed = next((setting for setting in attention.variant.params.settings() if setting.name == "seed"), None)
     if not attention.random or seed is None:
         return [attention]
@@ -365,7 +366,7 @@ def refinement_level(i: int) -> int:
 def _coupled_matrices(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
     """Return all heads' matrices, ``[H, n, n]``, if the variant couples its heads, and otherwise None.
 
-    The caller then computes one head at a time, which takes less memory.
+    If the result is None, the caller computes one head at a time, which takes less memory.
     """
     return attention.weights(qkv.q, qkv.k, causal=causal) if attention.variant.couples_heads else None
 
@@ -394,10 +395,10 @@ def _median(group: Sequence[ErrorRow], name: str) -> float:
 
 
 def _quantiles(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the ``QUARTILES`` without interpolation; between a finite and an infinite value, it would give infinity.
+    """Return the ``QUARTILES`` of the values, each of which is one of the values.
 
-    All three are NaN if a value is NaN. The result equals ``numpy.quantile`` with ``inverted_cdf``, which is
-    slower; a chart needs dozens of calls.
+    Interpolation between a finite and an infinite value would give infinity. All three are NaN if a value is NaN.
+    The result equals ``numpy.quantile`` with ``inverted_cdf``, which is slower; a chart needs dozens of calls.
     """
     if any(map(math.isnan, values)):
         return math.nan, math.nan, math.nan

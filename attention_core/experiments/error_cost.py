@@ -17,7 +17,7 @@ from attention_core.inputs.source import Source
 ROUNDS = 7
 """Measurements per point; their median is robust to three outliers."""
 MIN_SECONDS = 1e-3
-"""Minimum seconds per measurement, by repeating shorter calls, because the clock and the loop take time themselves."""
+"""Minimum seconds per measurement; a shorter call is repeated, because the clock and the loop also take time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,10 @@ class ErrorCostRow:
 
 
 def next_sample(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTask | None:
-    """Return the next sample after these rows: each point once per round, in the opposite order of the last round."""
+    """Return the next sample after these rows; None after the last one.
+
+    Each round samples every point once, in the reverse order of the round before.
+    """
     samples = {word: [row.ms for row in rows if row.word == word] for word in spec.words}
     word = next_subject({word: len(ms) for word, ms in samples.items()}, ROUNDS)
     if word is None:

@@ -12,7 +12,10 @@ from attention_core.experiments.task import Load, load
 from attention_core.variant import SOFTMAX, Attention
 
 PATTERN_TOKENS = 256
-"""Tokens at which the keys that a fixed pattern needs are counted; they are counted again at twice this length."""
+"""Tokens at which the keys that a fixed pattern needs are counted.
+
+Their number is constant if the count at twice as many tokens is equal.
+"""
 LENGTHS = tuple(2**i for i in range(4, 18))
 """Lengths at which multiply-adds are compared with softmax's."""
 CHEAPER_RATIO = 0.95
@@ -42,8 +45,8 @@ class MemoryRow:
         grown_bytes: additional bytes per token.
         token_bytes: bytes of one token's keys and values in a key-value cache.
         outgrown: the number of tokens from which the key-value cache is larger; None if it never is.
-        cheaper: the first of ``LENGTHS`` from which the causal form takes fewer multiply-adds than softmax's, for a
-            whole text and all heads; None if it never does, or the variant cannot be causal.
+        cheaper: the first of ``LENGTHS`` from which the causal form takes fewer multiply-adds than causal softmax,
+            over all heads. None if this is never so, or the variant cannot be causal.
     """
 
     variant: str
@@ -87,7 +90,7 @@ def memory_bytes(attention: Attention, heads: int, d: int, d_v: int) -> tuple[in
     """Return the bytes that generation keeps for the next token: a constant part, and a part per past token.
 
     A variant with a decoder keeps the decoder's state after one float32 step. Other variants keep a cache of their own,
-    or keys and values: as many as a fixed pattern needs if that number is constant, otherwise those of all tokens.
+    or keys and values. If a fixed pattern needs a constant number of keys, only these are kept, otherwise all.
     """
     variant, itemsize = attention.variant, torch.float32.itemsize
     if variant.decoder is not None:

@@ -15,10 +15,10 @@ VARIANTS = ("softmax", "relu2~normalizer~sum", "relu2")
 
 @dataclass(frozen=True, kw_only=True)
 class HomogeneityTask:
-    """A task that measures variants with one factor.
+    """A task that measures ``VARIANTS`` with all logits multiplied by one factor.
 
     Attributes:
-        factor: factor on every logit.
+        factor: the factor.
     """
 
     source: Source
@@ -35,7 +35,7 @@ class HomogeneityRow:
     Attributes:
         factor: factor on every logit.
         entropy: nats, mean over queries.
-        change: largest difference of an entry from the matrix with factor 1.
+        change: largest absolute difference between an entry and the same entry with factor 1.
         row_low: smallest row sum.
         row_high: largest row sum.
     """

@@ -14,7 +14,7 @@ from attention_core.inputs.source import Source
 
 @dataclass(frozen=True, kw_only=True)
 class LeaksTask:
-    """A task that measures one variant on one head."""
+    """A task that measures how each token influences the outputs of one variant."""
 
     source: Source
     head: int | None

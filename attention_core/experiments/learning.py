@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def tests(self) -> tuple[tuple[int, int], ...]:
-        """The length in tokens and the number of items of each test."""
+        """The tests of each trained model, as pairs ``(length in tokens, number of items)``."""
         spec = self.specs[0]
         task = task_of(spec.model.task)
         longer = [(length, spec.items) for length in self.lengths]
@@ -66,7 +66,7 @@ class TrainTask:
     Attributes:
         start: the checkpoint from which training continues; None to start from untrained weights.
         until: the step to train up to; 0 to measure the untrained model.
-        every: steps between measurements, the first of which is before training; 0 to measure only at the end.
+        every: steps between measurements; the first is before the first step. 0 to measure only at the end.
     """
 
     spec: TrainSpec
@@ -97,7 +97,7 @@ class LearnRow:
         row: the measured numbers.
         is_test: whether the trained model was tested on other sequences.
         matrices: the attention matrices of every layer on ``example_batch``, averaged over heads, ``[layers, n, n]``
-            float16; None for a test, and for recorded seeds other than the first.
+            float16; None for a test, and for recorded runs of all seeds but the first.
         checkpoint: the state of training; None for a test and for a recorded row.
     """
 
@@ -186,7 +186,10 @@ def length_with_items(task: LearningTask, length: int, items: int) -> int:
 
 
 def next_tasks(plan: Plan, rows: Sequence[LearnRow]) -> list[TrainTask | TestTask]:
-    """Return the parts of a run that can follow these rows, one per model: the fewest steps first, tests last."""
+    """Return the next parts of a run after these rows, one per unfinished model.
+
+    Parts with the fewest steps come first, and tests come last.
+    """
     latest: dict[TrainSpec, Checkpoint] = {}
     tested = set()
     for row in rows:
@@ -236,7 +239,7 @@ def run(task: TrainTask | TestTask, *, load: Load = load) -> tuple[LearnRow, ...
 
 
 def example_batch(spec: TrainSpec) -> Batch:
-    """Return one sequence of the evaluation, ``[1, n]``, which is the same for all variants of a plan with one seed."""
+    """Return one evaluation sequence, ``[1, n]``, the same for all variants of a plan with the same seed."""
     return evaluation_batch(spec, spec.length, spec.items, sequences=1)
 
 

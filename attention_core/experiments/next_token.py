@@ -41,15 +41,15 @@ class NextTokenRow:
     """The prediction of one token before and after a swap.
 
     Attributes:
-        token: its position.
+        token: position of the token in the text, from 1.
         label: the token.
-        probabilities: its probability before and after.
+        probabilities: the token's probability before and after the swap.
         before: the likeliest tokens of the unchanged model, with probabilities.
         after: the likeliest tokens of the swapped model, with probabilities.
-        layer: the swapped layer whose last row changed most.
-        head: the head of that row.
-        moved_weight: share of that row's weight that moved to other tokens.
-        context: the tokens that the row can attend to.
+        layer: the swapped layer with the head whose attention from the last token changed most.
+        head: this head.
+        moved_weight: share of the last token's attention weight in this head that moved to other tokens.
+        context: labels of the tokens that the last token can attend to.
         row_before: attention weights of the last token before the swap.
         row_after: attention weights of the last token after the swap.
     """
@@ -70,7 +70,7 @@ class NextTokenRow:
 def tasks(
     text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL
 ) -> tuple[NextTokenTask, ...]:
-    """Return a list of one task; arguments as in ``NextTokenTask``."""
+    """Return a tuple with one task; arguments as in ``NextTokenTask``."""
     return (NextTokenTask(text=text, word=word, layers=layers, token=token, model=model),)
 
 
@@ -102,7 +102,7 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
 
 
 def _predict(loaded: LoadedModel, ids: Sequence[int], attends: Attends, layers: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
+    """Return the next token's probabilities, ``[vocabulary]``, and the last token's weights by layer, ``[L, H, n]``."""
     # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.
     from attention_core.inputs.models.recorder import record
 

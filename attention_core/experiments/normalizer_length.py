@@ -13,12 +13,12 @@ from attention_core.inputs.source import Source
 from attention_core.ops.softmax.blockwise import RowBlock, row_blocks
 
 MAX_LOG_GROWTH = 700.0
-"""Largest logarithm of a growth factor that is returned as a number, which must fit into a float64."""
+"""Logarithm from which a growth factor is left out, because it might not fit into a float64."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizerTask:
-    """A task that measures Z of softmax and of squared ReLU on one source at one length."""
+    """A task that measures Z, the sum of a row's weights before division, of softmax and squared ReLU at one length."""
 
     source: Source
     n: int
@@ -77,7 +77,10 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
 
 
 def growth(rows: Iterable[NormalizerRow], name: str) -> list[tuple[int, float]]:
-    """Return ``(n, Z / Z at the head's shortest length)`` for every head, where ``name`` is softmax or relu2."""
+    """Return pairs of n and a head's growth: its Z at n divided by its Z at its shortest length.
+
+    ``name`` is ``"softmax"`` or ``"relu2"``.
+    """
     result = []
     for head in group_by_head(row for row in rows if row.normalizer == name):
         logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
@@ -113,4 +116,4 @@ def _relu2(logits: Tensor, rows: RowBlock) -> Tensor:
 
 
 LOG_NORMALIZERS: dict[str, Callable[[Tensor, RowBlock], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
-"""Functions that compute Z of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""
+"""Functions that compute log Z of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""

@@ -33,7 +33,7 @@ class InverseRow:
         error: relative Frobenius error of the matrix against softmax.
         residual: Frobenius norm of ``I - M Z`` divided by the norm of ``I``, for the middle factor M and its inverse Z.
         largest: largest magnitude in the inverse.
-        negative: share of the negative weights in the sum of the approximated matrix's absolute weights.
+        negative: sum of the magnitudes of the approximated matrix's negative weights, as a share of all magnitudes.
     """
 
     iterations: int | None

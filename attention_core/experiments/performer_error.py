@@ -20,7 +20,7 @@ FEATURE_KINDS = tuple((kind, orthogonal) for kind in ("positive", "hyperbolic", 
 SEEDS = 12
 """Number of draws of the directions: enough for stable quartiles."""
 TOKENS = 256
-"""Number of first tokens measured; each draw computes n times m features and an n x n matrix."""
+"""Number of first tokens measured; each draw computes the features of these tokens and an n x n matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class PerformerErrorRow:
     """The error for one random draw of the directions on which queries and keys are projected.
 
     Attributes:
-        kind: as in ``PerformerParams``, like ``orthogonal`` and ``features``.
+        kind: as in ``PerformerParams``; so are ``orthogonal`` and ``features``.
         seed: seed of the draw.
         kernel: relative Frobenius error of the estimated similarities. Each row is first divided by its largest
             true similarity.
@@ -99,7 +99,7 @@ def tasks(
         row_norms: lengths of the directions, ``"fixed"`` or ``"chi"``.
         seed: the first seed.
         factor: positive factor on every logit, also in the softmax that is estimated.
-        kinds: kinds of features, and whether their directions are orthogonal.
+        kinds: pairs of a kind of features and whether the directions are orthogonal.
     """
     return tuple(
         PerformerErrorTask(

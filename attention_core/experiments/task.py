@@ -16,7 +16,7 @@ class HeadRow(Protocol):
 
     @property
     def head(self) -> int:
-        """The head."""
+        """The index of the head."""
 
 
 class SeededRow(HeadRow, Protocol):

@@ -40,7 +40,7 @@ class SampleTask:
         round: the sample's number.
         first: the variant's first sample at this length; None if this is the first.
         reason: why no sample is taken; None if one is taken.
-        most: the limit on memory or time that the reason names; None if it names none.
+        most: the limit on memory or time that the reason states; None if the reason states no limit.
     """
 
     spec: TimingSpec
@@ -58,8 +58,8 @@ class Unfinished:
     """The progress of a run that was stopped early.
 
     Attributes:
-        tokens: the longest length up to which every variant was measured at least once, except those left out; None if
-            not even the shortest was completed.
+        tokens: the longest length up to which every variant was measured or left out; None if not even the shortest
+            length was completed.
         rounds: number of complete rounds; 0 if the first round was not completed.
     """
 

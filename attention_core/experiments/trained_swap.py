@@ -17,7 +17,7 @@ class TrainedSwapTask:
     """A task that measures a trained model with a replacement.
 
     Attributes:
-        word: the variant that replaces the model's own, or ``uniform``.
+        word: the variant that replaces the model's attention, or ``uniform``.
         layers: the replaced layers; empty for the unchanged model.
         weights: the trained parameters as safetensors, ignored when tasks are compared. If empty, the model is
             trained.

@@ -30,13 +30,13 @@ PHOTOS = ("portrait", "camera")
 MIN_SIDE, MAX_SIDE = 16, 64
 """Bounds of the side of the pixel grid."""
 PATCHES = (3, 5, 7)
-"""Sides of a patch in pixels; a patch has a pixel in its centre."""
+"""Sides of a patch in pixels from which a user can choose; all are odd, so that a patch has a central pixel."""
 FORMATS = ("PNG", "JPEG")
 
 
 @lru_cache(4)
 def included(name: str) -> bytes:
-    """Return the content of the file of an included photograph."""
+    """Return the bytes of the PNG file of an included photograph; ``name`` is one of ``PHOTOS``."""
     return (FOLDER / f"{name}.png").read_bytes()
 
 
@@ -109,7 +109,7 @@ def _too_large(file: str, most: int) -> InputError:
 
 
 def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> Tensor:
-    """Return the central square of an image, resized to ``[size, size, c]``, from 0 to 1; ``notify`` gets notices."""
+    """Return the central square of an image, ``[size, size, c]`` from 0 to 1; ``notify`` receives each notice."""
     from PIL import Image, ImageOps
 
     image = ImageOps.exif_transpose(image)

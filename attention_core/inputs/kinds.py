@@ -32,7 +32,10 @@ SHARED_VARIANCE = 0.8
 
 
 class Draw(NamedTuple):
-    """A drawn sequence: q, k and v, each ``[H, n, d]``, in any scale, and its labels; None for ``t0``, ``t1``, ..."""
+    """A drawn sequence: q, k and v, each ``[H, n, d]``, not scaled yet, and its labels.
+
+    ``tokens`` is None for the labels ``t0``, ``t1``, ...
+    """
 
     q: Tensor
     k: Tensor

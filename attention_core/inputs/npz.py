@@ -68,10 +68,10 @@ class Npz:
     Args:
         data: content of the file.
         file: name of the file, for messages.
-        most_bytes: maximum size of all arrays read from it together.
+        most_bytes: maximum total bytes of the arrays in one call of ``headers``.
 
     Raises:
-        InputError: if it is not a complete zip of at most ``upload_members`` members.
+        InputError: if the file is not a complete zip of at most ``upload_members`` members.
     """
 
     def __init__(self, data: bytes, file: str, most_bytes: int) -> None:
@@ -100,7 +100,8 @@ class Npz:
         """Return the headers of these arrays by name, after checking the sizes in the zip's directory.
 
         Raises:
-            InputError: if the arrays are too large, or one is encrypted, unreadable or not of its declared size.
+            InputError: if the arrays are too large together, or an array is encrypted, unreadable or of a size that
+                does not match its shape.
         """
         size = sum(self._infos[name].file_size for name in names)
         if size > self.most_bytes:

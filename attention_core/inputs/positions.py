@@ -66,7 +66,7 @@ def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV
 
     Args:
         qkv: queries and keys with the source's own encoding.
-        own_rope: their RoPE; None if they have none or it is unknown.
+        own_rope: the RoPE of ``qkv``, with base None if its angles are unknown; None for no RoPE.
         requested: one of ``CHOICES``.
 
     Raises:
@@ -104,7 +104,7 @@ def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV
 
 @dataclass(frozen=True, eq=False)
 class PositionedLayers(Sequence[QKV]):
-    """The ``QKV`` of each layer with the requested position encoding; see ``with_positions``, called on access."""
+    """The ``QKV`` of each layer with the requested position encoding; ``with_positions`` computes each on access."""
 
     layers: Sequence[QKV]
     own_rope: Rope | None
@@ -167,9 +167,9 @@ def adjacent_pairs(x: Tensor) -> Tensor:
 
 
 def alibi_slopes(heads: int) -> Tensor:
-    """Return ALiBi's penalties on a score per token of distance, ``m = 2^(-8h / H)`` for h = 1 to H, ``[H]`` float64.
+    """Return ALiBi's slopes ``m = 2^(-8h / H)`` for heads h = 1 to H, ``[H]`` float64.
 
-    Source: Press et al. 2021, arXiv 2108.12409.
+    A slope is subtracted from a score for each token of distance. Source: Press et al. 2021, arXiv 2108.12409.
     """
     return 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
 

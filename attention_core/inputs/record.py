@@ -103,9 +103,9 @@ class QKV:
 
     @classmethod
     def of_tokens(cls, q: Tensor, k: Tensor, v: Tensor, tokens: tuple[str, ...], **other: Any) -> "QKV":  # noqa: ANN401
-        """Return the record of a sequence that has no special tokens and no parts of characters; the scale is ``1/√d``.
+        """Return the record of a sequence without special tokens, whose tokens are all whole characters.
 
-        ``other`` holds further attributes by name.
+        The scale of its logits is ``1/√d``. ``other`` holds further attributes of the record by name.
         """
         n = len(tokens)
         groups, scale = tuple(range(n)), q.shape[-1] ** -0.5
@@ -172,7 +172,7 @@ class QKV:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tokens' labels, with the pieces of a character named after it: ``书``, ``书₂``."""
+        """The tokens' labels; the later pieces of a character are named after the character: ``书``, ``书₂``."""
         return name_pieces(self.tokens, self.groups)
 
     @property
@@ -192,7 +192,7 @@ class QKV:
 
     @property
     def key_labels(self) -> tuple[str, ...]:
-        """One label per key: the tokens' labels, except in cross-attention."""
+        """One label per key: ``key_tokens`` in cross-attention, otherwise the tokens' labels."""
         return self.tokens if self.key_tokens is None else self.key_tokens
 
     @property

@@ -31,7 +31,7 @@ class Source(ABC):
     Attributes:
         key: name of the kind in links.
         is_generated: whether sequences of any length and seed can be generated.
-        may_be_trained: whether it may hold the attention of a trained model.
+        may_be_trained: whether queries and keys may come from a trained model.
         is_text: whether the visitor writes the input and can extend it.
         is_offered: whether the app offers it; otherwise only programs use it.
         positions: position encoding of queries and keys, one of ``CHOICES``; ``"own"`` leaves them unchanged.
@@ -86,7 +86,10 @@ class Source(ABC):
         return first_tokens(load(self, None), tokens)
 
     def reseeded(self, seeds: int) -> "tuple[tuple[int | None, Source], ...]":
-        """Return pairs of seed and source, for ``seeds`` seeds from its own on; ``(None, self)`` if it has no seed."""
+        """Return pairs of seed and source for consecutive seeds from the source's own on.
+
+        ``(None, self)`` without a seed.
+        """
         return ((None, self),)
 
     @property
@@ -107,17 +110,17 @@ class Source(ABC):
         return (load(self, None),)
 
     def apply_positions(self, layers: Sequence[QKV]) -> Sequence[QKV]:
-        """Return the ``QKV`` records of all layers with the requested positions, given those with the source's own."""
+        """Return the ``QKV`` records of all layers with the requested positions, made from the original ``layers``."""
         return layers if self.positions == OWN else PositionedLayers(layers, self.own_rope, self.positions)
 
     @property
     def own_rope(self) -> Rope | None:
-        """The RoPE of the source's own queries and keys; None if they have none or it is unknown."""
+        """The RoPE of the source's own queries and keys; its base is None if unknown. None if no RoPE is known."""
         return None
 
     @property
     def rope(self) -> Rope | None:
-        """The RoPE of the queries and keys with the requested positions; None if they have none or it is unknown."""
+        """The RoPE of the queries and keys with the requested positions, as in ``own_rope``; None without RoPE."""
         own = self.own_rope
         return {OWN: own, ROPE: own or Rope()}.get(self.positions)
 
@@ -128,7 +131,7 @@ class Source(ABC):
         return replace(self, positions=OWN) if self.positions == equal else self
 
     def rope_notice(self) -> Notice:
-        """Return a notice on which form, with or without RoPE, the source has, and how the other form is made."""
+        """Return a notice that says whether the source uses RoPE, and how results with or without it are computed."""
         own = self.own_rope
         if self.positions == ALIBI:
             return Notice(
@@ -152,7 +155,7 @@ class Source(ABC):
         )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how this source gives queries and keys for other lengths than that of ``record``."""
+        """Return a notice that says how this source makes queries and keys at lengths other than that of ``record``."""
         if record.crosses:
             return Notice(
                 "For a length of n, all queries attend to only the first n keys. The keys come from a different "
@@ -175,7 +178,7 @@ class Source(ABC):
 
 
 Load = Callable[[Source, int | None], QKV]
-"""A function that turns a source into a ``QKV`` at a number of tokens; the app passes its cached one."""
+"""A function ``(source, tokens) -> QKV``, as ``source.load``; the app passes one with a cache."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,8 +208,8 @@ class TextSource(Source):
     def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
         """Return the ``QKV`` at a number of tokens.
 
-        For a causal model this is the beginning of the longer ``QKV``, so the model reads the text once. A model that
-        is not causal reads each beginning as a separate text.
+        For a causal model, the first tokens of the longest ``QKV`` are used, so the model reads the text only once. Any
+        other model reads the first tokens as a separate text.
         """
         record = load(self, None)
         if not record.causal:
@@ -228,12 +231,12 @@ class TextSource(Source):
 
     @property
     def own_rope(self) -> Rope | None:
-        """The RoPE of the model, or None."""
+        """The RoPE of the model; None if the model has no RoPE."""
         info = models.load(self.model).info
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice on how the ``QKV`` at another length is made; it depends on whether the model is causal."""
+        """Return a notice that says how a ``QKV`` of another length is made, for a causal or a bidirectional model."""
         if record.causal:
             return super().lengths_notice(record)
         return Notice(
@@ -402,7 +405,10 @@ class ImageSource(Source):
         return self._record(self.size)
 
     def _load_original(self, tokens: int | None) -> QKV:
-        """Return the ``QKV`` of the whole grid's first pixels; for None, of a grid that can be drawn as a matrix."""
+        """Return the ``QKV`` of the first ``tokens`` pixels of the whole grid.
+
+        For None, return the ``QKV`` of a grid small enough to be drawn as a matrix.
+        """
         if tokens is not None:
             return first_tokens(self.whole(), tokens)
         side = min(self.size, math.isqrt(current().matrix_tokens))
@@ -453,7 +459,7 @@ def first_tokens(qkv: QKV, tokens: int | None) -> QKV:
     """Return a ``QKV`` with only its first positions, or unchanged for None.
 
     For a causal model these are exactly the queries, keys and values of the shorter text. If the keys are those of
-    another sequence, its first keys are used by all queries.
+    another sequence, only keys and values are cut; all queries stay.
 
     Raises:
         InputError: if the ``QKV`` has fewer positions.

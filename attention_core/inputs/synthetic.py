@@ -31,7 +31,7 @@ class SyntheticSpec:
         sharpness: factor on the logits; 0 makes attention uniform.
         seed: seed of the random numbers.
         rope: whether RoPE rotates queries and keys.
-        causal: ``causal`` of the ``QKV``: whether future keys are hidden.
+        causal: whether the ``QKV`` is marked as hiding future keys.
     """
 
     kind: str = "locally_correlated"

@@ -63,7 +63,7 @@ def training_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  
 def _defaults(task: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the default of every field that a run of this task can change.
 
-    The default of ``tokens`` is the length of the run, which is in ``changes`` if it is changed.
+    The default of ``tokens`` is the run's length: that in ``changes``, or else the task's default length.
     """
     task_ = task_of(task)
     values: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
@@ -99,7 +99,10 @@ def check_run(spec: TrainSpec) -> None:
 
 
 def words_of(spec: TrainSpec) -> list[str]:
-    """Return the words of a training run, the inverse of ``run_from_words``."""
+    """Return a training run as words: the task, the variant, and each changed field as ``name~value``.
+
+    ``run_from_words`` is the inverse.
+    """
     values = {name: getattr(spec.model, name) for name in _MODEL} | {name: getattr(spec, name) for name in _TRAINING}
     defaults = _defaults(spec.model.task, values)
     defaults["tokens"] = replace(spec.model, tokens=defaults["tokens"]).tokens
@@ -108,7 +111,7 @@ def words_of(spec: TrainSpec) -> list[str]:
 
 
 def run_from_words(words: Sequence[str]) -> TrainSpec:
-    """Return the training run that words describe.
+    """Return the training run that words describe: a task, a variant, and changed fields as ``name~value``.
 
     Raises:
         LabError: if the words describe no valid run, or the profile does not allow it.
@@ -140,9 +143,7 @@ class _Layers(tuple[QKV, ...]):
 
 @dataclass(frozen=True, repr=False)
 class TrainedSource(Source):
-    """A sequence that one layer of a tiny model reads.
-
-    Training does not use the sequences.
+    """A sequence that is not used in training, as one layer of a tiny trained model reads it.
 
     Attributes:
         spec: the training run.
@@ -150,7 +151,7 @@ class TrainedSource(Source):
             sequence 0. The other sequences are among those on which the accuracy is measured.
         layer: layer, counted from 0.
         weights: the trained parameters as safetensors, ignored when sources are compared. If they are empty, the
-            model is trained when it is first read.
+            model is trained when the source is first read.
     """
 
     spec: TrainSpec

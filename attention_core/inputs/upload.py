@@ -34,9 +34,9 @@ def from_upload(data: bytes, name: str) -> QKV:
     positions, and ``causal`` (one bool) states whether future keys are hidden. ``mask`` or ``attention_mask`` (``[n]``
     or ``[1, n]``, 1 for a token and 0 for padding) selects positions. Other arrays are not read; a notice names them.
 
-    In cross-attention, k and v have m positions instead of n, those of another sequence. ``key_tokens`` (str, ``[m]``)
-    labels them; with this array, keys count as those of another sequence even if m = n. ``key_mask`` (``[m]``) selects
-    some of the keys, and ``mask`` selects queries.
+    In cross-attention, k and v have the m positions of another sequence instead of n. ``key_tokens`` (str, ``[m]``)
+    labels these positions. With this array, keys count as those of another sequence even if m = n. ``key_mask``
+    (``[m]``) selects some of the keys, and ``mask`` selects queries.
 
     Args:
         data: content of the file.
@@ -216,7 +216,7 @@ def _check_shapes(members: dict[str, Member]) -> None:
 
 
 def _unpadded_positions(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
-    """Return the positions, of n, that none of these masks marks as padding; ``masks`` are names of arrays."""
+    """Return which of n positions no mask marks as padding; ``masks`` are the names of mask arrays."""
     keep = np.ones(n, bool)
     for name in masks:
         if name in members:

@@ -28,12 +28,12 @@ TEST_ITEMS = {"recall": (4, 8, 12, 16, 24)}
 def default_plan(
     task: str, *, rate: float | None = None, seeds: Sequence[int] = SEEDS, tests: bool = True
 ) -> learning.Plan:
-    """Return the plan of a task's default selection.
+    """Return the plan of a task with the variants, lengths and items that are selected by default.
 
     Args:
         task: key of the task.
         rate: learning rate of all variants; None for the tuned rates.
-        seeds: one model of each variant is trained per seed.
+        seeds: the seeds; each gives one model per variant.
         tests: whether the trained models are tested on other sequences.
     """
     words = TASK_VARIANTS.get(task, VARIANTS)

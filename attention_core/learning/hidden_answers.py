@@ -22,14 +22,13 @@ MAX_CACHED = 256
 def hidden_share(spec: TrainSpec, length: int | None = None, layers: int = 1) -> float:
     """Return the share of predictions for which the mask hides every token that holds the answer.
 
-    With several layers, a token may see an answer through tokens in between.
-
-    It is 0 for a task whose answers are not symbols of the sequence, and for a variant without a fixed mask.
+    With several layers, information about an answer can also pass through tokens in between. The share is 0 for a
+    task whose answers are not symbols of the sequence, and for a variant without a fixed mask.
 
     Args:
         spec: the training run, which determines the task, the variant and the sequences.
-        length: tokens of a sequence; those of training for None.
-        layers: number of layers in a row.
+        length: tokens of a sequence; None for the length in training.
+        layers: number of stacked layers.
     """
     task_, length = task(spec.model.task), length or spec.length
     mask = registry.from_word(spec.model.word).mask(length, causal=task_.causal)
@@ -44,9 +43,9 @@ def hidden_share(spec: TrainSpec, length: int | None = None, layers: int = 1) ->
 
 @lru_cache(MAX_CACHED)
 def accuracy_with_guesses(spec: TrainSpec) -> float:
-    """Return the accuracy of a model that guesses the answers that a fixed mask hides and gives all others correctly.
+    """Return the accuracy of a model that gives all visible answers correctly and guesses those that the mask hides.
 
-    It guesses among the answers of the sequence that the mask hides from the predicting token.
+    A guess is one of the sequence's answers that the mask hides from the predicting token.
 
     Args:
         spec: the training run; its variant has a fixed mask, and its answers are symbols of the sequence.

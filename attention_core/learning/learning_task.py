@@ -40,7 +40,8 @@ class LearningTask:
         classes: number of classes that the model chooses from.
         chance: ``(length, items) -> accuracy`` of guessing one of the possible answers.
         length: tokens per sequence by default.
-        shortest: smallest length. If ``varied``, training draws each batch's length from ``shortest`` to the spec's.
+        shortest: smallest length. If ``varied``, each training batch has a random length from ``shortest`` to
+            the run's length.
         longest: largest length.
         varied: whether training uses several lengths.
         items: how many pairs or symbols must be remembered, by default; 0 if the task has no such number.
@@ -76,7 +77,10 @@ class LearningTask:
     source: Paper
 
     def names(self, inputs: Tensor) -> list[str]:
-        """Return the names of the tokens of one sequence, ``[n]``; for vectors, ``[n, features]``, their positions."""
+        """Return the names of the symbols ``[n]`` of one sequence.
+
+        For vectors ``[n, features]``, return their positions.
+        """
         return [str(i) for i in range(len(inputs))] if self.label is None else [*map(self.label, inputs.tolist())]
 
     def check(self, length: int, items: int) -> None:

@@ -39,7 +39,7 @@ class ModelSpec:
         width: size of a token's vector.
         convolution: tokens that the short convolution covers; 0 for no convolution.
         positions: one of ``POSITIONS``.
-        tokens: largest number of tokens; set to 0 unless positions or matrices over positions are learned.
+        tokens: largest number of tokens, if positions or matrices over positions are learned; otherwise set to 0.
         fixed: whether the variant's ``trainable`` tensors stay untrained; always False if it has none.
     """
 
@@ -114,11 +114,12 @@ def _overlapping(tokens: Tensor, neighbours: Tensor, offset: int) -> tuple[Tenso
 
 
 class ShortConvolution(nn.Module):
-    """A convolution over neighbouring tokens, separately for each channel; it starts as the identity.
+    """A convolution over neighbouring tokens, separately for each channel; before training, it is the identity.
 
     Args:
         channels: number of channels.
-        width: tokens that are covered: the token itself and earlier ones if causal, otherwise those on both sides.
+        width: number of tokens covered: the token itself and earlier tokens, or if not causal, tokens on both
+            sides.
         causal: whether later tokens are excluded.
     """
 
@@ -136,7 +137,7 @@ class ShortConvolution(nn.Module):
 
 
 class LearnedTensors(nn.Module):
-    """The tensors that a variant's ``trainable`` declares, from parameters that are zero before training.
+    """The tensors that a variant's ``trainable`` declares, computed from parameters that start at zero.
 
     Args:
         attention: the variant and its settings.
@@ -158,7 +159,7 @@ class LearnedTensors(nn.Module):
                 self.weights[each.name] = nn.Parameter(torch.zeros(shape))
 
     def forward(self, y: Tensor) -> dict[str, Tensor]:
-        """Return the tensors by name, for normalised tokens ``[B, n, D]``."""
+        """Return the learned tensors by name, given normalised tokens ``[B, n, D]`` of width D."""
         return {
             name: F.linear(y, weight, self.biases[name]).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             if name in self.biases

@@ -17,7 +17,7 @@ GRID = (1e-3, 3e-3, 1e-2)
 
 @cache
 def tuned_rates() -> dict[str, dict[str, float]]:
-    """Return the recorded best rates by task and ``model_name`` of the model; empty if none are recorded."""
+    """Return the recorded best learning rates, by task and by ``model_name``; empty if none are recorded."""
     return json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
 
 

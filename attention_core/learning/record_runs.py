@@ -37,7 +37,7 @@ def run_plan(plan: Plan) -> list[LearnRow]:
 
 
 def plans(task: str) -> Iterator[tuple[Plan, bool]]:
-    """Yield the plans of a task, with the rates recorded so far, and whether to record attention matrices."""
+    """Yield each plan of a task, with the rates recorded so far, and whether its attention matrices are recorded."""
     for study in STUDIES.values():
         for plan in study():
             if plan.specs[0].model.task == task:
@@ -69,7 +69,7 @@ def tune(spec: TrainSpec) -> None:
 
 
 def record(task: str) -> None:
-    """Tune, train and record the runs of a task that are not recorded."""
+    """Tune the rates of a task, then train and record its runs; skip runs that are already recorded."""
     file = FOLDER / f"{task}.msgpack"
     for number in range(len(list(plans(task)))):
         for spec in {each.model: each for each in _plan(task, number)[0].specs}.values():

@@ -59,10 +59,10 @@ def recorded_rows(plan: Plan) -> list[LearnRow]:
 
 
 def estimated_seconds(spec: TrainSpec) -> float | None:
-    """Estimate the CPU seconds of a training run from a recorded run; None if its variant has none.
+    """Estimate the CPU seconds of a training run from a recorded run; None without a recorded run of its variant.
 
-    A step takes as long as in the recorded run of the same model. Without such a run, it takes as long as with the
-    variant's usual model, in proportion to the layers.
+    The time per step is that of the recorded run of the same model. Without such a run, it is that of the variant's
+    default model, scaled by the number of layers.
     """
     if (document := recorded_document(spec.model.task)) is None:
         return None
@@ -83,7 +83,7 @@ def estimated_seconds(spec: TrainSpec) -> float | None:
 def run_name(spec: TrainSpec | ModelSpec) -> str:
     """Return the fields of a training run or model that differ from their defaults, as text.
 
-    Without the defaults, a new field does not change the names of recorded runs.
+    Defaults are left out, so that a new field does not change the names of recorded runs.
     """
     changed = {each.name: getattr(spec, each.name) for each in fields(spec) if getattr(spec, each.name) != each.default}
     return ", ".join(
@@ -105,9 +105,9 @@ def decode(data: bytes) -> Document:
 
 
 def is_complete(document: Document, plan: Plan, spec: TrainSpec, with_matrices: Sequence[int]) -> bool:
-    """Return whether a document holds a run and all tests of its plan.
+    """Return whether a document holds a run and all tests of the plan.
 
-    If the run's seed is in ``with_matrices``, its attention matrices must be stored, too.
+    If the run's seed is in ``with_matrices``, the document must also hold the run's attention matrices.
     """
     rows = document.runs.get(run_name(spec), ())
     tested = {(row.length, row.items) for row in rows if row.is_test}

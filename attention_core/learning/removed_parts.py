@@ -32,9 +32,10 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
 
 
 def _ungated(attention: Attention) -> Attention:
-    """Return a variant without its gate: the special case that it equals at the settings ``UNGATED``.
+    """Return a variant without its gate.
 
-    If it has no such special case, return the variant itself at these settings.
+    This is another variant, if it equals one at the settings ``UNGATED``, or else the variant itself at these
+    settings.
     """
     params = attention.params
     for case in attention.variant.special_cases:
@@ -57,11 +58,14 @@ PARTS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
     "positions": _without_positions,
     "layer": _with_one_layer_less,
 }
-"""How each part is removed from a model; a model without the part is returned unchanged."""
+"""Functions that return a model without one part, by part; a model without this part is returned unchanged."""
 
 
 def models_without_parts(model: ModelSpec) -> dict[str, ModelSpec]:
-    """Return, for each part that the model has, the model without this part; the keys are those of ``PARTS``."""
+    """Return the model without each of its parts in turn, by the keys of ``PARTS``.
+
+    Parts that it lacks are left out.
+    """
     return {part: changed for part, remove in PARTS.items() if (changed := remove(model)) != model}
 
 

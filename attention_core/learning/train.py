@@ -61,8 +61,8 @@ class Row:
         task: key of the task.
         seed: seed of the run.
         step: steps so far.
-        length: tokens of the sequences measured on.
-        items: pairs or symbols to remember in them.
+        length: tokens of the sequences on which the model is measured.
+        items: pairs or symbols to remember in each of these sequences.
         loss: mean cross-entropy in nats; not finite if training failed.
         accuracy: share of correct predictions.
         seconds: CPU seconds of training so far.
@@ -143,7 +143,7 @@ def evaluate(model: TinyModel, batch: Batch) -> tuple[float, float]:
 
 
 def train_until(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple[TinyModel, Checkpoint]:
-    """Train up to the step ``until``, from the beginning or from the checkpoint ``start``.
+    """Train up to the step ``until``, from the beginning or from ``start``; return the model and its checkpoint.
 
     Raises:
         LabError: if the variant cannot be trained on the task.
@@ -179,7 +179,7 @@ def train_until(spec: TrainSpec, until: int, start: Checkpoint | None = None) ->
 
 
 def measure(spec: TrainSpec, model: TinyModel, checkpoint: Checkpoint, *, length: int = 0, items: int = 0) -> Row:
-    """Evaluate a model at a checkpoint; return the row. A ``length`` or ``items`` of 0 means the spec's own."""
+    """Evaluate a model at a checkpoint and return the row; 0 as ``length`` or ``items`` means that of ``spec``."""
     length, items = length or spec.length, items or spec.items
     loss, accuracy = evaluate(model, evaluation_batch(spec, length, items))
     return Row(

@@ -9,9 +9,9 @@ from attention_core.metrics.entropy import distribution, distribution_entropy
 
 
 def relative_error(a: Tensor, reference: Tensor) -> Tensor:
-    """Compute ``‖a − b‖ / ‖b‖`` of matrices or outputs, ``[...]`` float64; Frobenius norm over the last two axes.
+    """Compute ``‖a − b‖ / ‖b‖`` with Frobenius norms over the last two axes, ``[...]`` float64; b is the reference.
 
-    If the reference b is zero, the error is 0 for a zero ``a`` and infinite otherwise.
+    If b is zero, the error is 0 for a zero ``a`` and infinite otherwise.
     """
     norm = torch.linalg.matrix_norm(reference, dtype=torch.float64)
     return safe_ratio(torch.linalg.matrix_norm(a.double() - reference), norm)
@@ -29,7 +29,7 @@ def cosine(a: Tensor, reference: Tensor) -> Tensor:
 
 
 def total_variation(a: Tensor, reference: Tensor) -> Tensor:
-    """Compute ``½ Σ_j |a_ij − b_ij|`` of each row, without normalising it first, ``[..., n]`` float64.
+    """Compute ``½ Σ_j |a_ij − b_ij|`` of each row, not normalised first, ``[..., n]`` float64; b is the reference.
 
     For rows that sum to one this is the mass on the wrong keys, from 0 to 1. Signed rows may exceed 1.
     """

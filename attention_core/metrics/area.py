@@ -29,7 +29,7 @@ def share_above(x: Sequence[float], first: Sequence[float], second: Sequence[flo
 def _segments(
     x: Sequence[float], first: Sequence[float], second: Sequence[float]
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield the width of each segment and by how much, on average, the first curve is above and below the second."""
+    """Yield, for each segment, its width and the mean heights of the first curve above and below the second."""
     gaps = [a - b for a, b in zip(first, second, strict=True)]
     for start, end, left, right in zip(x, x[1:], gaps, gaps[1:], strict=False):
         if left * right >= 0:

@@ -85,9 +85,9 @@ def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
 
 
 def fit_entropy(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
-    """Fit a power of n to ``exp H``, for entropies H; its exponent is the slope of H over log n.
+    """Fit a power law to ``exp H`` over n; its exponent is the slope of the entropy H over log n.
 
-    None as in ``fit_growth``.
+    Return None under the same conditions as ``fit_growth``.
     """
     return fit_growth(lengths, [math.exp(h) for h in nats])
 

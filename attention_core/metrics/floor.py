@@ -19,7 +19,7 @@ class Floor:
     """The lower bound on the error of a matrix.
 
     Attributes:
-        error: relative Frobenius error below which no matrix of the same kind can be; 0 if there is no bound.
+        error: lower bound of the relative Frobenius error of all matrices of the same kind; 0 if there is no bound.
         kind: source of the bound: the ``"rank"``, the ``"keys"`` (non-zeros in each row), or empty for no bound.
         rank: numerical rank; None if the matrix is not dense.
         keys: mean number of non-zeros per row.
@@ -34,9 +34,9 @@ class Floor:
 def error_floor(weights: Tensor, reference: Tensor) -> Floor:
     """Compute the lower bound on the error of a matrix from its numerical rank and its zeros.
 
-    One bound follows from the closest matrix to the reference with the same number of non-zeros in each row: it
-    keeps the reference's largest entries. The other follows from the closest matrix of the same rank, the truncated
-    singular value decomposition. If both bounds apply, the higher one counts.
+    One bound is the error of the closest matrix to the reference with the same number of non-zeros in each row,
+    which keeps the reference's largest entries. The other bound follows from the closest matrix of the same rank,
+    the truncated singular value decomposition. If both bounds apply, the higher one counts.
 
     Args:
         weights: ``[n, m]``, finite.

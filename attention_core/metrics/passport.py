@@ -109,7 +109,7 @@ class Passport(TableRecord):
 
     @property
     def perplexity(self) -> float:
-        """The number of equally weighted keys that have this entropy: its exponential."""
+        """``exp`` of the entropy: the number of equally weighted keys with the same entropy."""
         return math.exp(self.entropy)
 
 

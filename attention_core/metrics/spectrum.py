@@ -10,9 +10,9 @@ from attention_core.metrics.approximation import safe_ratio
 def singular_values(weights: Tensor) -> Tensor:
     """Compute the singular values in descending order, ``[..., m]`` float64; NaN if the matrix holds NaN or infinity.
 
-    A float64 matrix is decomposed directly. For narrower types, they are the roots of the eigenvalues of ``A Aᵀ`` in
-    float64, which takes two thirds of the time. Their error is up to 1e-8 of the largest singular value, less than the
-    rounding error of such a matrix. The time is O(n³); all other metrics take O(n²).
+    A float64 matrix is decomposed directly. For narrower types, the singular values are the roots of the
+    eigenvalues of ``A Aᵀ`` in float64, which takes two thirds of the time. Their error is up to 1e-8 of the largest
+    singular value, less than the rounding error of such a matrix. The time is O(n³); all other metrics take O(n²).
 
     Args:
         weights: ``[..., n, n]``, or a rectangular matrix whose smaller side is m.

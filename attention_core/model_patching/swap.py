@@ -41,11 +41,11 @@ class Attends(Protocol):
 
     @property
     def word(self) -> str:
-        """Its name in tasks and links."""
+        """The replacement's name in tasks and links."""
 
     @property
     def title(self) -> str:
-        """Its name on screen."""
+        """The replacement's name on screen."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
         """Return the output ``[..., n, d_v]``."""
@@ -87,7 +87,7 @@ class _AttentionLayer:
 
 
 class _Swap:
-    """The function that computes attention for the replaced layers.
+    """A function that computes attention for the replaced layers; it returns None for other layers.
 
     Args:
         replacements: the replacement of each attention module.
@@ -230,7 +230,9 @@ def attention_layers(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
 
 
 def _token_mask(mask: Tensor, causal: bool) -> Tensor:
-    """Return which tokens are not padding, ``bool [B, n]``, from a mask ``[B, 1 or H, new, n]`` (true or 0 = allowed).
+    """Return which tokens are not padding, ``bool [B, n]``.
+
+    The attention mask is ``[B, 1 or H, r, n]`` for the last r tokens as queries; true or 0 means allowed.
 
     Raises:
         ModelError: if the mask hides more than padding and the future.

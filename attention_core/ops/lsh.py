@@ -82,7 +82,9 @@ class Chunks(NamedTuple):
 
 
 def sorted_chunks(bucket: Tensor, size: int) -> Chunks:
-    """Sort by (bucket, position) and cut into chunks, regardless of buckets; only the last chunk may have empty slots.
+    """Sort the tokens by (bucket, position) and cut them into chunks that may span several buckets.
+
+    Only the last chunk may have empty slots.
 
     Args:
         bucket: ``int64 [..., n]``.
@@ -127,7 +129,7 @@ def _inverse_permutation(order: Tensor) -> Tensor:
 
 
 def max_chunks(n: int, groups: int, size: int) -> int:
-    """Return the most chunks of ``size`` that n tokens can fill, if each of ``groups`` groups is cut separately."""
+    """Return the largest number of chunks of ``size`` slots for n tokens, if each group is cut separately."""
     size = min(size, n)
     # In the worst case, the last chunk of each non-empty group (for example a bucket) holds a single token and leaves
     # ``size - 1`` places empty. At most ``min(groups, n)`` groups are non-empty.
@@ -135,7 +137,7 @@ def max_chunks(n: int, groups: int, size: int) -> int:
 
 
 def _adjacent(query: Tensor, key: Tensor) -> Tensor:
-    """Check ``0 <= query - key <= 1``: all bits of the difference except the last are zero."""
+    """Return where ``0 <= query - key <= 1``; there, all bits of the difference except the last are zero."""
     return (query - key).bitwise_and_(-2) == 0
 
 
@@ -235,6 +237,9 @@ def _new_pairs(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) 
 
 
 def largest_block(n: int, groups: int, size: int) -> int:
-    """Return the most pairs of one head that ``lsh_attention`` computes in a step; ``groups`` as in ``max_chunks``."""
+    """Return the largest number of one head's pairs in one step of ``lsh_attention``.
+
+    ``groups`` as in ``max_chunks``.
+    """
     size = min(size, n)
     return min(max(1, PAIRS_PER_STEP // (2 * size**2)), max_chunks(n, groups, size)) * 2 * size**2

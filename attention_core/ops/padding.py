@@ -47,14 +47,17 @@ def attend(
 
 
 def _batched(x: Tensor, key_mask: Tensor) -> Tensor:
-    """Join the axes that x shares with the mask into one first axis, of length 1 for a mask ``[m]``."""
+    """Flatten the leading axes that x shares with the mask into one axis.
+
+    For a mask ``[m]``, add an axis of length 1.
+    """
     return x.unsqueeze(0) if key_mask.ndim == 1 else x.flatten(0, key_mask.ndim - 2)
 
 
 def _groups(key_mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield, for each distinct mask, the indices of its batch entries and the positions of its keys, int64.
+    """Yield, for each distinct mask, the batch entries with this mask and the positions of the keys that it shows.
 
-    Masks without keys are left out.
+    Both are int64 indices. Masks without keys are left out.
     """
     masks, group = key_mask.reshape(-1, key_mask.shape[-1]).unique(dim=0, return_inverse=True)
     for i, mask in enumerate(masks):

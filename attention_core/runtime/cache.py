@@ -76,7 +76,10 @@ class ByteLRUCache(Generic[T]):
             del future
 
     def _finish(self, key: Hashable, future: Future[T]) -> bool:
-        """Remove an ended computation; return whether to cache its result: not if ``drop`` was called in between."""
+        """Remove an ended computation.
+
+        Return False if ``drop`` was called meanwhile, so its result must not be cached.
+        """
         is_current = self._pending.get(key) is future
         if is_current:
             del self._pending[key]
@@ -116,7 +119,7 @@ class Frozen(Generic[T]):
         value: a frozen dataclass, an array, or a tuple of these; its arrays are made read-only.
 
     Attributes:
-        nbytes: the bytes it takes in memory, with the objects around its arrays.
+        nbytes: the bytes of the result in memory, including the objects around its arrays.
     """
 
     def __init__(self, value: T) -> None:

@@ -53,7 +53,7 @@ def execute(experiment: str, task: Task, load: Load) -> tuple[Any, ...]:
 
 
 def execute_here(experiment: str, task: Task) -> tuple[Any, ...]:
-    """Run one task in a process that does nothing else; arguments and errors are as in ``execute``."""
+    """Run one task in a worker process, with the process's own cache of records; see ``execute``."""
     return execute(experiment, task, _records().load)
 
 

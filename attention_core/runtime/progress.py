@@ -14,7 +14,7 @@ ProgressCallback = Callable[[int, int], object]
 
 
 class StoppedError(Exception):
-    """Raised inside a task that was asked to stop."""
+    """The exception that ends a task that was asked to stop."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def watched(on_step: ProgressCallback, stopped: Callable[[], bool] = lambda: Fal
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Suspend watching within the block. For shared work: its steps are not reported, and it is not stopped."""
+    """Suspend watching within the block, so that shared work is not reported and not stopped."""
     token = _watch.set(None)
     try:
         yield

@@ -34,7 +34,7 @@ AXIS_HEIGHT = 70
 HOVER_DISTANCE = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
 ARROW = 6
-"""Half the width in pixels of an arrow above the axes. Its middle is where a line leaves the axes."""
+"""Half the width in pixels of an arrow above the axes. The arrow's middle is where a line leaves the axes."""
 WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD_ROOM = 24
@@ -48,7 +48,7 @@ MARKER_GROWTH = 6
 RING = 15
 """Diameter in pixels of a ring around a point."""
 EDGE = 0.5
-"""Share of the horizontal axis, from the left, in which a vertical line has its label on its right side.
+"""Fraction of the horizontal axis, from the left, in which a vertical line has its label to its right.
 
 Farther right, or next to an arrow, the label is to the left of the line, because a phone would cut it off.
 """
@@ -73,8 +73,8 @@ class Curve:
         name_at_end: whether the name is written at the line's end.
         label: shorter name for the line's end; the name if empty.
         size: size of the markers in pixels.
-        notes: text of each point's tooltip in place of its numbers, in plotly's markup.
-        links: target of a click on each point: the end of an address that begins with ``link_prefix`` of ``curves``.
+        notes: tooltip of each point in plotly's markup; empty for a tooltip with the point's numbers.
+        links: for each point, the end of the address that a click opens; the beginning is ``link_prefix``.
         symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
         texts: text next to each point, placed to avoid lines and other texts; empty for points without one.
         text_position: plotly's name of a fixed place for the texts.
@@ -413,6 +413,9 @@ def _to_axis(values: Iterable[float | None], *, log: bool) -> list[float]:
 
 
 def _pad(low: float, high: float, share: float) -> tuple[float, float]:
-    """Return the ends of an axis with some padding around the values; a single value is placed in its middle."""
+    """Return the ends of an axis: ``low`` and ``high``, with padding of ``share`` times their distance on each side.
+
+    A single value is in the middle of the axis.
+    """
     padding = share * (high - low) or 0.5
     return low - padding, high + padding

@@ -13,7 +13,7 @@ from app.figures.theme import GREY, Figure, annotation, style
 LINE, LETTER, CHARACTER = 17, 7.4, 13
 """Height of a line of text, and widths of an average letter and of a Chinese character, in pixels."""
 WIDE, WIDE_CHINESE = 19, 21
-"""Letters per line of a name without and with Chinese characters, which count as two; longer names are wrapped."""
+"""Largest number of letters per line of a name, without and with Chinese characters; each of these counts as two."""
 GLYPH, SIGN = 11, 5
 """Height of the letters of a name, and half the width of a marker before it, in pixels."""
 SAVE = 20
@@ -104,11 +104,12 @@ def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: floa
 def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
     """Return a name wrapped into lines; a number stays on the line of the word before it.
 
-    A Chinese name breaks at a comma or bracket, else at a space, unless breaks between characters give fewer lines.
+    A Chinese name breaks at a comma or bracket, otherwise at a space. It breaks between other characters only if
+    this gives fewer lines.
 
     Args:
         name: the name.
-        chinese: letters per line of a name with Chinese characters, which count as two.
+        chinese: letters per line of a name with Chinese characters; each of these counts as two letters.
     """
     text = CHINESE.sub(rf"\1{BREAK}", re.sub(r" (?=-?\d)|(?<=\d) (?=[一-鿿])", NO_BREAK, name))
     width = chinese if BREAK in text else WIDE
@@ -121,7 +122,7 @@ def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
 
 
 def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
-    """Wrap each part of a text separately, and return the lines of all parts."""
+    """Wrap each part of a text to ``width`` letters per line, and return the lines of all parts."""
     wrap = textwrap.TextWrapper(width, break_long_words=False, replace_whitespace=False).wrap
     return [line for part in parts for line in wrap(part)]
 
@@ -247,7 +248,10 @@ def label_at_point(end: End, side: str) -> dict[str, Any]:
 
 
 def _annotate(end: End, y: float, *, above: bool) -> dict[str, Any]:
-    """Return an annotation to the right of the chart: marker, name, and an arrow if the line ends above the axis."""
+    """Return an annotation to the right of the chart, at height ``y``: marker, name and, if ``above``, an arrow.
+
+    The arrow shows that the line ends above the axis.
+    """
     properties = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
     text = _with_marker(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
     return annotation(text, 1, y, name=f"{PREFIX}{end.trace}", **properties)

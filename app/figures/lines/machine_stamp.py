@@ -7,12 +7,12 @@ from app.figures.theme import GREY, SERIES, Figure, annotation
 
 
 def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: bool = False) -> Figure:
-    """Return the figure with the stamp below it, as part of the figure, so that saved pictures contain it.
+    """Return the figure with a stamp below it: text on how each run was measured, which saved pictures also contain.
 
     Args:
         figure: finished figure.
-        runs: the facts of each run as plain text; markup is escaped. A run has one line.
-        narrow: whether the figure has no room for a run in one line, so that each fact has a line.
+        runs: the facts of each run as plain text; markup is escaped.
+        narrow: whether the figure is narrow. Each fact then has its own line; otherwise each run has one line.
     """
     lines = [line for facts in runs for line in (facts if narrow else [" · ".join(facts)])]
     layout, extra_height = figure["layout"], 16 * len(lines)

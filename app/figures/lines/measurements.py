@@ -25,7 +25,7 @@ def measurements(
     log_y: bool = False,
     percent: bool = False,
 ) -> Figure | None:
-    """Draw all rows; return None if none can be drawn.
+    """Draw measurements as lines or bars; return None if no row can be drawn.
 
     Args:
         rows: one measurement per row; rows without a finite number on an axis (above 0 if logarithmic) are left out.

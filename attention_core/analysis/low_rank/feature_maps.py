@@ -7,12 +7,12 @@ from attention_core.ops.linear.features import FEATURE_MAPS
 
 
 def feature_map(name: str, x: np.ndarray, *, size: int) -> np.ndarray:
-    """Evaluate a feature map ``φ(x)`` at each number of ``[p]``, in float64.
+    """Return the first feature of ``φ(x)`` for vectors whose first entry varies, ``[p]`` to float64 ``[p]``.
 
     Args:
         name: a choice of the linear variant's ``feature_map``.
-        x: values of one entry of a query or key.
-        size: number of entries of the vector, which ``"softmax"`` needs; the other entries are zero.
+        x: values of the first entry, ``[p]``; all other entries are zero.
+        size: number of entries of each vector, which the feature map ``"softmax"`` depends on.
     """
     vectors = torch.zeros(len(x), size, dtype=torch.float64)
     vectors[:, 0] = torch.from_numpy(np.asarray(x, float))

@@ -11,7 +11,7 @@ from attention_core.ops.low_rank.pooling import even_segments, spread
 
 
 def landmark_inputs(qkv: QKV, head: int) -> dict[str, Tensor]:
-    """Return one head's queries (``query``) and keys (``key``), for which landmarks exist, each ``[n, d]``."""
+    """Return one head's ``query`` and ``key``, ``[n, d]`` each: the tensors that can have landmarks."""
     return {"query": qkv.q[head], "key": qkv.k[head]}
 
 
@@ -38,7 +38,7 @@ def membership(x: Tensor, m: int, method: str) -> np.ndarray:
 
 
 def landmark_drift(x: Tensor, m: int, method: str) -> float:
-    """Return how far landmarks are from the means of their tokens (by ``membership``), relative to their norm."""
+    """Return the distance of landmarks from their tokens' means (see ``membership``), over the landmarks' norm."""
     centres = landmarks(x.double(), m, method)
     shares = torch.from_numpy(membership(x, m, method))
     means = torch.where(shares.sum(-1, keepdim=True) > 0, shares @ x.double(), centres)

@@ -11,19 +11,19 @@ from attention_core.analysis.low_rank.factors import perplexity
 
 
 def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Return the indices of the first and the last token with a share in each of the m mixtures."""
+    """Return, for each of m mixtures, the indices of its first and last token, from shares ``provenance [m, n]``."""
     contains = provenance != 0
     last = contains.shape[-1] - 1 - contains[:, ::-1].argmax(-1)
     return tuple(zip(contains.argmax(-1).tolist(), last.tolist(), strict=True))
 
 
 def effective_tokens(provenance: np.ndarray) -> np.ndarray:
-    """Return the effective number of tokens in each mixture: ``exp H`` for the entropy ``H`` of its shares, ``[m]``."""
+    """Return each mixture's effective number of tokens, ``exp`` of the entropy of its shares, ``[m, n]`` to ``[m]``."""
     return perplexity(np.abs(provenance) / np.abs(provenance).sum(-1, keepdims=True))
 
 
 def shared_mixture_pairs(provenance: np.ndarray) -> np.ndarray:
-    """Return the pairs of tokens that occur together in a mixture, ``bool [n, n]``."""
+    """Return the pairs of tokens that occur together in a mixture, ``provenance [m, n]`` to ``bool [n, n]``."""
     contains = (provenance != 0).astype(np.float32)
     return contains.T @ contains > 0
 
@@ -42,7 +42,7 @@ def renormalise_started_mixtures(left: np.ndarray, provenance: np.ndarray) -> np
 
 
 def fully_past_mixtures(provenance: np.ndarray) -> np.ndarray:
-    """Return which mixtures hold no token after the query, ``bool [n, m]``: a causal mask on whole mixtures."""
+    """Return, per query, which mixtures hold no later token, ``bool [n, m]``: a causal mask on whole mixtures."""
     last = np.array(spans(provenance))[:, 1]
     return last <= np.arange(provenance.shape[1])[:, None]
 

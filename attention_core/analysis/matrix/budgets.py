@@ -28,10 +28,11 @@ class BudgetSteps(CompactRepr):
 
     Attributes:
         attentions: the variant at each value, the smallest first; only one if the budget is not an integer.
-        weights: its matrix at each of the S values, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
+        weights: the variant's matrix at each of S values, ``float32 [S, n', n']`` for n' tokens shown; NaN for
+            pairs that are not allowed.
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
         costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
-        long_costs: the same for ``LONG_TEXT_TOKENS`` tokens.
+        long_costs: the same shares for ``LONG_TEXT_TOKENS`` tokens.
     """
 
     attentions: tuple[Attention, ...]
@@ -131,7 +132,10 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
 
 
 def _far_query(weights: Tensor, tokens: tuple[str, ...]) -> int:
-    """Return the index of the query with the largest weight on a far key; only words are queries if there are any."""
+    """Return the index of the query with the largest weight on a far key.
+
+    If any token is a word, only words count as queries.
+    """
     positions = torch.arange(len(tokens))
     is_far = (positions[:, None] - positions).abs() >= min(FAR_DISTANCE, len(tokens) - 1)
     is_word = torch.tensor([any(map(str.isalnum, token)) for token in tokens])

@@ -23,7 +23,8 @@ class MatrixComparison(CompactRepr):
         passport: metrics of the matrix, compared with the reference.
         output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the selected heads.
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
-        misplaced: share of a row's mass on other keys than in the reference, over all tokens and the selected heads.
+        misplaced: share of a row's mass on wrong keys (total variation from the reference's row), averaged over all
+            tokens and the selected heads.
         left_out: share of the shown rows' absolute weight on keys that are not shown, over the selected heads.
     """
 

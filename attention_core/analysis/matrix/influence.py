@@ -36,7 +36,7 @@ class Influence(CompactRepr):
     causal: bool
 
     def earlier_changes(self, t: int) -> int:
-        """Return the number of outputs before token t that change when it is replaced."""
+        """Return the number of outputs before token t that change when token t is replaced."""
         return int(np.count_nonzero(self.moved[t, :t]))
 
     @property
@@ -55,7 +55,7 @@ def replaced_tokens(qkv: QKV, *, head: int | None) -> int:
 
 
 def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Influence:
-    """Replace every token in turn and measure the changes; the variant runs causally if it can.
+    """Replace every token in turn and measure the changes of the outputs; the variant runs causally if it can.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``; only the first tokens are used (``MAX_TOKENS`` for one head).
@@ -86,14 +86,14 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
 
 
 def _random_like(x: Tensor, seed: int, stream: int) -> Tensor:
-    """Return random directions with the root mean square length of each head's vectors, ``[H, n, d]``."""
+    """Return random vectors, ``[H, n, d]``, all as long as the root mean square length of their head's vectors."""
     directions = torch.randn(x.shape, generator=generator(seed, stream), dtype=x.dtype)
     size = x.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()
     return directions / directions.norm(dim=-1, keepdim=True) * size
 
 
 def _replaced(x: Tensor, replacement: Tensor, tokens: Tensor) -> Tensor:
-    """Return one copy of ``x`` per given token, with that token taken from ``replacement``, ``[b, H, n, d]``."""
+    """Return a copy of ``x`` for each of b tokens, ``[b, H, n, d]``; each copy has one token from ``replacement``."""
     copies = x.expand(len(tokens), *x.shape).clone()
     copies[torch.arange(len(tokens)), :, tokens] = replacement[:, tokens].movedim(1, 0)
     return copies

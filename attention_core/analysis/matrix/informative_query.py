@@ -87,7 +87,10 @@ def informative_query(weights: np.ndarray, is_word: Sequence[bool], is_preferred
 
 
 def heaviest_keys(row: np.ndarray, max_keys: int) -> tuple[KeyWeight, ...]:
-    """Return the keys with the largest weights, the heaviest first; see ``most_changed_keys`` for the arguments."""
+    """Return the keys with the largest weights of a row, ``[n]``, at most ``max_keys``, the heaviest first.
+
+    NaN counts as zero, and weights below ``MIN_SHOWN_WEIGHT`` are left out.
+    """
     weights = np.nan_to_num(row, nan=0.0).astype(float)
     order = np.argsort(-weights, kind="stable")[:max_keys]
     return tuple(KeyWeight(key=int(j), weight=float(weights[j])) for j in order if weights[j] >= MIN_SHOWN_WEIGHT)

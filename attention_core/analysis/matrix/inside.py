@@ -12,9 +12,9 @@ class IntermediateResults(CompactRepr):
     """The intermediate results of one variant on one head.
 
     Attributes:
-        parts: its intermediate results by name, as ``Attention.anatomy`` returns them, without the axis of heads.
-        weights: its matrix, ``[n, n]``.
-        reference: the matrix with which it is compared, softmax for nearly all variants, ``[n, n]``.
+        parts: intermediate results by name, as ``Attention.anatomy`` returns them, without the axis of heads.
+        weights: the variant's matrix, ``[n, n]``.
+        reference: the matrix with which ``weights`` is compared, softmax for nearly all variants, ``[n, n]``.
     """
 
     parts: dict[str, np.ndarray]

@@ -20,7 +20,7 @@ def depends_only_on_scores(attention: Attention) -> bool:
     norms of queries or keys, and gates computed from them change.
 
     Raises:
-        NotCausalError: if it cannot be causal.
+        NotCausalError: if the variant cannot be causal.
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 2, TOKENS, SIZE, generator=generator, dtype=torch.float64)

@@ -5,10 +5,12 @@ from attention_core.variant import Attention
 
 
 def max_weight_difference(qkv: QKV, general: Attention, special: Attention, *, causal: bool) -> float:
-    """Return the largest difference between two variants' weights over heads and pairs; rounding error if they agree.
+    """Return the largest difference between the weights of two variants, over heads and pairs.
+
+    If ``special`` is a special case of ``general``, the difference is only a rounding error.
 
     Raises:
-        NotCausalError: if ``causal`` is set and one of them cannot be causal.
+        NotCausalError: if ``causal`` is set and one of the variants cannot be causal.
     """
     one, other = (each.weights(qkv.q, qkv.k, causal=causal) for each in (general, special))
     return float((one - other).abs().max())

@@ -10,7 +10,7 @@ from attention_core.variants.dense.entmax import masked_logits, threshold
 
 
 class Thresholds(CompactRepr):
-    """The thresholds of one head's rows at several values of α.
+    """The thresholds of α-entmax for one head's rows, at several values of α.
 
     Attributes:
         alphas: the values of α.
@@ -24,7 +24,7 @@ class Thresholds(CompactRepr):
 
 
 def thresholds(qkv: QKV, head: int, causal: bool, alphas: Sequence[float]) -> Thresholds:
-    """Compute the threshold of every row for each α, in float64.
+    """Compute the threshold of α-entmax in every row, for each α, in float64.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.

@@ -78,7 +78,10 @@ def growth_by_token(qkv: QKV, attention: Attention, head: int, strength: float) 
 
 
 def _recurrence_inputs(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> RuleInputs:
-    """Return the inputs of the variant's recurrence, but with the given write strengths, ``[s, n, 1]``."""
+    """Return the inputs of the variant's recurrence, but with s given write strengths, ``[s, n, 1]``.
+
+    ``first`` is the position of the first token.
+    """
     gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
     k = normalise(k, p)
     betas = torch.stack([beta_from_strength(k, p.keys, strength) for strength in strengths])
@@ -86,6 +89,6 @@ def _recurrence_inputs(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, stre
 
 
 def _eigenvalues(inputs: RuleInputs) -> Tensor:
-    """Return ``α (1 - β ‖k‖²)``, ``[s, n, 1]``, by which a step multiplies the part of the state along its key."""
+    """Return ``α (1 - β ‖k‖²)`` for s strengths, ``[s, n, 1]``: the factor of the state along a token's key."""
     factor = 1 - inputs.write_strength * inputs.k.square().sum(-1, keepdim=True)
     return factor if inputs.log_gates is None else inputs.log_gates.exp() * factor

@@ -30,9 +30,9 @@ class StateChanges(CompactRepr):
     """The changes that tokens make to a state of fast weights before they write to it: decay and erasing.
 
     Attributes:
-        decay_shares: share of each channel lost by decay, ``1 - α_i``, ``float64 [n, C]``.
-        erased_shares: share of the value read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if
-            the rule removes nothing.
+        decay_shares: share of each of C channels (the state's rows) lost by decay, ``1 - α_i``, ``float64 [n, C]``.
+        erased_shares: token i reads a value from the state with its key and removes this share of the value,
+            ``ε_i ‖k_i‖²``, ``float64 [n]``; None if the rule removes nothing.
         along: whether the content to remove is read along a separate direction instead of the key.
             ``erased_shares`` then contains the squared length of this direction instead of ``‖k_i‖²``.
     """
@@ -43,9 +43,9 @@ class StateChanges(CompactRepr):
 
 
 class StateHistory(CompactRepr):
-    """One head's state over time.
+    """One head's state after each token i: a matrix ``S_i`` with C channels, and for running sums a vector ``z_i``.
 
-    For fast weights ``S_i = S_{i-1} + decay_change(i) + erase_change(i) + added[i]``.
+    Fast weights follow ``S_i = S_{i-1} + decay_change(i) + erase_change(i) + added[i]``.
 
     Attributes:
         sums: ``S_i``, ``float32 [n, C, d_v]``.
@@ -165,7 +165,7 @@ def state_history(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
 
 
 def _changes(inputs: Sequence[RuleInputs]) -> StateChanges:
-    """Return the changes before writing, computed from the recurrence's inputs for each token, ``[1, *]``."""
+    """Return the changes that tokens make before writing; each item of ``inputs`` belongs to one token, ``[1, *]``."""
     decays = [torch.zeros_like(token.k) if token.log_gates is None else -token.log_gates.expm1() for token in inputs]
     directions = [token.k if token.directions is None else token.directions for token in inputs]
     erased = [

@@ -69,8 +69,8 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
 def fit_start(token: int, decay: float | None) -> int:
     """Return the first row used to fit a token's weight; in earlier rows, the tokens before it dominate the row sum.
 
-    Each weight is divided by the sum of its row. Without decay, the returned row is the one where this sum is about
-    twice that of the token's own row. With decay, it is at least row ``1 / (1 - γ)``, where the sum is nearly
+    Each weight is divided by the sum of its row. Without decay, this sum is about twice as large in the returned
+    row as in the token's own row. With decay, the returned row is at least ``1 / (1 - γ)``, where the sum is nearly
     constant.
     """
     return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))

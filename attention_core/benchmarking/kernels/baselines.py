@@ -25,7 +25,7 @@ class Baseline:
         build: ``(n, device, causal) -> attend`` for ``[B, H, n, d]``, with all preparation done.
         equivalent: the variant of this library with the same computation; None if there is no such variant.
         multiply_adds: ``(n, d, causal)`` for one head, by formula.
-        counted: whether its tensors can be counted; those of compiled code cannot.
+        counted: whether the kernel's tensors can be counted, which is impossible for compiled code.
     """
 
     name: str
@@ -103,7 +103,7 @@ FLA: Mapping[str, str] = {
 }
 """Modules of ``fla.ops`` (flash-linear-attention) with a chunked kernel of the same kind, by our variant's key."""
 BY_HEAD, BY_CHANNEL = {"simple_gla", "gated_delta_rule"}, {"gla", "kda"}
-"""Kernels that take the logarithms of decays, ``[B, n, H]`` and ``[B, n, H, d]``."""
+"""Kernels that take the logarithms of decays: ``BY_HEAD`` as ``[B, n, H]``, ``BY_CHANNEL`` as ``[B, n, H, d]``."""
 DELTA = {"delta_rule", "gated_delta_rule", "kda"}
 """Kernels that take keys of length 1 and learning rates, ``[B, n, H]``."""
 

@@ -68,7 +68,7 @@ PRESETS: dict[str, Callable[..., list[Shape]]] = {"16k": shapes_16k, "ours": pag
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The result of one subject at one shape.
+    """The result of one subject (a variant or a baseline) at one shape.
 
     Attributes:
         name: the variant with its settings, or the baseline.
@@ -249,7 +249,10 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
 
 
 def _check_result(subject: Subject, plan: Plan) -> tuple[float | None, str]:
-    """Return the relative distance from float64 on the CPU on few tokens, and the reason not to time (empty: none)."""
+    """Return a result's error and the reason not to time the subject, which is empty if it can be timed.
+
+    The error is the relative distance from float64 on the CPU, on few tokens; None if it cannot be computed.
+    """
     if isinstance(subject, Attention):
         reason = unsupported_reason(subject, mode=plan.mode, causal=plan.causal)
         if reason is not None:

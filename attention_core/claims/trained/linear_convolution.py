@@ -19,12 +19,12 @@ WITH, WITHOUT = "with a convolution", "without a convolution"
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy during training."""
+    """Yield the accuracy during training, with and without the convolution."""
     yield from recorded_rows("linear_convolution", lambda model: WITH if model.convolution else WITHOUT)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return the accuracy with and without the convolution after training."""
+    """Return the accuracies after training; without the convolution, also the lowest and highest over the seeds."""
     seeds = values(rows, "accuracy", model=WITHOUT, step=max(values(rows, "step")))
     return {
         "with": accuracy(rows, WITH),

@@ -21,7 +21,10 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return the accuracies at the fewest and the most pairs, and up to how many pairs each model recalls them."""
+    """Return both models' accuracies at the fewest and the most pairs, and the number of pairs that each recalls.
+
+    Also return the largest number of pairs.
+    """
     pairs = sorted(set(values(rows, "items")))
     accuracies = {
         model: {items: accuracy(rows, model, items=items) for items in map(int, pairs)} for model in (LINEAR, SOFTMAX)
@@ -38,7 +41,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 def _up_to(accuracies: dict[int, float]) -> int:
-    """Return the largest number of pairs up to which all accuracies, by number of pairs, are at least ``LEARNED``."""
+    """Return the largest number of pairs up to which every accuracy is at least ``LEARNED``; 0 if the first is not."""
     last = 0
     for items, share in accuracies.items():
         if share < LEARNED:

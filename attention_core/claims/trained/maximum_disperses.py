@@ -22,9 +22,9 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return each model's accuracy with as many numbers as in training, and its decrease with the most tested.
+    """Return each model's accuracy with the smallest count of numbers, and its decrease at the largest count.
 
-    Also return both counts of numbers.
+    Also return these two counts.
     """
     counts = list(map(int, values(rows, "items")))
     few, many = min(counts), max(counts)

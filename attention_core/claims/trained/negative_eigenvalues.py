@@ -27,7 +27,10 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return the accuracies at the length of training, and with write strengths up to 2 also at the largest length."""
+    """Return the accuracy of each model at the length of training.
+
+    Also return the largest length, and the accuracy there with write strengths up to 2.
+    """
     lengths = list(map(int, values(rows, "length")))
     short = {
         name: accuracy(rows, model, length=min(lengths))

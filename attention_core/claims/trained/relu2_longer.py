@@ -21,7 +21,10 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return the accuracies at the length of training and at the largest length, and softmax's lead there."""
+    """Return both models' accuracies at the length of training and at the largest length.
+
+    Also return this length and softmax's lead at it.
+    """
     lengths = list(map(int, values(rows, "length")))
     found = {
         f"{name}_{place}": accuracy(rows, model, length=length)

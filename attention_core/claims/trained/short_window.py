@@ -22,7 +22,7 @@ NAMES = {f"local~window~{SHORT_WINDOW}": SHORT, f"local~window~{LONG_WINDOW}": W
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy during training."""
+    """Yield the accuracy during training, with each of the two windows."""
     yield from recorded_rows("short_window", lambda model: NAMES[model.word])
 
 

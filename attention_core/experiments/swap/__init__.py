@@ -76,7 +76,10 @@ __all__ = [
 
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
-    """Measure losses on a text, copying, or the error of outputs; return a recorded result unless the task is live."""
+    """Measure the losses on a text, the losses of the copy test, or the error of a variant's outputs.
+
+    A recorded result is returned unless the task is live.
+    """
     if not task.live and (found := recorded_row(task)) is not None:
         return (found,)
     return (compute(task),)
@@ -91,7 +94,7 @@ def recorded_row(task: SwapTask) -> SwapRow | None:
 
 
 def compute(task: SwapTask) -> SwapRow:
-    """Run a task even if its result is recorded; errors as in ``run``."""
+    """Run a task and return its row, even if a recorded row exists."""
     if isinstance(task, ReadingTask):
         return measure_reading(task)
     return measure_copying(task) if isinstance(task, CopyTask) else measure_output_error(task)
@@ -104,7 +107,7 @@ def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> 
 
 
 def measure_reading(task: ReadingTask) -> ReadingRow:
-    """Read a text even if the result is recorded; errors as in ``run``."""
+    """Read the text of a task and return its row, even if a recorded row exists."""
     loaded, text = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
     attention, start = from_word(task.word), time.perf_counter()
     with swapped(loaded.model, dict.fromkeys(task.layers, attention)):
@@ -122,7 +125,7 @@ def measure_reading(task: ReadingTask) -> ReadingRow:
 
 
 def measure_copying(task: CopyTask) -> CopyRow:
-    """Run the copy test; errors as in ``run``."""
+    """Run the copy test of a task and return its row."""
     loaded, attention, start = models.load(task.model), from_word(task.word), time.perf_counter()
     with swapped(loaded.model, dict.fromkeys(task.layers, attention)):
         first, second = copy_losses(loaded, task.period, task.seed)
@@ -139,19 +142,21 @@ def measure_copying(task: CopyTask) -> CopyRow:
 
 
 def measure_output_error(task: OutputErrorTask) -> OutputErrorRow:
-    """Measure the error of a variant's outputs; errors as in ``run``."""
+    """Measure the error of a variant's outputs and return the row."""
     ids = text_tokens(task.text, tokens=task.tokens, model=task.model).ids
     output = output_error(ids, task.word, task.layers, model=task.model)
     return OutputErrorRow(word=task.word, layers=task.layers, output=output)
 
 
 def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model: str = MODEL) -> float:
-    """Return the relative error of a variant's outputs on the unchanged model's queries, keys and values.
+    """Return the relative error of a variant's outputs compared with softmax's.
+
+    Both attend to the unchanged model's queries, keys and values.
 
     Args:
         ids: the tokens that the model reads.
         word: the variant, as ``model_patching.from_word`` reads it.
-        layers: the layers compared; the error is the mean over all their heads, 0 without layers.
+        layers: the layers compared; the error is the mean over all heads of these layers, 0 without layers.
         model: key of a decoder, or ``owner/name``.
     """
     # ``recorder`` is not imported at the top of the file, because it imports transformers, which takes seconds.

@@ -28,8 +28,8 @@ class HiddenPairs:
         window: the pattern's window; None if it has no such setting.
         hides_first: whether most queries cannot attend to the first token.
         hides_copied: whether most queries of the copy test cannot attend to the token that they should copy.
-        layers_to_copy: smallest number of layers in a row that connect most of these queries to that token; None if no
-            number does.
+        layers_to_copy: smallest number of layers that connect most queries of the copy test to the token that they
+            should copy; None if no number of layers is enough.
         from_token: position of the first token that is predicted without some of the tokens before it; the length of
             the text if there is no such token.
     """
@@ -52,9 +52,9 @@ class Score:
         perplexity: perplexity of the text; NaN if it is not known yet.
         copied: loss per copied token in nats, mean over the finished draws; NaN without finished draws.
         first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
-        covered: number of tokens of the text if the variant's fixed pattern hides none of them, so that it equals
-            softmax on this text; 0 otherwise.
-        hidden: what the variant's fixed pattern hides; None if it has no such pattern.
+        covered: number of tokens of the text if the variant has a fixed pattern that hides no pair of them, so that
+            the variant equals softmax on this text; 0 otherwise.
+        hidden: the pairs that the variant's fixed pattern hides; None without a fixed pattern.
     """
 
     name: str
@@ -93,7 +93,7 @@ class ErrorPoint:
 
 
 def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
-    """Return the score of one model, given all rows."""
+    """Return the score of one model, from those of ``rows`` that have this word and these layers."""
     own_rows = [row for row in rows if (row.word, row.layers) == (word, layers)]
     copy_rows = [row for row in own_rows if isinstance(row, CopyRow)]
     reading = next((row for row in own_rows if isinstance(row, ReadingRow)), None)
@@ -154,14 +154,17 @@ def lost_share(original: Score, changed: Score) -> float:
 
 
 def original_rows(rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, CopyRow | None]:
-    """Return the unchanged model's row for the text and its first copy test's row; None if not measured yet."""
+    """Return the unchanged model's row for the text and its first row of the copy test; None for a missing row."""
     unchanged = [row for row in rows if not row.layers]
     reading = next((row for row in unchanged if isinstance(row, ReadingRow)), None)
     return reading, next((row for row in unchanged if isinstance(row, CopyRow)), None)
 
 
 def curve_points(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[CurvePoint]:
-    """Combine the rows of one curve into points, sorted by their position ``x(row)``; rows without one are left out."""
+    """Combine the rows of one curve into points, sorted by their position ``x(row)``.
+
+    Rows whose position is None are left out.
+    """
     numbers: dict[float, dict[str, float]] = {}
     for row in rows:
         position = x(row)
@@ -176,7 +179,7 @@ def curve_points(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) 
 
 
 def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
-    """Return one point for each variant and its settings, if all three numbers of the point are known and finite."""
+    """Return one point per variant with its settings; points with an unknown or non-finite number are left out."""
     numbers: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.layers:
@@ -195,13 +198,16 @@ def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
 
 
 def first_above(points: Sequence[CurvePoint], name: str, limit: float) -> float | None:
-    """Return the smallest ``x`` at which the number ``name`` exceeds ``limit``; None if it never does."""
+    """Return the smallest ``x`` at which the field ``name`` of a point exceeds ``limit``; None if no point does."""
     above = [point.x for point in points if getattr(point, name) is not None and getattr(point, name) > limit]
     return min(above, default=None)
 
 
 def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> float | None:
-    """Return the first ``x`` from which on the number ``name`` is at most ``limit``; None if the last is above."""
+    """Return the first ``x`` from which on the field ``name`` is at most ``limit``.
+
+    None if the last point exceeds it.
+    """
     first = None
     for point in reversed([p for p in points if getattr(p, name) is not None]):
         if getattr(point, name) > limit:
@@ -211,7 +217,7 @@ def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> flo
 
 
 def beats_all(curves: Sequence[Sequence[CurvePoint]], name: str) -> list[bool]:
-    """Return, for each ``x`` that all curves share, whether the first curve has the smallest number ``name``."""
+    """Return, for each ``x`` that all curves share, whether the first curve is lowest in the field ``name``."""
     values = [{p.x: getattr(p, name) for p in curve if getattr(p, name) is not None} for curve in curves]
     return [all(values[0][x] < other[x] for other in values[1:]) for x in set.intersection(*map(set, values))]
 

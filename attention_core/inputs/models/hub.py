@@ -67,7 +67,7 @@ def read(name: str) -> LoadedModel:
 
 
 def _check_kind(name: str, folder: Path) -> None:
-    """Raise ModelError, before weights are downloaded, for a model that is too large or has encoder and decoder."""
+    """Raise ModelError for a model that is too large or an encoder-decoder, before its weights are downloaded."""
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder:
         raise ModelError(

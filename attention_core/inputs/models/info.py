@@ -37,7 +37,7 @@ class ModelInfo:
         head_size: size d of a head.
         positions: maximum number of tokens.
         causal: whether future keys are hidden.
-        note: facts needed to interpret its numbers: languages, quantisation.
+        note: facts needed to interpret results of the model, such as its languages and quantisation.
         credit: authors of the weights, and their licence.
         rotary: whether the recorded queries and keys have been rotated by their positions (RoPE).
         rotary_base: base of the angles ``base^(-2i/d)`` of pairs ``(i, i + d/2)``; None if nothing is rotated or the

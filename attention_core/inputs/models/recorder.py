@@ -38,8 +38,8 @@ _LOADING = threading.Lock()
 def model_loading_lock() -> Iterator[None]:
     """Hold a lock while a model is made or saved with transformers, and hide progress bars.
 
-    transformers then changes torch's default type and its own state for all threads. Progress bars would fill logs and
-    notebooks; afterwards the caller's setting of progress bars is restored.
+    While it makes or saves a model, transformers changes torch's default type and its own state for all threads.
+    Progress bars would fill logs and notebooks. The caller's setting of progress bars is restored afterwards.
     """
     with _LOADING:
         bars_enabled, hub_bars_disabled = logging.is_progress_bar_enabled(), are_progress_bars_disabled()
@@ -60,7 +60,7 @@ class LayerQKV(CompactRepr):
 
     Attributes:
         q: ``[H, n, d]`` float32 on the CPU, scaled so that ``softmax(q kᵀ / √d)`` is the layer's attention.
-        keys: ``[G, n, d]``; each is shared by H / G neighbouring heads.
+        keys: ``[G, n, d]`` for G key-value heads, each shared by H / G neighbouring query heads.
         values: ``[G, n, d_v]``, shared in the same way.
         causal: whether the layer hides future keys.
         scale: the layer's own logit scale.
@@ -116,7 +116,8 @@ def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] |
     Args:
         model: made with ``attn_implementation=RECORDER``.
         ids: token numbers.
-        layers: requested layers, counted from 0 in the order of the pass, which ends at the last one. None for all.
+        layers: requested layers, counted from 0 in the order of the pass; the pass ends at the last of them. None
+            for all.
 
     Returns:
         The queries, keys and values by layer number; empty if the model does not use the attention interface.
@@ -173,7 +174,10 @@ def _layer(
 
 
 def _is_plain(mask: Tensor, causal: bool) -> bool:
-    """Return whether a mask hides only future keys if ``causal``, or nothing otherwise; true or 0 means allowed."""
+    """Return whether a mask hides exactly the future keys if ``causal``, or no key otherwise.
+
+    In the mask, true or 0 means that a pair is allowed.
+    """
     allowed = mask if mask.dtype == torch.bool else mask == 0
     all_pairs = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device)
     return bool((allowed == (all_pairs.tril() if causal else all_pairs)).all())

@@ -8,7 +8,7 @@ from attention_core.variant import Paper
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, _items: int) -> Batch:
-    """Return random bits, and the parity of each prefix as its target."""
+    """Return random bits; the target of each bit is the parity of all bits up to it."""
     bits = torch.randint(2, (sequences, length), generator=generator)
     return Batch(inputs=bits, targets=bits.cumsum(-1) % 2)
 

@@ -16,9 +16,10 @@ BLANK = KEYS + VALUES
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, pairs: int) -> Batch:
-    """Return sequences with ``pairs`` different keys and values each.
+    """Return sequences that start with ``pairs`` pairs of a key and a value; the rest is blank.
 
-    Symbols are numbered: first all keys, then all values, then the blank.
+    Each key appears again at a random position, where its value is the target. Symbols are numbered: first all
+    keys, then all values, then the blank.
     """
     keys = distinct(generator, sequences, pairs, KEYS)
     values = KEYS + distinct(generator, sequences, pairs, VALUES)

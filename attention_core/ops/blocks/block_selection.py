@@ -88,16 +88,17 @@ class Selection:
         return ROWS if self.score in (MEAN, BOUND) else ROWS // 4
 
     def _steps(self, n: int, m: int, *, causal: bool) -> Iterator[tuple[slice, int]]:
-        """Yield the queries of each step and the number b; these queries score the first b blocks.
+        """Yield, for each step, its queries and the number b of first blocks that these queries score.
 
-        These are all blocks or, if causal, the blocks before that of the step's last query, but at least m.
+        If causal, b counts the blocks before the block of the step's last query, but is at least m. Otherwise, b counts
+        all blocks.
         """
         for start in range(0, n, self._rows):
             stop = min(start + self._rows, n)
             yield slice(start, stop), max((stop - 1) // self.block, m) if causal else block_count(n, self.block)
 
     def primitives(self, q: Tensor, k: Tensor, *, causal: bool) -> dict[str, Tensor]:
-        """Return the masks of pairs within a block and of queries with chosen blocks, by name, ``bool [..., n, n]``."""
+        """Return the masks of pairs in the same block and in a chosen block, ``bool [..., n, n]``, by name."""
         n = q.shape[-2]
         block_index = torch.arange(n, device=q.device) // self.block
         own_block = block_index[:, None] == block_index
@@ -145,7 +146,7 @@ class Selection:
         return scored_pairs * adds_per_pair[self.score] + projected
 
     def _scoring_elements(self, n: int, d: int) -> int:
-        """Return the peak number of elements that ``select`` needs for one head, without its result."""
+        """Return the peak number of elements that ``select`` needs for one head, without the indices it returns."""
         block, blocks, rows = self.block, block_count(n, self.block), min(self._rows, n)
         size = blocks * block
         summary = {

@@ -92,7 +92,10 @@ def _key_scores(q: Tensor, keys: Tensor, is_token: Tensor, n_blocks: int) -> Ten
 
 
 def top_blocks(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
-    """Return the m largest entries of the last axis, descending, and their indices; finite ties keep their order."""
+    """Return the m largest entries of the last axis, descending, and their indices.
+
+    Equal finite entries keep their order.
+    """
     if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no numbers to compare
         values, index = scores.topk(m + 1)
         last_value, next_value = values[..., m - 1], values[..., m]
@@ -120,7 +123,7 @@ def block_mask(index: Tensor, is_valid: Tensor, *, blocks: int) -> Tensor:
 
 
 def query_slices(n: int, m: int) -> list[slice]:
-    """Return the consecutive queries that are computed together in each step of attention to m chosen blocks."""
+    """Return slices of consecutive queries, one for each step of attention to m chosen blocks."""
     rows = max(1, CHOICES_PER_STEP // m)
     return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
 
@@ -186,7 +189,7 @@ def tile_slots(choices: int, n: int, block: int) -> int:
 
 
 def selected_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Return the peak elements of ``selected_block_parts`` for one head, in a step or when it joins outputs."""
+    """Return the peak number of elements that ``selected_block_parts`` holds for one head."""
     choices = m * min(n, max(1, CHOICES_PER_STEP // m))
     slots = tile_slots(choices, n, block)
     slots_per_step = min(slots, max(1, PAIRS_PER_STEP // block**2) * min(block, choices))

@@ -97,8 +97,8 @@ def zero_state(k: Tensor, v: Tensor) -> Tensor:
 def decayed_products(q: Tensor, k: Tensor, log_gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries decayed since the chunk's start, and keys decayed to its end.
 
-    The logarithms of the gates are summed from the start of each chunk, because a sum over a long text would be rounded
-    too coarsely.
+    ``Γ_ij`` is the product of the gates from token j + 1 to i, and 0 for j > i. The logarithms of the gates are
+    summed from the start of each chunk, because a sum over a long text would be rounded too coarsely.
     """
     if log_gates is None:
         return causal_similarities(Features(q, k))
@@ -119,7 +119,7 @@ def single_chunk_outputs(inputs: RuleInputs, v: Tensor) -> Tensor:
 
 
 def chunk_products(log_gates: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the function ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``; with one gate per token it reuses Γ."""
+    """Return ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``, as ``decayed_products``; with one gate per token, Γ is shared."""
     if log_gates is None or log_gates.shape[-1] > 1:
         return lambda q, k: decayed_products(q, k, log_gates)[0]
     decay = token_decay(-log_gates.cumsum(-2))
@@ -190,9 +190,9 @@ def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params
 
 
 def _read_final_state(state: State, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, State]:
-    """Return the outputs of a chunk of queries, read from the final state.
+    """Return the outputs of a chunk of queries, read from the final state, and the unchanged state.
 
-    Only the rule's queries are used. The rule also needs keys, so it is given the queries in their place.
+    Of the rule's inputs, only the queries are used. The rule also needs keys, so it is given the queries as keys.
     """
     q = at_least_float32(q)
     return rule(q, q, p, 0).q @ state.sums, state
@@ -217,10 +217,11 @@ def anatomy(inputs: RuleInputs, *, causal: bool) -> dict[str, Tensor]:
     state.
 
     Returns:
-        All factors are ``[..., n, n]``. If causal, ``read`` is ``(Q Kᵀ ⊙ Γ)``. For the delta rule, ``overlaps`` is
-        ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` is ``(I + overlaps)⁻¹``. With directions W, ``overlaps`` is
-        ``diag(ε) (W Wᵀ ⊙ Γ⁻)``, and the matrix is ``(read - turned @ inverse @ met) @ diag(β)``. Then ``met`` is
-        ``diag(ε) (W Kᵀ ⊙ Γ⁻)`` and, if causal, ``turned`` is ``(Q Wᵀ ⊙ Γ)``.
+        All factors are ``[..., n, n]``. ``Γ⁻`` is Γ below the diagonal. If causal, ``read`` is ``(Q Kᵀ ⊙ Γ)``. For
+        the delta rule, ``overlaps`` is ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` is ``(I + overlaps)⁻¹``. With
+        directions W, ``overlaps`` is ``diag(ε) (W Wᵀ ⊙ Γ⁻)``, and the matrix is
+        ``(read - turned @ inverse @ met) @ diag(β)``. Then ``met`` is ``diag(ε) (W Kᵀ ⊙ Γ⁻)`` and, if causal,
+        ``turned`` is ``(Q Wᵀ ⊙ Γ)``.
     """
 
     def query_products(keys: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from attention_core.settings import Params, Trainable, param
 
 
 def gate_setting(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
-    """Return the setting that selects the rule of the gate."""
+    """Return the declaration of the setting that selects how a gate is computed."""
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
@@ -61,7 +61,7 @@ TRAINED_GATES = Trainable(name="gate", title="gates", per="channel", when=_is_tr
 def log_gates(k: Tensor, p: GateParams, *, first: int = 0, per_channel: bool = False) -> Tensor:
     """Return log α, the logarithm of the share of the state kept before each token is written, at most 0.
 
-    A learned gate is σ(x)^(1/root), where a linear map computes x from the token.
+    A learned gate is σ(x)^(1/root), where x is a linear map of the token and ``root`` a setting.
 
     Args:
         k: keys, ``[..., n, d]``.

@@ -34,8 +34,10 @@ class State(NamedTuple):
     """The state of causal kernel attention after some tokens.
 
     Attributes:
-        sums: ``Σ e^{R_j - R} k_j v_jᵀ``, ``[..., C, d_v]``, or ``[..., C, d_v + 1]`` with the normaliser.
-        reference: the ``R`` of the last token, ``[..., 1, C]`` or ``[..., 1, 1]``; None without references.
+        sums: ``Σ e^{R_j - R} k_j v_jᵀ`` over all tokens j so far, ``[..., C, d_v]``, or ``[..., C, d_v + 1]`` with
+            the normaliser.
+        reference: R, the reference (see ``Features``) of the last token, ``[..., 1, C]`` or ``[..., 1, 1]``; None
+            without references.
     """
 
     sums: Tensor
@@ -47,7 +49,7 @@ def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) 
 
     Args:
         features: C.
-        v: the value of one token, ``[..., d_v]``, for its axes, type and device.
+        v: the value of one token, ``[..., d_v]``, which gives the leading axes, type and device.
         normalise: whether the state has a column for the normaliser.
         referenced: whether the features have references, one per feature.
     """
@@ -89,6 +91,8 @@ def run_decoder(step: Callable[..., tuple[Tensor, Any]], state: Any, q: Tensor, 
 
 def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> Tensor:
     """Return ``Σ_{j <= i} (Σ_f q_if e^{R_jf - R_if} k_jf) v_j``, ``[..., n, d_v]``, normalised if requested.
+
+    The references R are explained in ``Features``.
 
     Args:
         f: features of the queries and keys.

@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 
 class DecayPowers(NamedTuple):
-    """Powers of ``γ``, by which similarities decay over distances.
+    """Powers of the decay factor ``γ`` of similarities, by distance.
 
     Attributes:
         within: between the tokens of a chunk, ``[c, c]``, zero above the diagonal.
@@ -60,7 +60,7 @@ def decay_powers(decay: float, like: Tensor, size: int) -> DecayPowers:
 
 
 def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float, causal: bool) -> Tensor:
-    """Return attention with similarities ``γ^|i-j| φ(q_i) · φ(k_j)``, each row over its sum, ``[..., n, d_v]``.
+    """Return attention with similarities ``γ^|i-j| φ(q_i) · φ(k_j)``, each row divided by its sum, ``[..., n, d_v]``.
 
     Args:
         phi: computes the features; the backward pass calls it again, so its closure must not change.
@@ -116,7 +116,7 @@ def _attend_chunk(
             each row's similarities as last column; None to compute it from the chunk.
         phi: computes the features.
         decay: the powers of γ.
-        divide: whether outputs are divided by their row's sum; otherwise the result has the form of ``sums``.
+        divide: whether outputs are divided by their row's sum; otherwise the sum is returned as last column.
     """
     decay, dtype = decay.shortened(q.shape[-2]), v.dtype
     q, k, v = phi(at_least_float32(q)), phi(at_least_float32(k)), at_least_float32(v)

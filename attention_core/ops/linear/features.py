@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_core.ops.linear.scans import running_max
 
 SPREAD = 40.0
-"""Largest increase at which a reference's last value can be used for all tokens: e⁴⁰ times a sum fits float32."""
+"""Largest increase of a reference over tokens that can share its last value: e⁴⁰ times a sum fits float32."""
 
 
 class Features(NamedTuple):
@@ -77,7 +77,8 @@ class LogFeatures(NamedTuple):
 
     Attributes:
         base: ``[..., n, C]``; None means ones.
-        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None means zeros, which need no reference.
+        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None means zeros; such features need no
+            reference.
     """
 
     base: Tensor | None
@@ -136,8 +137,8 @@ def causal_similarities(f: Features, previous: Tensor | None = None) -> tuple[Te
         previous: the reference before the first token, ``[..., 1, C]``, finite; None means the first token's reference.
 
     Returns:
-        The triangle; the queries relative to the state before the first token, ``q_i e^{before - R_i}``; the keys
-        relative to the state after the last token, ``k_j e^{R_j - R_last}``.
+        The matrix, zero above its diagonal; the queries relative to the state before the first token,
+        ``q_i e^{before - R_i}``; the keys relative to the state after the last token, ``k_j e^{R_j - R_last}``.
     """
     if f.reference is None:
         return (f.q @ f.k.mT).tril_(), f.q, f.k
@@ -166,12 +167,12 @@ def exceeds_spread(first: Tensor, last: Tensor) -> bool:
 
 
 def _similarities_by_blocks(f: Features) -> Tensor:
-    """Return the triangle for references that increase by more than ``SPREAD``, too much for a single reference.
+    """Return the matrix of ``causal_similarities`` if references increase by more than ``SPREAD`` within the tokens.
 
     Blocks double in size, starting from single tokens. In each pair of blocks, the keys of the first block and the
     queries of the second block are scaled relative to the end of the first block. Their product fills one square
-    below the diagonal. No exponent is above zero, so nothing overflows. None is below the exponent ``R_j - R_i`` of
-    the pair, so a factor underflows only if the product does.
+    below the diagonal. No exponent is above zero, so nothing overflows. No exponent is below that of the whole
+    pair, ``R_j - R_i``, so a factor underflows only if the product does.
     """
     assert f.reference is not None
     n = f.q.shape[-2]

@@ -64,7 +64,7 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
 
 
 def empty_sums(q: Tensor, v: Tensor, order: int = 2) -> Tensor:
-    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the zeros from which ``update_state`` starts, ``[..., C, d_v + 1]``, for one token's q and v."""
     *lead, d_v = v.shape
     return at_least_float32(v).new_zeros(*lead, feature_count(q.shape[-1], order), d_v + 1)
 

@@ -68,11 +68,11 @@ def scan_chunks(
 
 
 def map_heads(attend: Callable[..., Tensor], *tensors: Tensor, heads_per_call: int = 1) -> Tensor:
-    """Apply ``attend`` to one head or a few heads at a time, ``[..., n, *]``, which bounds its intermediate memory.
+    """Apply ``attend`` to one or a few heads at a time, which limits memory; return all outputs, ``[..., n, *]``.
 
     Args:
-        attend: takes one head of every tensor, ``[n, *]``, because products of matrices are faster than those of
-            batches; several heads, ``[heads, n, *]``, if ``heads_per_call`` is above 1. The backward pass calls it
+        attend: takes one head of every tensor, ``[n, *]``, because matrix products are faster than batched ones. If
+            ``heads_per_call`` is above 1, it takes several heads, ``[heads, n, *]``. The backward pass calls it
             again, so its closure must not change.
         tensors: ``[..., n, *]`` each, with the same leading axes.
         heads_per_call: the number of heads per call.
@@ -92,7 +92,7 @@ def map_heads(attend: Callable[..., Tensor], *tensors: Tensor, heads_per_call: i
 
 
 def with_checkpoint(step: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
-    """Return the step, checkpointed if the tensors need gradients: the backward pass then recomputes it."""
+    """Return ``step``, wrapped in a checkpoint if a tensor needs gradients; the backward pass then recomputes it."""
     if not needs_gradient(*tensors):
         return step
     return partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)

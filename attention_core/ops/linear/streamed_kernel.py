@@ -36,8 +36,8 @@ def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
 def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[Tensor, State]:
     """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
-    If no running maximum of the keys' logarithms increases by more than ``features.SPREAD`` within the chunk, the
-    maxima at its last token are the reference of all its tokens.
+    The reference of a token is the running maximum of the keys' logarithms, per feature. If no maximum increases by
+    more than ``features.SPREAD`` within the chunk, all tokens use the maxima at the chunk's last token.
     """
     f = phi(k, *extras)
     values = with_ones(v.to(state.sums.dtype))
@@ -61,9 +61,9 @@ def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor,
 
 
 def query_features(f: LogFeatures, reference: Tensor) -> Tensor:
-    """Return query features times ``e^reference``, ``[..., n, C]``, for keys that are divided by it.
+    """Return query features times ``e^reference``, ``[..., n, C]``, for keys that are divided by ``e^reference``.
 
-    The exponentials of each row are divided by their largest.
+    The exponentials of each row are divided by the largest of the row.
     """
     assert f.log is not None
     log = f.log + reference
@@ -72,12 +72,12 @@ def query_features(f: LogFeatures, reference: Tensor) -> Tensor:
 
 
 class KeySums(NamedTuple):
-    """Sums over the keys of the form without a causal mask.
+    """Sums over all keys, for attention without a causal mask.
 
     Attributes:
         products: ``Σ_j e^{log k_j - R} v_jᵀ``, ``[..., C, d_v]``.
-        total: ``Σ_j e^{log k_j - R}``, ``[..., 1, C]``, for the normaliser: products with a row are faster than with a
-            column.
+        total: ``Σ_j e^{log k_j - R}``, ``[..., 1, C]``, for the normaliser. A row is stored, because products with
+            a row are faster than with a column.
         reference: ``R``, each key feature's largest logarithm, ``[..., 1, C]``; None without logarithms.
     """
 

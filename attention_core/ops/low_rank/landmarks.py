@@ -18,8 +18,9 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
         x: queries or keys.
         m: number of landmarks; with ``m >= n`` every token is its own landmark.
         method: ``"segment_means"``: means of neighbours, in segments whose lengths differ by at most one token;
-            ``"kmeans"``: a few rounds of k-means from there. The gradient flows through the means, but not through the
-            assignment of tokens to centres. A centre that loses all its tokens does not move.
+            ``"kmeans"``: a few rounds of k-means that start from segment means. The gradient flows through the
+            means, but not through the assignment of tokens to centres. A centre that loses all its tokens does not
+            move.
     """
     centres = pool(x, even_segments(x.shape[-2], m))
     if method == "segment_means" or m >= x.shape[-2]:

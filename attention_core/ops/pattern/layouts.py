@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 32
-"""Queries in one block of a band: fewer waste less work outside the band, more make the kernel faster."""
+"""Queries in one block of a band. Smaller blocks compute fewer pairs outside the band; larger ones run faster."""
 
 
 class Group(NamedTuple):

@@ -95,7 +95,7 @@ def _bias_by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns:
 
 
 def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
-    """Return the queries in one head's largest piece of ``band_pieces`` and the pairs in its mask.
+    """Return the number of queries in one head's largest piece of ``band_pieces`` and of pairs in that piece's mask.
 
     ``reach`` is the number of keys before a block and after it, together.
     """
@@ -106,7 +106,10 @@ def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
 
 
 def _window_view(heads: slice, extent: range, blocks: range, step: int) -> Callable[[Tensor], Tensor]:
-    """Return a function that views the tokens of each block, ``[X, n, e] -> [x, blocks, len(extent), e]``."""
+    """Return a function that views the tokens of each block, ``[X, n, e] -> [x, blocks, len(extent), e]``.
+
+    ``heads`` selects x of X heads, and ``extent`` holds the positions of block 0.
+    """
     start, stop = extent.start + blocks.start * step, extent.stop + blocks[-1] * step
     return lambda x: x[heads, start:stop].unfold(-2, len(extent), step).mT
 
@@ -125,11 +128,11 @@ def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable
 
 
 def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield classes: tokens that are a multiple of the stride apart and attend to one another.
+    """Yield pieces of classes. The tokens of a class are multiples of the stride apart and attend to one another.
 
     ``like`` and ``backward`` are as in ``band_pieces``.
 
-    There are at most two groups of classes: the first ``n mod stride`` classes are one token longer than the others.
+    The first ``n mod stride`` classes are one token longer than the others, so they form separate pieces.
     """
     heads, n = like.shape[:2]
     longer = n % stride
@@ -171,10 +174,11 @@ def column_pieces(
         like: queries ``[X, n, d]``, for their sizes and device.
         keys: the keys: their positions, or a slice.
         rows: the queries' consecutive positions; None means all.
-        allowed: returns which keys are allowed, ``[r, S]``, given query positions ``[r, 1]``; None means all.
+        allowed: returns which of the S keys are allowed, ``bool [r, S]``, given r query positions ``[r, 1]``; None
+            means all.
         key_count: given a position, returns how many of the first keys the queries before it attend to; None means
             all.
-        causal: whether query i attends to keys 0..i of these only; all rows are then in one piece.
+        causal: whether query i attends to the first i + 1 of the keys only; all rows are then in one piece.
     """
     n = like.shape[-2]
     rows = range(n) if rows is None else rows
@@ -233,7 +237,8 @@ def anchored_pieces(
         causal: whether query i attends to keys 0..i only; the anchors then attend to one another alone.
         other_pieces: returns the pieces among the other tokens, given their queries.
         first_keys: how many first keys the anchors' queries can attend to; ignored if causal. None means all.
-        allowed: returns which of these keys are allowed, given query positions ``[r, 1]``; None means all.
+        allowed: returns which of the first keys the anchors' queries may attend to, given query positions
+            ``[r, 1]``; None means all.
     """
     n = like.shape[-2]
     anchors = min(anchors, n)
@@ -275,12 +280,18 @@ def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> 
 
 
 def residue_pairs(n: int, stride: int, *, causal: bool) -> int:
-    """Count the pairs a multiple of the stride apart; if causal, without the blocks of later keys that are skipped."""
+    """Count the computed pairs of tokens that are a multiple of the stride apart.
+
+    If causal, later keys are skipped as in ``n_pairs``.
+    """
     longer = n % stride
     return longer * n_pairs(n // stride + 1, causal=causal) + (stride - longer) * n_pairs(n // stride, causal=causal)
 
 
 def block_pairs(n: int, block: int, *, causal: bool) -> int:
-    """Count the pairs within the blocks (the last may be short); if causal, without skipped blocks of later keys."""
+    """Count the computed pairs of tokens in the same block; the last block may be short.
+
+    If causal, later keys are skipped as in ``n_pairs``.
+    """
     whole, rest = divmod(n, block)
     return whole * n_pairs(block, causal=causal) + n_pairs(rest, causal=causal)

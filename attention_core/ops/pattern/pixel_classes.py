@@ -17,7 +17,7 @@ from attention_core.ops.softmax.union import Piece, union_elements
 
 
 def same_class(i: Tensor, j: Tensor, stride: int, columns: int) -> Tensor:
-    """Check which pairs of pixels are in one class.
+    """Return which pairs of pixels are in one class: their rows and columns differ by multiples of the stride.
 
     Args:
         i: positions of queries.
@@ -31,7 +31,7 @@ def same_class(i: Tensor, j: Tensor, stride: int, columns: int) -> Tensor:
 
 
 def pixel_classes(like: Tensor, stride: int, columns: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the classes, for ``union_attention``; classes of one size are computed together.
+    """Yield pieces for ``union_attention``; each has classes (see ``same_class``) of one size.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.

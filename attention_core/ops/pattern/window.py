@@ -30,7 +30,7 @@ def window_pieces(like: Tensor, reach: int, *, causal: bool, backward: bool) -> 
 
 
 def window_piece_counts(n: int, reach: int, *, causal: bool) -> tuple[int, int, int]:
-    """Return, for one head, the pairs in all pieces together, and the queries and the pairs of the largest piece."""
+    """Return, for one head, the number of pairs in all pieces, and of queries and pairs in the largest piece."""
     after = 0 if causal else reach
     rows, mask = band_elements(n, reach + after)
     return window_pairs(n, block=BLOCK, before=reach, after=after), rows, mask
@@ -126,7 +126,7 @@ def square_pieces(
 
 
 def square_piece_counts(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:
-    """Return, for one head, the pairs in all pieces together, and the queries and the pairs of the largest piece."""
+    """Return, for one head, the number of pairs in all pieces, and of queries and pairs in the largest piece."""
     before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)
     mask += mask // 4  # a pair takes 4 bytes in the mask, and 1 more in the booleans it is made from

@@ -120,7 +120,7 @@ def blockwise_attention(
         v: ``[..., m, d_v]``.
         causal: whether query i attends to keys 0..i only.
         per_pair: numbers that the rule needs in memory for each pair of query and key.
-        step: size in numbers below which a block of the forward pass covers several heads.
+        step: numbers per block below which a block of the forward pass covers several heads.
         row_outputs: a faster function for the rows times v in the forward pass; q, k and v then share leading axes.
     """
     q, k, flat = (at_least_float32(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))

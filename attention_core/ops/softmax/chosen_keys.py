@@ -17,7 +17,7 @@ PAIRS_PER_STEP = 2**13
 
 
 def queries_per_step(n: int, c: int) -> int:
-    """Return the number of queries per step."""
+    """Return the number of queries per step, for n queries with c keys each."""
     return min(n, max(1, PAIRS_PER_STEP // c))
 
 
@@ -32,7 +32,8 @@ def selected_keys_attention(q: Tensor, k: Tensor, v: Tensor, index: Tensor, allo
         allowed: which of these keys are allowed, ``bool [..., n, c]``.
 
     Returns:
-        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``, the lowest number if a query has no key.
+        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``, which is the lowest finite number if a
+        query has no allowed key.
     """
     n, numbers = q.shape[-2], index.shape[-1] * math.prod(q.shape[:-2]) * q.shape[-1]
     rows = step_size(queries_per_step(n, index.shape[-1]), q.device, numbers=numbers)

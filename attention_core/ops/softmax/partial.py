@@ -115,9 +115,9 @@ KERNEL_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 def kernel_supports(x: KernelInputs) -> bool:
     """Return whether the inputs meet all assumptions of torch's CPU kernel, which itself checks nothing.
 
-    With other inputs it reads beyond their memory. It assumes plain CPU tensors of one floating-point type and one head
-    size, a last axis with stride 1, at least one token each, and a bias of the shape of the scores. The strides of the
-    other axes and the storage offset are free.
+    With other inputs, the kernel reads beyond their memory. It assumes plain CPU tensors of one floating-point type
+    and one head size, a last axis with stride 1, at least one token each, and a bias of the shape of the scores.
+    The strides of the other axes and the storage offset are free.
     """
     q, k, v, bias, *_ = x
     tensors = (q, k, v) if bias is None else (q, k, v, bias)
@@ -140,7 +140,10 @@ def partial_forward(x: KernelInputs) -> tuple[Tensor, Tensor]:
 
 
 def part_backward(x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the contribution of a part to the gradients, where ``out`` and ``lse`` are those of a union of parts."""
+    """Return the gradients for q, k and v that a part contributes.
+
+    ``out`` and ``lse`` are the output and log-sum-exp of the union of all parts, for this part's queries.
+    """
     if kernel_supports(x):
         return _kernel_backward(x, out, lse, grad)
     return plain_backward(x, out, lse, grad, lse.new_zeros(()))
@@ -156,7 +159,7 @@ def fused_forward(x: KernelInputs) -> tuple[Tensor, Tensor]:
 def fused_backward(
     x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return gradients from torch's CPU kernel, which does not support a gradient of the log-sum-exp.
+    """Return the gradients for q, k and v, although torch's CPU kernel supports no gradient of the log-sum-exp.
 
     The kernel subtracts ``Σ grad · out`` from the gradient of every row. One more column, with 1 in ``grad``,
     ``-grad_lse`` in ``out`` and 0 elsewhere, adds ``grad_lse``, which is the missing gradient.

@@ -36,8 +36,8 @@ Gradients = tuple[Tensor, Tensor, Tensor]
 class Piece(CompactRepr):
     """Some queries and the keys they attend to; no pair is in two pieces.
 
-    In the shapes, X is the number of all heads and x that of the piece's heads. Y counts its groups of r queries
-    and c keys, and e is the size of a token's vector.
+    In the shapes, X is the number of all heads and x the number of heads in the piece. The piece has Y groups of r
+    queries and c keys, and e is the size of a token's vector.
 
     Attributes:
         queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once, or a copy (see
@@ -90,7 +90,7 @@ class ScatteredPiece(CompactRepr):
     Attributes:
         head: the index of the head.
         rows: the positions of the queries.
-        positions: the positions of their keys, ``int32 [r, ρ]``, ρ for each query.
+        positions: the positions of the ρ keys of each of the r queries, ``int32 [r, ρ]``.
         allowed: which of these keys are allowed, ``bool [r, ρ]``.
     """
 
@@ -105,7 +105,7 @@ class ScatteredPiece(CompactRepr):
         return x[self.head : self.head + 1, None, self.rows]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        """See ``Piece``."""
+        """Return the output and the log-sum-exp, as ``Piece.attend``."""
         logits = self._logits(q, k, scale)
         lse = logits.logsumexp(-1)
         out = self._weighted_sums(logits.sub_(lse.unsqueeze(-1)).exp_(), v)
@@ -114,7 +114,7 @@ class ScatteredPiece(CompactRepr):
     def add_gradients(
         self, grads: Gradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
-        """See ``Piece``."""
+        """Add the piece's gradients to those of q, k and v, as ``Piece.add_gradients``."""
         tensors = grad, union[0], union[1].unsqueeze(-1)
         grad_rows, out, lse = (at_least_float32(self.queries(x)[0, 0]) for x in tensors)
         p = (self._logits(q, k, scale) - lse).exp_()

@@ -55,7 +55,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
-    """Return softmax's cost, as only the cache shrinks, and memory for the pooled keys and values, if any."""
+    """Return the cost: softmax's multiply-adds, and memory that includes the pooled keys and values, if any."""
     adds = 2 * d * n_pairs(n, causal=causal, keys=keys)
     m = keys or n
     shared_elements = 2 * m * d if p.groups < heads else 0

@@ -40,12 +40,13 @@ class HeavyHittersParams(Params):
 
 
 class CacheState(NamedTuple):
-    """The cache: first the slots of the heavy hitters, then those of the last tokens, a ring buffer.
+    """The cache: first the slots of the heavy hitters, then a ring buffer with the slots of the last tokens.
 
     Attributes:
         keys: ``[..., c, d]``.
         values: ``[..., c, d_v]``.
-        received: attention so far, ``float64 [..., c]``; -1 in an empty slot.
+        received: sum of the attention weights that each token has received, ``float64 [..., c]``; -1 in an empty
+            slot.
         positions: the token's position, ``int64 [..., c]``; -1 in an empty slot.
         token_count: how many tokens were read.
         heavy_slots: how many slots belong to the heavy hitters.
@@ -128,7 +129,8 @@ def _write_slot(x: Tensor, slot: int, value: Tensor | float) -> Tensor:
 def cached_positions(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
     """Return the positions in the cache when each query reads it, ``int64 [..., n, c]``; -1 in an empty slot.
 
-    The rule is that of ``step``. The keys are gathered from ``k``; ``step`` copies them with its cache instead.
+    Tokens are evicted by the same rule as in ``step``. The cached keys are read from ``k``, not copied as in
+    ``step``.
     """
     n, size = q.shape[-2], k.shape[-1]
     recent = min(p.recent, n)

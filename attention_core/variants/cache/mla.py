@@ -45,7 +45,10 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 def truncate_rank(x: Tensor, rank: int) -> Tensor:
-    """Return x, ``[..., H, n, d]``, its joined heads replaced by the closest matrix of this rank; at least float32."""
+    """Return x, ``[..., H, n, d]``, after its joined heads were replaced by the closest matrix of this rank.
+
+    The result is at least float32.
+    """
     x = at_least_float32(x)
     rows = join_heads(x)
     if rank >= min(rows.shape[-2:]):
@@ -137,7 +140,7 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
 
 
 def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:
-    """Return the numbers cached: both latents, and once the matrices that reconstruct keys and values."""
+    """Return the numbers cached: both latents of each token, and the matrices that reconstruct keys and values."""
     key_rank, value_rank = (min(p.rank, heads * size) for size in (d, d_v))
     return Cache(per_token=key_rank + value_rank, fixed=heads * (key_rank * d + value_rank * d_v))
 

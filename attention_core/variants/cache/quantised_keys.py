@@ -55,7 +55,7 @@ def initial_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
 
 
 def quantise(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
-    """Return the codes, ``[..., c, d]``, and the code of each key, ``int64 [..., n]``.
+    """Return the codes, ``[..., c, d]``, and the index of each key's code, ``int64 [..., n]``.
 
     A code is the mean of the keys that were nearest to it before its last move; a code without keys does not move.
     """
@@ -71,9 +71,9 @@ def quantise(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
 
 
 def sum_by_code(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the sum of the rows of x for each of ``count`` codes, ``[..., c, d]``, and their number, ``[..., c, 1]``.
+    """Return the sum and the number of each code's rows of x, ``[..., c, d]`` and ``[..., c, 1]``; c is ``count``.
 
-    ``nearest``, ``int64 [..., n]``, is the code of each row.
+    ``nearest``, ``int64 [..., n]``, is the index of each row's code.
     """
     index = nearest.unsqueeze(-1)
     sums = x.new_zeros(*x.shape[:-2], count, x.shape[-1]).scatter_add(-2, index.expand_as(x), x)
@@ -112,7 +112,7 @@ def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool, keys: int | No
 
 
 def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
-    """Return the numbers cached: for each code its key, the sum of its values, and their number."""
+    """Return the numbers cached: for each code, its key, the sum of its values, and the number of these values."""
     return Cache(per_token=0, fixed=heads * p.codes * (d + d_v + 1))
 
 

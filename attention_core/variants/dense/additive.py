@@ -93,7 +93,8 @@ def _logits_from_exponentials(q: Tensor, exponentials: Tensor, w: Tensor) -> Ten
 def numbers_per_pair(d: int) -> int:
     """Return ``per_pair`` of ``blockwise_attention``: the numbers that a pair of query and key counts as.
 
-    A pair needs d numbers but counts as d / 4, so blocks are four times larger: small ones spend their time on calls.
+    A pair needs d numbers but counts as d / 4, so blocks are four times larger. In small blocks, most of the time
+    would be spent on function calls.
     """
     return max(1, d // 4)
 

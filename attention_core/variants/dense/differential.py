@@ -26,7 +26,7 @@ class DifferentialParams(Params):
 
 
 def halves(q: Tensor, k: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor], float]:
-    """Return ``(q₁, k₁)``, ``(q₂, k₂)``, ``[..., n, d / 2]`` each, and the scale; the first is longer for odd d."""
+    """Return ``(q₁, k₁)``, ``(q₂, k₂)``, ``[..., n, d / 2]`` each, and the logit scale; for odd d, q₁, k₁ are wider."""
     d = q.shape[-1]
     half = (d + 1) // 2
     return (q[..., :half], k[..., :half]), (q[..., half:], k[..., half:]), (d / 2) ** -0.5

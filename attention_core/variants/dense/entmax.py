@@ -34,11 +34,11 @@ class EntmaxParams(Params):
 
 
 def entmax(logits: Tensor, alpha: float) -> Tensor:
-    """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` of logits z with the τ at which each row sums to one, ``[..., n]``.
+    """Return the entmax weights ``[(α-1) z - τ]₊^{1/(α-1)}`` of logits z, ``[..., n]``; τ makes each row sum to one.
 
-    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: large logits would round
-    ``τ`` too coarsely. The gradient is exact, since autograd records one more Newton step, through which τ depends
-    on the logits.
+    A logit of ``-inf`` gets weight 0. The largest logit of each row is subtracted first, because large logits would
+    make τ too coarse. The gradient is exact: autograd records one more Newton step, in which τ depends on the
+    logits.
     """
     x, exponent = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
     tau = _find_tau(x.detach(), exponent)
@@ -68,7 +68,7 @@ def _find_tau(x: Tensor, exponent: float) -> Tensor:
 
 
 def _excess_and_slope(shifted: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
-    """Return how far the row sums of ``[shifted]₊^exponent`` exceed one, and how fast that decreases as τ rises."""
+    """Return the row sums of ``[shifted]₊^exponent`` minus one, and how fast they decrease with τ, ``[..., 1]``."""
     positive = shifted.clamp_min(0)
     slope = exponent * (positive.pow(exponent - 1) * (positive > 0)).sum(-1, keepdim=True)
     return positive.pow(exponent).sum(-1, keepdim=True) - 1, slope
@@ -115,7 +115,7 @@ def cost(n: int, d: int, p: EntmaxParams, *, causal: bool, keys: int | None = No
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return ``logits``, ``[..., n, n]``, and each row's ``threshold`` in the same unit, ``[..., n]``.
+    """Return ``logits``, ``[..., n, n]``, and the logit that is the ``threshold`` of each row, ``[..., n]``.
 
     ``weights = [(α-1)(logits - threshold)]₊^{1/(α-1)}``.
     """

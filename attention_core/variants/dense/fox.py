@@ -51,7 +51,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
-    """Return the cost: products with k and v, by blocks; memory for keys with sums of gates, the output and a block."""
+    """Return the cost: products with k and v.
+
+    Memory for keys, sums of log gates, the output and 4 blocks of weights.
+    """
     return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal), peak_elements=n * (2 * d + 8) + 4 * largest_block(n))
 
 

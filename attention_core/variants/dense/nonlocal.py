@@ -31,7 +31,7 @@ class NonlocalParams(Params):
 
 
 def _projections(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
-    """Return ``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with drawn w of variance 1/d."""
+    """Return ``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, for random vectors w with entries of variance 1/d."""
     q, k, d = at_least_float32(q), at_least_float32(k), q.shape[-1]
     w_q, w_k = (normal((d, 1), p.seed, q, stream) * d**-0.5 for stream in (0, 1))
     return q @ w_q, k @ w_k
@@ -57,7 +57,7 @@ def _concat_weights(a: Tensor, b: Tensor, rows: RowBlock) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
-    """Use the fused kernel for the similarity gaussian, blocks of queries for concat, and ``q (kᵀ v)`` for dot."""
+    """Compute the output: "gaussian" by the fused kernel, "concat" by blocks of queries, "dot" as ``q (kᵀ v)``."""
     if p.similarity == "gaussian":
         return exact_attention(q, k, v, causal=causal, scale=1.0)
     if p.similarity == "concat":
@@ -68,7 +68,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: products with k and v; for dot, with a d x d state instead (if causal, also within chunks)."""
+    """Return the cost: products with k and v or, for "dot", with a d x d state and (if causal) within chunks."""
     m = keys or n
     if p.similarity == "gaussian":
         return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))

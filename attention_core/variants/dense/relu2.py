@@ -41,10 +41,10 @@ def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
-    """Return the matrix before normalisation and the divisor of each normalizer: ``weights = squares / Z``.
+    """Return the matrix before normalisation and the divisors Z of all normalizers; ``weights = squares / Z``.
 
     ``logits`` and ``squares``, ``[..., n, n]``, are zero for hidden keys. ``length``, ``squared``, ``fixed`` and
-    ``sum``, ``[..., n]``, are the divisors of each row, named after their normalizer.
+    ``sum``, ``[..., n]``, are the divisors of the rows, named after the normalizers.
     """
     logits = scores(q, k)  # [..., n, n]
     if causal:
@@ -58,7 +58,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) ->
 
 
 COUNT_EXPONENTS = {"length": -0.5, "squared": -1.0}
-"""The power of the number of visible keys that scales a query, for the normalizers that count keys."""
+"""Exponents by normalizer: each query is multiplied by this power of the number of its visible keys."""
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: Relu2Params) -> Tensor:

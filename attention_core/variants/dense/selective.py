@@ -20,9 +20,9 @@ from attention_core.variant import Cost, Paper, Params, Variant
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Compute ``softmax(s - F)``, ``[..., n, n]``, of logits s, where F sums what earlier queries subtract.
+    """Compute ``softmax(s - F)``, ``[..., n, n]``, of logits s; F is the sum that earlier queries subtract from s.
 
-    ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)`` with the logits s⁰ of the first head, and 0 for the first key.
+    ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)`` with the logits s⁰ of the first head. F is 0 for the first key.
     """
     logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
     first_head = logits[..., :1, :, :] if q.ndim > 2 else logits  # its positive logits are subtracted in all heads
@@ -32,7 +32,7 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
 
 
 State = tuple[int, Tensor, Tensor, Tensor]
-"""The number of earlier queries, what they subtract from every key, ``[..., 1, 1, n]``, all keys, and all values."""
+"""The number of earlier queries, the sum F for the next query, ``[..., 1, 1, n]``, all keys, and all values."""
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:

@@ -28,7 +28,7 @@ class SinkLogitParams(Params):
 
 
 def sink_logit(p: SinkLogitParams, like: Tensor) -> Tensor:
-    """Return the extra logit, ``[1, 1]``, in the type of ``like``; if trained, one per head, ``[H, 1, 1]``."""
+    """Return the extra logit, ``[1, 1]``, or one trained logit per head, ``[H, 1, 1]``, in the type of ``like``."""
     return p.learned.get("logit", 0.0) + like.new_full((1, 1), p.logit)
 
 

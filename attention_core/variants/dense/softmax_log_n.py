@@ -39,7 +39,10 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tens
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """Call the fused kernel with the factor in its scale or, if causal, in the queries: O(n² d) time, O(n d) memory."""
+    """Compute the output with the fused kernel: O(n² d) time, O(n d) memory.
+
+    The factor of ``_logit_scale`` multiplies the kernel's scale or, if causal, the queries.
+    """
     if not causal:
         n, d = k.shape[-2:]
         return exact_attention(q, k, v, scale=math.log(max(n, 2)) / math.log(p.base_length) * d**-0.5)

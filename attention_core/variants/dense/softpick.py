@@ -10,8 +10,8 @@ from attention_core.variant import Cost, Paper, Params, Variant
 def softpick(logits: Tensor) -> Tensor:
     """Compute ``relu(e^z - 1) / Σ |e^z - 1|`` of logits z over the last axis.
 
-    Hidden keys must have the logit 0, which adds nothing to the sum; ``-inf`` would add one. Numerator and denominator
-    are divided by the largest exponential to avoid overflow.
+    Hidden keys must have the logit 0, which adds nothing to the sum; ``-inf`` would add 1 to the sum. Numerator and
+    denominator are divided by the largest exponential to avoid overflow.
     """
     row_max = logits.amax(-1, keepdim=True).clamp_min(0).detach()
     exp_minus_one = (logits - row_max).exp() - (-row_max).exp()

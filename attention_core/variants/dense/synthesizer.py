@@ -26,7 +26,7 @@ class SynthesizerParams(Params):
 
 
 def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
-    """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d; in a trained model, add the learned matrices."""
+    """Return the random W₁, ``[d, d]``, and W₂, ``[n, d]``, of variance 1/d, plus the learned matrices if trained."""
     n, d = k.shape[-2:]
     W1, W2 = normal((d, d), p.seed, k, 1) * d**-0.5, normal_table(range(n), d, p.seed, k, 2) * d**-0.5
     if not p.learned:
@@ -35,7 +35,7 @@ def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
-    """Compute ``softmax(relu(q W₁) W₂ᵀ)``, or ``softmax(R)`` of random numbers R for all heads, ``[..., n, n]``."""
+    """Compute ``softmax(relu(q W₁) W₂ᵀ)`` or ``softmax(R)``, ``[..., n, n]``, with random R, equal for all heads."""
     n, keys = q.shape[-2], k.shape[-2]
     if p.kind == "random":
         logits = normal_table(range(n), keys, p.seed, q)  # R, [n, n]

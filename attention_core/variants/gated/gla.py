@@ -18,9 +18,9 @@ class GlaParams(GateParams):
 
 
 def rule_inputs(q: Tensor, k: Tensor, p: GlaParams, first: int) -> RuleInputs:
-    """Return the inputs of the recurrence for tokens that follow ``first`` earlier ones: queries over √d, and gates.
+    """Return the inputs of the recurrence: queries divided by √d, and gates.
 
-    Gates that are computed from keys differ between channels.
+    ``first`` is the number of earlier tokens. Gates that are computed from keys differ between channels.
     """
     log_alpha = log_gates(k, p, first=first, per_channel=True)
     return RuleInputs(q * q.shape[-1] ** -0.5, k, torch.ones_like(log_alpha[..., :1]), log_alpha)

@@ -51,8 +51,8 @@ class State(NamedTuple):
     """The two states after some tokens.
 
     Attributes:
-        keys: ``H``, ``[..., d, d]``.
-        sums: ``S``, ``[..., d, d_v]``.
+        keys: ``H``, the decayed sum of ``k kᵀ``, ``[..., d, d]``.
+        sums: ``S``, the decayed sum of ``k vᵀ``, ``[..., d, d_v]``.
         token_count: the number of tokens so far.
     """
 
@@ -84,15 +84,15 @@ def rule_inputs(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> RuleInpu
 
 
 def has_decay(p: MesaParams) -> bool:
-    """Return whether some gate may be below 1, so that errors on earlier tokens count less."""
+    """Return whether some gate may be below 1, so that earlier tokens count less in the least-squares fit."""
     return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
 
 def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
-    """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before it; λ is ``ridge``.
+    """Return ``(H_i + λ I)⁻¹ q_i`` of c tokens, ``[..., c, d]``; ``state`` is H before them, and ``ridge`` is λ.
 
-    Without gates, each system is the previous one plus one product ``k kᵀ``. K has the chunk's keys as rows. With the
-    Cholesky factors ``L Lᵀ = H + λ I`` and ``R Rᵀ = I + G Gᵀ`` for ``G = K L⁻ᵀ``, the inverse after i tokens is
+    Without gates, each system is the previous one plus one product ``k kᵀ``. K has the chunk's keys as rows. With
+    the Cholesky factors ``L Lᵀ = H + λ I`` and ``R Rᵀ = I + G Gᵀ`` for ``G = K L⁻ᵀ``, the inverse after i tokens is
     ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``. ``B_i`` is the first i rows of ``R⁻¹ G``.
     """
     identity = torch.eye(state.shape[-1], dtype=state.dtype, device=state.device)
@@ -115,7 +115,7 @@ def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
 def attend_chunk(
     state: State, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, with_outputs: bool = True
 ) -> tuple[Tensor | None, State]:
-    """Return the outputs of a chunk, ``[..., c, d_v]``, or None without outputs, and the states after it."""
+    """Return the outputs of c tokens, ``[..., c, d_v]`` (None unless ``with_outputs``), and the states after them."""
     inputs = rule_inputs(at_least_float32(q), at_least_float32(k), p, state.token_count)
     if with_outputs:
         inputs = inputs._replace(q=solve_queries(state.keys, inputs, p.ridge))
@@ -149,11 +149,11 @@ def solve_with_final_state(state: Tensor, q: Tensor, ridge: float) -> Tensor:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the factors of the matrix, and the matrix itself as ``read``.
+    """Return the factors of the attention matrix, and the matrix itself as ``read``.
 
-    ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each. ``read``
-    holds the products of the solved queries with the decayed keys. ``linear`` holds those of the queries themselves,
-    ``[..., n, n]`` each.
+    ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each.
+    ``read`` is the product of ``solved`` with the decayed keys, ``[..., n, n]``. ``linear`` is the product of
+    ``queries`` with the decayed keys, ``[..., n, n]``.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     inputs = rule_inputs(q, k, p)
@@ -174,7 +174,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
 
 
 def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
-    """Return ``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, computed in float64: a system may be nearly singular."""
+    """Return ``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, in float64: a system may be nearly singular.
+
+    Γ_ij is the product of the gates after j, up to i if causal.
+    """
     return anatomy(q.double(), k.double(), k, p, causal=causal)["read"].to(q.dtype)
 
 

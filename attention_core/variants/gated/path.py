@@ -48,7 +48,10 @@ def rule_directions(k: Tensor, rule: str) -> Tensor:
 
 
 def trained_directions(k: Tensor, p: PathParams, *, first: int = 0) -> Tensor:
-    """Return unit directions for unit keys that follow ``first`` tokens: the rule's, plus learned ones if trained."""
+    """Return the unit directions of unit keys: those of the setting ``along``, plus learned vectors if trained.
+
+    ``first`` is the number of earlier tokens.
+    """
     w, learned = rule_directions(k, p.along), p.learned_rows("along", first, k.shape[-2])
     return w if learned is None else unit_vectors(w + learned.to(k.dtype))
 

@@ -40,7 +40,7 @@ class State(NamedTuple):
     """The state after some tokens.
 
     Attributes:
-        sums: ``Aᵀ``, ``[..., d, d_v]``.
+        sums: the matrix ``S`` that queries read, ``[..., d, d_v]``.
         key_mean: the mean of the keys, ``[..., 1, d]``.
         value_mean: the mean of the values, ``[..., 1, d_v]``.
         token_count: the number of tokens so far.
@@ -58,7 +58,10 @@ def token_numbers(x: Tensor, first: int = 0) -> Tensor:
 
 
 def running_means(x: Tensor, earlier_mean: Tensor | float = 0.0, first: int = 0) -> Tensor:
-    """Return the running mean at each token, ``[..., n, *]``, given the ``earlier_mean`` of ``first`` other tokens."""
+    """Return the mean of the tokens up to each token, ``[..., n, *]``, earlier ones included.
+
+    ``earlier_mean`` is the mean of the ``first`` tokens before ``x``.
+    """
     return (first * earlier_mean + x.cumsum(-2)) / token_numbers(x, first)
 
 
@@ -81,7 +84,10 @@ def rule_inputs(q: Tensor, centred_k: Tensor, cap: float, first: int = 0) -> Rul
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
-    """Loop over tokens with the running means and the state ``S = Aᵀ``; read ``o = qᵀ S + v̄``."""
+    """Update the running means and the state S token by token.
+
+    Read ``o = qᵀ S + v̄``, with the mean v̄ of the values.
+    """
     scale = q.shape[-1] ** -0.25
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     k_mean, v_mean = torch.zeros_like(k[..., :1, :]), torch.zeros_like(v[..., :1, :])
@@ -128,7 +134,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool
 def attend_chunk(
     state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, with_outputs: bool = True
 ) -> tuple[Tensor | None, State]:
-    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens, or None, and the state after it."""
+    """Return the outputs of c tokens, ``[..., c, d_v]`` (None unless ``with_outputs``), and the state after them."""
     first, dtype = state.token_count, v.dtype
     q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     k_means, v_means = running_means(k, state.key_mean, first), running_means(v, state.value_mean, first)
@@ -167,7 +173,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> 
 
 
 def next_inputs(state: State, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> RuleInputs:
-    """Return the inputs of the recurrence for the next token, ``[..., 1, *]``. The mean key includes its key."""
+    """Return the inputs of the recurrence for the next token, ``[..., 1, *]``; the mean key includes this token."""
     query, key = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2)
     return rule_inputs(query, key - running_means(key, state.key_mean, state.token_count), p.cap, state.token_count)
 

@@ -82,9 +82,9 @@ def block_size(n: int) -> int:
 
 
 def read_state(state: Tensor, q: Tensor, order: int, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of a block of queries from the sums over all keys, and the unchanged sums.
+    """Return the outputs of a block of queries from ``state``, the sums over all keys, and ``state`` itself.
 
-    ``buffer`` holds the features of a block and is used again for each block; None allocates new memory.
+    ``buffer`` is memory for the features of a block, used again for each block; None allocates new memory.
     """
     return centred_outputs(*_moments(state, q, order, buffer)), state
 
@@ -94,8 +94,8 @@ def attend_chunk(
 ) -> tuple[Tensor, Tensor]:
     """Return the outputs of a causal block, and the sums including its keys.
 
-    Pairs within the block are computed from their logits, which take less time than features. ``buffer`` is as in
-    ``read_state``.
+    Pairs within the block are computed from logits, which is faster than from features. ``buffer`` is memory for
+    the features of a block; None allocates new memory.
     """
     x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
     ones, first, *second = _moments(state, q, order, buffer)
@@ -107,7 +107,7 @@ def attend_chunk(
 def _moments(state: Tensor, q: Tensor, order: int, buffer: Tensor | None = None) -> list[Tensor]:
     """Return the sums over keys of 1, the logit x and, at order 2, x²/2, each times ``[v, 1]``.
 
-    They are ``[..., n, d_v + 1]``, but the first has one row for all queries.
+    The sum of 1 has one row for all queries, ``[..., 1, d_v + 1]``; the other sums are ``[..., n, d_v + 1]``.
     """
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
@@ -134,7 +134,7 @@ class State(NamedTuple):
     """The state of the decoder.
 
     Attributes:
-        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` of the keys minus the first key, ``[..., C, d_v + 1]``.
+        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` of the keys minus the first key, for C features, ``[..., C, d_v + 1]``.
         first_key: the first key, ``[..., d]``.
     """
 
@@ -157,7 +157,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) 
 
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a block."""
     m = keys or n
     C, columns, c = feature_count(d, p.order), d + 1, block_size(n)
     block_elements = c * C  # the features of one block

@@ -56,7 +56,7 @@ def phi(x: Tensor, quarter_turns: Tensor) -> LogFeatures:
 
 
 def position_angles(positions: Tensor, length: int) -> Tensor:
-    """Return the angles of positions in quarter turns, float64: 1 at ``length`` and beyond."""
+    """Return the angles of positions in quarter turns, float64; positions from ``length`` on have the angle 1."""
     return positions.double().clamp_max(length) / length
 
 
@@ -104,7 +104,7 @@ def step(state: DecoderState, q: Tensor, k: Tensor, v: Tensor, p: CosformerParam
 
 
 def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a chunk."""
     return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 

@@ -42,7 +42,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool
 def phi(x: Tensor) -> Tensor:
     """Return ``[1, x / ‖x‖]``, ``[..., n, d + 1]``.
 
-    The directions are shorter than 1 by the largest rounding error of a cosine, so ``1 + cos`` is never negative.
+    The unit vectors are shortened by the largest rounding error of a cosine, so that ``1 + cos`` is never negative.
     """
     x = at_least_float32(x)
     rounding_margin = 1 + x.shape[-1] * torch.finfo(x.dtype).eps
@@ -74,7 +74,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tupl
 
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a chunk."""
     return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, keys=keys))
 
 

@@ -23,7 +23,10 @@ from attention_core.variant import Cost, Intermediate, Paper, Params, Variant
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Gather the values by ``softmax_positions(K)``, then mix the summaries by ``softmax_features(Q)``."""
+    """Compute ``softmax_features(q) (softmax_positions(k)ᵀ v)``, ``[..., n, d_v]``.
+
+    If causal, over positions so far.
+    """
     mixture = q.softmax(-1)
     if not causal:
         return mixture @ (k.softmax(-2).mT @ v)
@@ -34,8 +37,8 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
 def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) -> Features:
     """Return features of q and k, ``[..., n, d]`` each: softmax of q over features and of k over positions.
 
-    If causal, k is only exponentiated, and q is also divided by the running sum of these exponentials. With
-    ``state``, the sum includes earlier tokens: it continues the state's last column.
+    If causal, the features of k are exponentials, and the softmax of q is divided by their running sum. With
+    ``state``, this sum includes earlier tokens; their sum is the last column of ``state.sums``.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     if not causal:
@@ -98,7 +101,7 @@ def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor,
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a chunk."""
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
     m, size = keys or n, default_block_size(d, causal=False)
@@ -108,10 +111,10 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
-    """Return the two maps: how each feature gathers over positions, and how queries mix the features.
+    """Return the weights with which each of C features averages positions, and with which each query mixes features.
 
-    ``gather``, ``[..., C, n]``: one attention map per feature, after the last token. ``summaries``, ``[..., C, d_v]``:
-    the mean value of each map. ``distribute``, ``[..., n, C]``: the weights of the summaries in each query's mixture.
+    ``gather``, ``[..., C, n]``: one attention map per feature, over all tokens. ``summaries``, ``[..., C, d_v]``:
+    the mean value of each map. ``distribute``, ``[..., n, C]``: the weights of the summaries for each query.
     """
     maps = at_least_float32(k).softmax(-2).mT
     return {"gather": maps, "summaries": maps @ v.to(maps.dtype), "distribute": at_least_float32(q).softmax(-1)}

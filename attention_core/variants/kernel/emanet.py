@@ -67,7 +67,7 @@ def unit_vectors(x: Tensor) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Cluster the keys by expectation maximisation, then mix the bases' mean values for each query."""
+    """Compute the mean value of each cluster of keys, mixed for each query by the query's shares in the clusters."""
     bases = unit_vectors(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         z = (p.sharpness * k @ bases.mT).softmax(-1)  # E step: responsibilities, [..., n, b]
@@ -102,7 +102,7 @@ def mean_directions(log_z: Tensor, k: Tensor) -> Tensor:
 
 
 def normalise_over_tokens(log_z: Tensor) -> Tensor:
-    """Return the softmax of ``log_z`` over tokens, ``[..., n, b]``: responsibilities over their sums, but never 0/0."""
+    """Return the softmax of ``log_z`` over tokens, ``[..., n, b]``: responsibilities over their sum, without 0/0."""
     return log_z.softmax(-2)
 
 
@@ -120,7 +120,10 @@ def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Gather the values by basis, then distribute them to the queries: O(T n b d) time for T rounds and b bases."""
+    """Compute the output with T rounds and b bases: O(T n b d) time.
+
+    The values are averaged for each basis and then mixed for each query.
+    """
     # One head at a time needs less memory. It takes more time than all heads together if bases are few, or if the
     # backward pass recomputes the shares.
     if not has_many_bases(k, p) or needs_gradient(q, k, v):
@@ -129,13 +132,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) ->
 
 
 def attend_heads(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
-    """Return the outputs of all heads in one step, or of a single head."""
+    """Return the outputs of the given heads (all heads, or a single one), ``[..., n, d_v]``."""
     query_shares, token_shares = assignments(q, k, p)
     return (query_shares @ (token_shares.mT @ at_least_float32(v))).to(v.dtype)
 
 
 def cost(n: int, d: int, p: EmanetParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: two products of tokens and bases per round, three to assign queries and distribute values."""
+    """Return the cost: products of tokens and bases, two per round, and three for queries and values."""
     b, m = p.bases, keys or n
     return Cost(
         multiply_adds=((2 * p.iterations + 1) * m + 2 * n) * b * d,

@@ -50,7 +50,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tens
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a chunk."""
     adds, peak = kernel_cost(n, 2 * d, d, causal=causal, keys=keys)
     # While a block's key features, 2 d per key, are joined from two halves, 4 d per key are in memory next to the sums.
     joined_features = 0 if causal else 4 * d * min(keys or n, default_block_size(2 * d, causal=False)) + 2 * d * (d + 1)

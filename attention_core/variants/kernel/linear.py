@@ -51,7 +51,8 @@ def phi(x: Tensor, p: LinearParams) -> LogFeatures:
 def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, previous: Tensor | None = None) -> Features:
     """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``.
 
-    For the feature map ``exp``, ``previous`` is the reference (see ``Features``) of the token before the first.
+    ``previous`` is the reference (see ``Features``) of the last earlier token; only the feature map ``exp`` uses
+    it.
     """
     return feature_pair(partial(phi, p=p), q, k, causal=causal, previous=previous)
 
@@ -87,7 +88,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tupl
 
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a chunk."""
     referenced = p.feature_map == "exp"
     copies = 2 if p.feature_map == "elu+1" else 1
     size = chunk_size(p)
@@ -97,10 +98,10 @@ def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = No
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the features and the normaliser over time.
+    """Return the features, ``[..., n, C]``, and the normaliser over time.
 
-    ``key_sums``, ``[..., n, C]``, holds the sum of the key features up to each token, or over all tokens unless causal.
-    ``normaliser``, ``[..., n]``, is the number by which each query's row is divided.
+    ``key_sums``, ``[..., n, C]``, holds the sum of the key features up to each token, or over all tokens unless
+    causal. ``normaliser``, ``[..., n]``, is the divisor of each query's row.
     """
     f = features(q, k, p, causal=causal)
     sums = running_sum(f.k, f.reference) if causal else f.k.sum(-2, keepdim=True).expand_as(f.k)

@@ -91,7 +91,7 @@ def to_precision(x: Tensor, p: PerformerParams) -> Tensor:
 
 
 def directions(q: Tensor, p: PerformerParams) -> Tensor:
-    """Return the random directions, each uniformly distributed, ``[m, d]``, for queries ``[..., d]``."""
+    """Draw m random directions, each uniformly distributed, ``[m, d]``; d is the size of the queries ``q``."""
     m, d = p.features, q.shape[-1]
     rng = generator(p.seed)
     W = torch.randn(-(-m // d), d, d, generator=rng, dtype=torch.float64)
@@ -127,7 +127,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: b
 
 
 def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
-    """Return features of queries or keys, ``[..., n, C]``, for directions W, ``[m, d]``; products estimate a kernel."""
+    """Return C features of queries or keys, ``[..., n, C]``, for directions W, ``[m, d]``.
+
+    The dot product of the features of a query and a key estimates a kernel.
+    """
     x, scale = to_precision(x, p), x.shape[-1] ** -0.25
     projections = x @ (scale * W).mT  # w·x, [..., n, m]
     half_norm = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
@@ -149,7 +152,7 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
-    """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
+    """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``, for one block of tokens at a time."""
     attention = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
     # With gradients, all heads run together, because the backward pass then recomputes the features faster.
     if needs_gradient(q, k, v):
@@ -198,7 +201,7 @@ def feature_count(m: int, kind: str) -> int:
 
 
 def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: projections, keys times values, queries times their sum; if causal, products within chunks."""
+    """Return the cost: projections, key features times values, query features times sums; causal: within chunks."""
     C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
     adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size, keys=keys)
     elements = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
@@ -209,9 +212,9 @@ def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None =
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the features, the estimated kernel and the true kernel.
 
-    ``directions``, ``[m, d]``; ``query_features`` and ``key_features``, ``[..., n, C]``, each row up to a factor;
-    ``estimate`` and ``kernel``, ``[..., n, n]`` float64: the estimated and true similarities, both divided by the
-    largest true similarity of the row (by 1 for ``relu``).
+    ``directions`` are ``[m, d]``. ``query_features`` and ``key_features``, ``[..., n, C]``, are known up to a
+    factor per row. ``estimate`` and ``kernel``, ``[..., n, n]`` float64, are the estimated and true similarities,
+    divided by the largest true similarity of the row (by 1 for ``relu``).
     """
     W = directions(q, p)
     f = feature_pair(partial(phi, W=W, p=p), q, k, causal=causal)
@@ -222,10 +225,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool
 def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
     """Return the kernel that products of features estimate: ``value``, ``[..., n, n]``, and ``log``, ``[..., n, 1]``.
 
-    The kernel is ``value · e^log``, so that it cannot overflow.
+    The kernel is ``value · e^log``; two factors avoid overflow.
 
     It is ``exp(q·k / √d)``. For ``relu`` it is the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)``
-    of the angle θ (Cho and Saul 2009), for directions of length √d and of random length.
+    of the angle θ (Cho and Saul 2009), whether the directions have the length √d or random lengths.
     """
     products = q @ k.mT / math.sqrt(q.shape[-1])
     if kind != "relu":

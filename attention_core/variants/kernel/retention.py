@@ -57,16 +57,16 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: b
 
 
 def log_decays(n: int, p: RetentionParams, like: Tensor) -> Tensor:
-    """Return by how much i tokens of decay lower the logarithm of a similarity: ``-i log γ``, i = 1..n, ``[n, 1]``."""
+    """Return ``-i log γ`` for i = 1..n, ``[n, 1]``: the decrease of a similarity's logarithm after i tokens."""
     return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
 
 
 @torch.no_grad()
 def largest_keys(k: Tensor, p: RetentionParams, *, causal: bool, earlier_peak: Tensor | None = None) -> Tensor:
-    """Return the peak of each feature at each query, ``[..., n, d]``: the logarithm of its largest decayed key.
+    """Return the peaks: for each query and feature, the logarithm of the largest decayed key feature, ``[..., n, d]``.
 
-    The peaks multiply numerator and denominator of a row by the same factor, so they cancel. Only ``exp`` needs
-    them, to stay in range: for other maps they are 0, ``[n, 1]``.
+    The peaks scale numerator and denominator of a row equally, so they cancel. Only the feature map ``exp`` needs
+    peaks, to avoid overflow. For other maps, they are 0, ``[n, 1]``.
 
     Args:
         k: keys, ``[..., n, d]``.
@@ -117,7 +117,7 @@ class ChunkSums(NamedTuple):
 
     Attributes:
         sums: sums of values, then the normaliser, ``[..., c, d_v + 1]``, each row up to a factor.
-        row_log: the logarithm of that factor, ``[..., c, 1]``; None for zero.
+        row_log: the logarithm of the row's factor, ``[..., c, 1]``; None if all factors are 1.
         features: the features of the chunk.
     """
 
@@ -127,7 +127,7 @@ class ChunkSums(NamedTuple):
 
 
 def chunk_sums(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[ChunkSums, State]:
-    """Return the sums of a chunk and the next state, whose reference is that of the chunk's last token."""
+    """Return the sums of a chunk, and the next state with the reference of the chunk's last token."""
     values, previous, row_log = with_ones(at_least_float32(v)), state.reference, None
     assert previous is not None
     if p.feature_map == "exp":
@@ -164,7 +164,7 @@ def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionPara
 
 
 def forward_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the sums of ``chunk_sums``, with ``row_log``, if any, as the last column, and the next state."""
+    """Return the sums of ``chunk_sums``, with ``row_log`` (if not None) as the last column, and the next state."""
     (sums, row_log, _), state = chunk_sums(state, q, k, v, p)
     return sums if row_log is None else torch.cat([sums, row_log], -1), state
 
@@ -172,7 +172,7 @@ def forward_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionPar
 def reverse_chunk(
     state: State, q: Tensor, k: Tensor, v: Tensor, earlier: Tensor, p: RetentionParams
 ) -> tuple[Tensor, State]:
-    """Return the outputs of a chunk of the reversed text: its sums over later tokens are added to ``earlier``.
+    """Return the outputs of a chunk of the reversed text, from the sums over later tokens plus ``earlier``.
 
     ``earlier`` is the result of ``forward_chunk`` for the same tokens.
     """
@@ -201,7 +201,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
 
 
 def has_even_decay(p: RetentionParams, *, causal: bool) -> bool:
-    """Return whether ``decayed_attention`` can be used; ``exp`` scales each feature differently, so it cannot."""
+    """Return whether ``decayed_attention`` can be used.
+
+    It cannot for ``exp``, which scales each feature differently, or for the causal mode "recurrent".
+    """
     return p.feature_map != "exp" and not (causal and p.mode == "recurrent")
 
 
@@ -223,7 +226,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
-    """Return the cost: products that update and read the state, and those within a chunk; twice unless causal."""
+    """Return the cost: products with the state and within a chunk, for both directions of the text unless causal."""
     if has_even_decay(p, causal=causal):
         return Cost(*decayed_cost(n, d, d, causal=causal))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1

@@ -29,9 +29,9 @@ class Taylor2Params(Params):
 
 
 def read_state(state: Tensor, q: Tensor, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of a block of queries from the sums over all keys, and the unchanged sums.
+    """Return the outputs of a block of queries from ``state``, the sums over all keys, and ``state`` itself.
 
-    ``buffer`` holds the features of a block and is used again for each block; None allocates new memory.
+    ``buffer`` is memory for the features of a block, used again for each block; None allocates new memory.
     """
     return apply_normaliser((state.mT @ monomials(q, buffer=buffer)).mT), state
 
@@ -39,7 +39,8 @@ def read_state(state: Tensor, q: Tensor, buffer: Tensor | None) -> tuple[Tensor,
 def attend_chunk(state: Tensor, q: Tensor, k: Tensor, v: Tensor, buffer: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Return the outputs of a causal block, and the sums including its keys.
 
-    Within the block, the polynomial of the logits is cheaper than features. ``buffer`` is as in ``read_state``.
+    Within the block, the polynomial of the logits is cheaper than features. ``buffer`` is memory for the features
+    of a block; None allocates new memory.
     """
     earlier_sums = (state.mT @ monomials(q, buffer=buffer)).mT
     x = scores(at_least_float32(q), at_least_float32(k))
@@ -55,7 +56,7 @@ def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
-    """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of one head at a time."""
+    """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``, for one block of one head at a time."""
     return map_heads(partial(attend_head, p=p, causal=causal), q, k, v)
 
 
@@ -93,7 +94,7 @@ def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tu
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
+    """Return the cost: key features times values, and query features times the sums; if causal, also within a block."""
     C, columns, m = feature_count(d), d + 1, keys or n
     c = block_size(n, p, causal=causal)
     chunk_pairs = n // c * c**2 + (n % c) ** 2 if causal else 0

@@ -42,9 +42,9 @@ def _segments(n: int, p: FunnelParams) -> Segments:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the tokens that each query averages, ``provenance = P [m, n]``, and factors ``left @ right = weights``.
+    """Return ``provenance = P [m, n]``, the means over m segments, and the factors ``left @ right = weights``.
 
-    ``left = R [n, m]`` gives each token its segment's row of ``right = softmax((P q) kᵀ / √d) [..., m, n]``.
+    ``left = R [n, m]`` repeats each row of ``right = softmax((P q) kᵀ / √d) [..., m, n]`` for the segment's tokens.
     """
     segments = _segments(q.shape[-2], p)
     P = pooling_matrix(segments, q)  # [m, n], the mean of each segment

@@ -42,7 +42,10 @@ def _landmarks(q: Tensor, k: Tensor, p: LandmarkParams) -> tuple[Tensor, Tensor]
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the factors: ``left [..., n, m]``, tokens to landmarks, and ``right [..., m, n]``, landmarks to tokens."""
+    """Return the factors ``left [..., n, m]`` and ``right [..., m, n]`` for m landmarks.
+
+    ``left`` holds each token's weights on landmarks, and ``right`` each landmark's weights on tokens.
+    """
     q_land, k_land = _landmarks(q, k, p)  # [..., m, d]
     return {"left": scores(q, k_land).softmax(-1), "right": scores(q_land, k).softmax(-1)}
 
@@ -54,7 +57,7 @@ def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
-    """Multiply v by the right factor and then by the left one, with the fused kernel: O(n m d) time."""
+    """Compute the output as ``left @ (right @ v)`` with the fused kernel: O(n m d) time for m landmarks."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     query_landmarks, key_landmarks = _landmarks(queries, keys, p)
     return exact_attention(queries, key_landmarks, exact_attention(query_landmarks, keys, values)).to(v.dtype)

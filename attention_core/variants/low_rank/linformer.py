@@ -69,7 +69,7 @@ def _untrained(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the mixture of each of the m keys, ``provenance = E``, and the factors ``left @ right = weights``."""
+    """Return ``provenance = E [m, n]``, the tokens in m projected keys, and the factors ``left @ right = weights``."""
     E, F = projections(k.shape[-2], p, q)
     return {"provenance": E, "left": scores(q, E @ k).softmax(-1), "right": F}
 
@@ -92,7 +92,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: LinformerParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost of two n x m x d products; gaussian adds two more, and memory for its projections."""
+    """Return the cost of two n x m x d products; the projection "gaussian" takes two more, and memory for E and F."""
     keys = keys or n
     m = min(p.rank, keys)
     n_random = 0 if p.projection != "gaussian" else 1 if p.share else 2

@@ -115,9 +115,9 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
     """Return the landmarks, the three factors, and the remaining error of each iteration of the inverse.
 
     ``query_landmarks`` and ``key_landmarks``, ``[..., m, d]``; ``left [..., n, m]``, ``middle [..., m, m]``,
-    ``inverse [..., m, m]`` and ``right [..., m, n]``; ``residuals``, ``[..., T + 1]``: the Frobenius norm of
-    ``I - middle Z`` over that of ``I``, for each Z from the starting value of the inverse to the last iteration (one
-    number if exact).
+    ``inverse [..., m, m]`` and ``right [..., m, n]``. ``residuals``, ``[..., T + 1]``, is the Frobenius norm of
+    ``I - middle Z`` divided by the norm of ``I``, for the initial inverse Z and after each iteration (one number if
+    exact).
     """
     queries, keys = to_precision(q, p), to_precision(k, p)
     q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))

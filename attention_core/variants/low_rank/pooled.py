@@ -49,7 +49,7 @@ def _value_pooling(p: PooledParams) -> str:
 
 
 def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
-    """Return the pools. Sizes differ by at most one; if causal, each but the last has ``stride`` tokens."""
+    """Return the pools. If causal, all but the last have ``stride`` tokens; else their sizes differ by at most one."""
     if not causal:
         return strided_segments(n, p.stride)
     full_pools, rest = divmod(n, p.stride)

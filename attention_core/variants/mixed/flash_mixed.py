@@ -19,7 +19,7 @@ from attention_core.ops.softmax.masked import at_least_float32, key_counts, scor
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEP = 2**16
-"""Numbers in one block of several chunks: twice the default of ``blockwise_attention``, for half as many calls."""
+"""Numbers in a block of several chunks: twice the default of ``blockwise_attention``, to halve the calls."""
 
 
 class FlashMixedParams(Params):
@@ -43,7 +43,10 @@ def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """Compute ``relu²(x) / c`` in the own chunk plus ``x / n_i`` in all (causal: earlier) chunks, ``[..., n, n]``."""
+    """Compute ``relu²(x) / c`` of logits x in chunks of c tokens, plus ``x / n_i`` in all (causal: earlier) chunks.
+
+    n_i is the number of keys visible to query i.
+    """
     x = scores(q, k)  # [..., n, n]
     is_earlier = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
     own = ~(is_earlier | is_earlier.mT) * x.relu().square() / p.chunk
@@ -80,7 +83,10 @@ def attend_own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, c
 
 
 def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: FlashMixedParams) -> Tensor:
-    """Return some rows of the weights ``relu²(x) / c``. Queries are scaled instead of the logits x: they are fewer."""
+    """Return the weights ``relu²(x) / c`` of a block of queries.
+
+    The queries are scaled instead of the logits x, because a block has fewer queries than logits.
+    """
     return rows.fill_future(q * (q.shape[-1] * p.chunk) ** -0.5 @ k.mT, 0.0).relu_().square()
 
 
@@ -100,7 +106,7 @@ def add_earlier_chunks(
 
 
 def tokens_per_step(p: FlashMixedParams) -> int:
-    """Return how many tokens one step of the causal linear term takes: whole chunks of at least ``CHUNK`` tokens."""
+    """Return the number of tokens per step of the causal linear term: whole chunks with at least ``CHUNK`` tokens."""
     return p.chunk * -(-CHUNK // p.chunk)
 
 

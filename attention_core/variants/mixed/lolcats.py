@@ -36,7 +36,7 @@ class LolcatsParams(Params):
 
 
 def exponentials(logits: Tensor, in_window: Tensor) -> Tensor:
-    """Return ``e^logits`` where ``in_window`` is true, divided by each row's largest, and zero elsewhere.
+    """Return ``e^logits`` where ``in_window`` is true, divided by the largest value of the row, and zero elsewhere.
 
     The shape is ``[..., rows, keys]``.
     """
@@ -77,7 +77,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -
 
 
 def _window_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tensor:
-    """Return the sums over each query's window of exponentials times v, ``[..., n, d_v]``."""
+    """Return ``Σ_j e_ij v_j``, ``[..., n, d_v]``, of ``exponentials`` e, over the keys j in the window of query i."""
     n, outs = q.shape[-2], []
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
@@ -90,7 +90,7 @@ def _window_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) 
 
 
 def _feature_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
-    """Return the sums of products of features times v, over keys ``window`` or more tokens before the query."""
+    """Return ``Σ_j (q_i · k_j) v_j``, ``[..., n, d_v]``, of features q and k, over keys j ≤ i - ``window``."""
     n = q.shape[-2]
     if n <= window:
         return torch.zeros_like(v)
@@ -103,8 +103,8 @@ class State(NamedTuple):
     """The decoder's state.
 
     Attributes:
-        keys: the last keys, ``[..., w, d]``, the newest last.
-        values: their values and a column of ones, ``[..., w, d_v + 1]``.
+        keys: the last w keys, ``[..., w, d]``, the newest last.
+        values: the values of these keys, and a column of ones, ``[..., w, d_v + 1]``.
         token_count: the number of earlier tokens, a scalar.
         sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` over the tokens that left the window, ``[..., 2d, d_v + 1]``.
     """
@@ -142,7 +142,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
 
 
 def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
-    """Return the cost: products with k and v in the windows, and products of features, these twice if not causal."""
+    """Return the cost: products with k and v in the windows, and products of features (twice if not causal)."""
     adds, window_elements, feature_elements = 0, 0, 0
     if p.window:
         before, after = p.window - 1, 0 if causal else p.window - 1

@@ -36,7 +36,7 @@ class AtrousParams(Params):
 
 
 def rule_masks(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the mask of pairs a multiple of the stride apart, by the rule's name, ``bool [n, n]``."""
+    """Return the mask of pairs whose distance is a multiple of the stride, by the rule's name, ``bool [n, n]``."""
     if p.columns:
         return {"stride": same_class(*positions(n, device), p.stride, p.columns)}
     return {"stride": distances(n, device) % p.stride == 0}
@@ -46,14 +46,17 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the tokens a multiple of r away, in an image along both axes, ``[..., n, n]``."""
+    """Compute softmax over tokens at distances that are multiples of the stride (in an image: on both axes).
+
+    The shape is ``[..., n, n]``.
+    """
     rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
     allowed = (rows % p.stride == 0) & (columns % p.stride == 0)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Compute full attention within each class of positions modulo r: O(n² d / r) time, O(n d) memory, no mask."""
+    """Compute full attention within each class of positions modulo the stride r: O(n² d / r) time, O(n d) memory."""
     if p.columns:
         pieces = partial(pixel_classes, stride=p.stride, columns=p.columns, causal=causal)
         return union_attention(pieces, q, k, v)

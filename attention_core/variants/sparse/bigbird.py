@@ -47,11 +47,11 @@ class BigBirdParams(Params):
 
 
 def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> Tensor:
-    """Draw random keys for each query, uniform over its visible keys, in ascending order, ``int32 [n, ρ]``.
+    """Draw ρ random keys for each query, uniform over the visible keys, in ascending order, ``int32 [n, ρ]``.
 
-    The r-th draw of query i is a number in [0, 1) that depends on (seed, r, i) alone, times the number of keys visible
-    to query i. Raising ``random_keys`` therefore keeps the earlier draws. If causal, a longer text keeps the keys of
-    its beginning; otherwise the drawn keys move apart as the text grows.
+    The r-th draw of query i is a number in [0, 1) that depends on (seed, r, i) alone, times the number of keys
+    visible to query i. Raising ``random_keys`` therefore keeps the earlier draws. If causal, adding tokens to a
+    text does not change the keys of earlier queries. If not causal, the keys move further apart in a longer text.
     """
     seen = torch.arange(1, n + 1) if causal else n
     keys = torch.empty(n, p.random_keys, dtype=torch.int32)
@@ -83,7 +83,7 @@ def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """Merge attention of and to the global tokens, in the window and to the random keys.
+    """Compute the output: merge attention of the global tokens, to them, in the window, and to the random keys.
 
     With window w, g global tokens and ρ random keys, it takes O(n (w + g + ρ) d) time and O(n (d + ρ)) memory.
     """
@@ -100,7 +100,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
 
 def random_key_pieces(random_index: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[ScatteredPiece]:
-    """Yield one step after another of attention to the random keys, for the queries that are not global.
+    """Yield the steps (``ScatteredPiece``) of attention to the random keys, for the queries that are not global.
 
     Keys in the window, global keys and keys drawn twice are excluded, since each pair must count once.
 

@@ -77,7 +77,7 @@ def selection(p: BlocksParams) -> Selection:
 
 
 def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the masks of pairs within a block and of queries with chosen blocks, by name, ``bool [..., n, n]``."""
+    """Return two masks by name: pairs within a block, and queries with keys of chosen blocks, ``bool [..., n, n]``."""
     return selection(p).primitives(q, k, causal=causal)
 
 
@@ -104,7 +104,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
     """Compute the output without the matrix.
 
-    With m chosen blocks of b tokens, it takes O(n (m + 1) b d) time, the scores aside, and O(n (m + d)) memory.
+    With m chosen blocks of b tokens, it takes O(n (m + 1) b d) time without the scores, and O(n (m + d)) memory.
     """
     return selection(p).attend(q, k, v, causal=causal)
 
@@ -117,9 +117,9 @@ def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
     """Return how each query chooses its blocks, as tensors ``[..., n, blocks]``.
 
-    ``scores`` are the blocks' scores, ``-inf`` for blocks that the query must not choose. ``chosen``, ``bool``, are the
-    blocks with the highest scores. ``best``, ``bool``, are those with the largest softmax mass. ``mass`` is this mass:
-    the weight that softmax over all keys gives to each block.
+    ``scores`` are the scores of the blocks, ``-inf`` for blocks that the query cannot choose. ``mass`` is the
+    weight that softmax over all keys gives to each block. ``chosen``, ``bool``, marks the blocks with the highest
+    scores, and ``best``, ``bool``, the blocks with the largest mass.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     n, blocks = q.shape[-2], block_count(q.shape[-2], p.block)

@@ -49,7 +49,7 @@ mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the tokens at most w away, in an image along both axes, ``[..., n, n]``."""
+    """Compute softmax over the tokens at most ``window`` away (in an image: on both axes), ``[..., n, n]``."""
     rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
     allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)

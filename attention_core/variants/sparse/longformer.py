@@ -83,7 +83,10 @@ def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tenso
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Merge attention of and to the g global tokens and in the window w: O(n (w + g) d) time, O(n d) memory."""
+    """Compute the output: merge attention of the g global tokens, to them, and in the window w.
+
+    It takes O(n (w + g) d) time and O(n d) memory.
+    """
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
         other_pieces = partial(dilated_square if p.columns else dilated_band, p=p, causal=causal, backward=backward)
@@ -104,7 +107,10 @@ def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: b
 
 
 def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the pieces of the window in an image: squares in which a mask excludes the gaps; see ``dilated_band``."""
+    """Yield the pieces of the window in an image: squares in which a mask excludes the gaps.
+
+    ``like`` is ``[X, n, d]``; ``backward`` is whether gradients will be computed.
+    """
     return square_pieces(
         like,
         p.window * p.dilation,

@@ -73,13 +73,13 @@ def ended_blocks(n: int, block: int, device: torch.device | None) -> Tensor:
 
 
 def block_means(x: Tensor, block: int) -> Tensor:
-    """Return the mean of each block's tokens, ``[..., blocks, d]``."""
+    """Return the mean of the tokens of each block of ``block`` tokens, ``[..., blocks, d]``."""
     count = is_filled(x.shape[-2], block, x.device).sum(-1, keepdim=True)
     return split_blocks(x, block).sum(-2) / count
 
 
 def selection(p: NsaParams) -> Selection:
-    """Return the rule that chooses blocks: by query times mean key, which ranks them as softmax over the means does."""
+    """Return the rule that chooses blocks by query times mean key, which gives the order of the compressed weights."""
     return Selection(block=p.block, count=p.blocks)
 
 
@@ -128,7 +128,7 @@ def weights(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Compute the three branches by their masks, each times its gate and v, ``[..., n, d_v]``."""
+    """Compute the sum of the three masked branches, each times its gate, and multiply it by v, ``[..., n, d_v]``."""
     (i, j), logits = positions(q.shape[-2], q.device), scores(q, k)
     own_block, block, visible = i // p.block, j[:, :: p.block] // p.block, (j <= i) | (not causal)
     membership = (own_block == block).mT.to(q)  # [blocks, n], the tokens of each block
@@ -144,9 +144,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Sum the branches with a positive gate, without a matrix.
+    """Compute the output: the sum of the branches with a positive gate, without a matrix.
 
-    For blocks of b tokens, m chosen blocks and window w, it takes O(n (n / b + m b + w) d) time, O(n (m + d)) memory.
+    For blocks of b tokens, m chosen blocks and window w, it takes O(n (n / b + m b + w) d) time, O(n (m + d))
+    memory.
     """
     total = torch.zeros_like(at_least_float32(v))
     for factor, out in gated_branches(q, k, v, p, causal=causal):
@@ -169,7 +170,7 @@ def gated_branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: boo
 
 
 def compressed_branch(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
-    """Attend to the blocks' means, ``[..., n, d_v]``; if causal, zeros before the end of the first block."""
+    """Return attention to the means of the blocks, ``[..., n, d_v]``; if causal, zeros until the first block ends."""
     if not causal:
         return exact_attention(q, block_means(k, block), block_means(v, block))
     n = q.shape[-2]

@@ -57,7 +57,7 @@ def survivors(q: Tensor, k: Tensor, p: PowerBertParams) -> Tensor:
 
 
 def pattern(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``: the whole rows of the survivors."""
+    """Return the allowed pairs, ``bool [..., n, n]``: all pairs whose query survives."""
     index = survivors(q, k, p)
     survives = torch.zeros(*index.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device).scatter_(-1, index, True)
     return _expand_heads(survives, q).unsqueeze(-1).expand(*q.shape[:-1], q.shape[-2])
@@ -69,7 +69,7 @@ def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dic
 
 
 def _expand_heads(x: Tensor, q: Tensor) -> Tensor:
-    """Return a view of x, ``[..., m]`` without a head axis, with the heads of q, ``[..., H, m]``."""
+    """Return ``x``, ``[..., m]``, expanded to the H heads of ``q``, ``[..., H, m]``; unchanged if q has no heads."""
     return x if q.ndim == 2 else x.unsqueeze(-2).expand(*q.shape[:-2], x.shape[-1])
 
 

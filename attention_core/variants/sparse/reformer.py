@@ -70,8 +70,8 @@ def hash_rounds(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams)
 def round_pairs(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Return the pairs that one round allows, ``bool [..., n, n]``.
 
-    ``bucket``, ``int64 [..., n]``, holds each token's bucket, and ``same``, ``bool [..., n, n]``, the pairs that share
-    a bucket.
+    ``bucket``, ``int64 [..., n]``, is the bucket of each token. ``same``, ``bool [..., n, n]``, marks the pairs of
+    tokens in one bucket.
     """
     # If causal, ``position`` is a token's place in its bucket; otherwise its place in the list sorted by (bucket,
     # position).
@@ -83,14 +83,14 @@ def round_pairs(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool
 
 
 def exclude_self(allowed: Tensor, *, causal: bool) -> Tensor:
-    """Remove each token's pair with itself unless the token has no other pair, ``bool [..., n, n]``."""
+    """Return ``allowed`` without the pair of each token with itself, unless the token has no other pair."""
     self_pair = torch.eye(allowed.shape[-1], dtype=torch.bool, device=allowed.device)
     others = allowed.tril(-1) if causal else allowed & ~self_pair
     return others | (self_pair & ~others.any(-1, keepdim=True))
 
 
 def allowed_and_same_bucket(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
-    """Return the pairs that some round allows, and those that share a bucket in some round, ``bool [..., n, n]``."""
+    """Return two masks, ``bool [..., n, n]``: pairs that some round allows, and pairs in one bucket in some round."""
     q, n = at_least_float32(q), q.shape[-2]
     allowed, same_bucket = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in query_segments(n, p, causal=causal):
@@ -129,7 +129,7 @@ def weights(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 
 
 def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Compute softmax of the shared logits over all other tokens, ``[..., n, n]``: the limit of many rounds."""
+    """Return softmax of the shared logits over all other tokens, ``[..., n, n]``: what many rounds converge to."""
     shared_logits = logits(at_least_float32(q))
     pairs = exclude_self(torch.ones_like(shared_logits, dtype=torch.bool), causal=causal)
     return masked_softmax(shared_logits, pairs).to(q.dtype)
@@ -161,7 +161,10 @@ def chunk_rounds(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParam
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Compute the output in chunks of c tokens: O(m n (c d + log n)) time, O(n d) memory; ``k`` is ignored."""
+    """Compute the output in m rounds, in chunks of c tokens: O(m n (c d + log n)) time, O(n d) memory.
+
+    ``k`` is ignored.
+    """
     queries, values = at_least_float32(q), at_least_float32(v)
     keys = F.normalize(queries, dim=-1)
     outs = []

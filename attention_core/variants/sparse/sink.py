@@ -52,7 +52,7 @@ def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
-    """Merge attention to the sinks and to the window: O(n (w + s) d) time for window w and s sinks, O(n d) memory."""
+    """Compute the output: merge attention to the s sinks and to the window w: O(n (w + s) d) time, O(n d) memory."""
 
     def allowed_first_keys(i: Tensor) -> Tensor:
         j = torch.arange(first_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
@@ -67,7 +67,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> T
 
 
 def first_keys(n: int, p: SinkParams) -> int:
-    """Return how many of the first keys the queries of the sinks can attend to if not causal."""
+    """Return the number of first keys that the queries of the sinks can attend to if not causal."""
     return min(p.sinks + p.window - 1, n)
 
 

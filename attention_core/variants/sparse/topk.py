@@ -78,7 +78,7 @@ def kth_largest(logits: Tensor, k: int) -> Tensor:
 
 
 def selected(logits: Tensor, p: TopKParams) -> Tensor:
-    """Mark the visible logits that are at least the k-th largest of their row; logits equal to the k-th count."""
+    """Return a mask of the visible logits that are at least the k-th largest of their row, including ties."""
     # In a row with fewer than k visible keys the k-th logit is minus infinity, so that all visible keys are marked.
     return (logits >= kth_largest(logits, p.k)) & (logits > -math.inf)
 
@@ -117,7 +117,7 @@ def gathers_values(keys: int, p: TopKParams) -> bool:
 def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
     """Return the outputs of one block of queries, ``[..., rows.size, d_v]``.
 
-    If it is faster and no logit ties with the k-th largest, only selected values are read.
+    Only selected values are read if this is faster and no other logit equals the k-th largest.
     """
     if not gathers_values(rows.key_count, p):
         return _row_weights(q, k, rows, p) @ v

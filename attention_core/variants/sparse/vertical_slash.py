@@ -65,7 +65,7 @@ def select_lines(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, 
 
 
 def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the masks of pairs in the columns and on the diagonals, by name, ``bool [..., n, n]``."""
+    """Return two masks by name: pairs in the selected columns, and pairs on the diagonals, ``bool [..., n, n]``."""
     n = q.shape[-2]
     columns, diagonals = select_lines(q, k, p)
     position = torch.arange(n, device=q.device)
@@ -101,7 +101,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causa
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Merge attention to c columns with attention to s diagonals, from which these columns are left out.
+    """Compute the output: merge attention to c columns with attention to s diagonals outside these columns.
 
     It takes O(n (c + s) d) time and O(n (s + d)) memory.
     """

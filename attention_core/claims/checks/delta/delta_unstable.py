@@ -25,7 +25,7 @@ HALF, WHOLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormRow:
-    """The largest ``factor`` by which updates of one strength together can multiply the norm of a head's state.
+    """The largest ``factor`` by which all updates of one strength together can multiply the norm of a head's state.
 
     No new values are added to the state. ``after`` says which tokens make the updates: the first half of the text
     (``HALF``) or all tokens (``WHOLE``).

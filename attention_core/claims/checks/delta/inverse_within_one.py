@@ -22,7 +22,7 @@ OVERFLOW = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """The largest absolute entry below the diagonal of the inverse in ``measure``, for one head's first ``n`` tokens.
+    """The largest absolute entry below the diagonal of ``(I + K Kᵀ ⊙ M⁻)⁻¹``, for one head's first ``n`` tokens.
 
     ``keys`` is ``UNIT`` for keys of length one, or ``FREE`` for keys of their own lengths.
     """

@@ -61,7 +61,7 @@ def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
 
 
 def numbers(rows: Sequence[StepRow]) -> Numbers:
-    """Return median errors, and the share of heads where the rule with strength 1/t is near softmax or closest."""
+    """Return median errors, and the shares of heads in which the rule with strength 1/t is near softmax or closest."""
     mean, first, free, limited = (np.array(values(rows, "error", form=form)) for form in (MEAN, FIRST, FREE, CAPPED))
     return {
         "near": 100 * float((free <= NEAR).mean()),

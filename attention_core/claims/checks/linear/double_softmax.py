@@ -25,7 +25,7 @@ SMALLEST, LARGEST = "smallest row sum", "largest row sum"
 class SumRow:
     """The smallest or the largest row sum (``row``) in one head, for one product of query and key features.
 
-    ``used`` is true for a double softmax with the mask that the input has: causal or none.
+    ``used`` is true if the product is a double softmax whose mask, causal or none, is the input's own mask.
     """
 
     product: str

@@ -58,8 +58,8 @@ def last_quarter(n: int) -> range:
 class ShareRow:
     """Per cent of the weight of one head's newest queries on the first few or last few keys (``of``) of ``n`` tokens.
 
-    ``kept`` is set at the full length only. It is the share, in per cent, of the last query's heaviest
-    quarter of keys that is also in its heaviest quarter without decay.
+    ``kept`` is the overlap, in per cent, of the last query's heaviest quarter of keys with the heaviest quarter
+    without decay. It is set at the full length only.
     """
 
     attention: str
@@ -94,7 +94,10 @@ def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
 
 
 def numbers(rows: Sequence[ShareRow]) -> Numbers:
-    """Return how fast the early tokens' median share falls with n, the final shares and the heaviest keys' overlap."""
+    """Return how fast the early tokens' share falls with n, that share at the full length, and the overlap ``kept``.
+
+    All shares are medians over heads.
+    """
     lengths = sorted({row.n for row in rows})
 
     def share(of: str, n: int = lengths[-1]) -> float:

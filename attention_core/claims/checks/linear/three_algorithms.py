@@ -25,9 +25,10 @@ MIN_HEAD_SIZE = math.isqrt(CHUNK // 2) + 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRow:
-    """The peak memory of one algorithm in numbers per head (``elements``), and its output's difference from ``MATRIX``.
+    """The peak memory of one algorithm in numbers per head, and the difference of its output from that of ``MATRIX``.
 
-    ``size`` is the head size used for ``elements``: heads are cut to it if the input has fewer than 2d² tokens.
+    ``size`` is the head size used for ``elements``, the peak memory. It is below the input's head size d if the
+    input has fewer than 2d² tokens.
     """
 
     algorithm: str

@@ -26,10 +26,10 @@ NO_MASK, ON_WEIGHTS, ON_POOLS = ("no mask", "weights on later tokens masked", "m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakRow:
-    """The distance over which a change of the last token changes earlier outputs, for one variant and mask.
+    """How far back a change of the last token changes outputs, for one variant and mask.
 
     Attributes:
-        variant: its title.
+        variant: the variant's title.
         mask: ``NO_MASK``, ``ON_WEIGHTS`` or ``ON_POOLS``.
         pools: whether the variant pools tokens.
         back: number of tokens from the first changed output to the last token; 0 if no earlier output changes.
@@ -114,7 +114,7 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
 
 
 def first_changed(before: Tensor, after: Tensor) -> int | None:
-    """Return the first position before the last whose output changed in any head; None if no such output changed.
+    """Return the first position whose output changed in any head, without the last one; None if no output changed.
 
     ``before`` and ``after`` are the outputs before and after the change of the last token, ``[H, n, d_v]``.
     """

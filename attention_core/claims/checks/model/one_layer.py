@@ -25,7 +25,7 @@ class LayerRow:
     """The perplexity, and the part of the gain from copying that is lost, with a variant in one layer or in all layers.
 
     Attributes:
-        variant: its title.
+        variant: the variant's title.
         where: ``ONE_LAYER`` or ``ALL_LAYERS``, the layers with the variant.
         tokens: tokens of the text.
         times: the perplexity divided by the unchanged model's perplexity.

@@ -14,7 +14,7 @@ MIN_KEPT, MAX_RATIO, MAX_LOST = 50, 1.5, 50
 
 
 def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
-    """Return how many variants that keep the largest logits, and how many others, preserve perplexity and copying.
+    """Return how many variants preserve perplexity and copying: of those that keep the largest logits, and others.
 
     Also return the size of both groups, and the rank correlation between the kept weight and the perplexity ratio.
     """

@@ -42,7 +42,7 @@ def measure(inputs: ExperimentInput) -> Iterator[SeriesRow]:
 
 
 def numbers(rows: Sequence[SeriesRow]) -> Numbers:
-    """Return the median error of each series and how often the series of softmax has the smaller error."""
+    """Return each series' median error, and how often the series of softmax has a smaller error than that of exp."""
     softmax, exponential, centred = (values(rows, "error", series=each) for each in (SOFTMAX, EXPONENTIAL, CENTRED))
     closer = sum(a < b for a, b in zip(softmax, exponential, strict=True))
     return {

@@ -14,14 +14,14 @@ from attention_core.metrics.fit import fit_power
 
 SUMS, DIVISOR = "row sums of squared ReLU", "number of tokens n"
 SHORTEST = 16
-"""Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
+"""Shortest length in tokens; the input needs twice as many. Row sums of fewer tokens depend on single words."""
 MAX_EXPONENT = 0.9
 """Largest exponent that counts as slower growth than n: the ratio of sum to n then falls by 7% per doubling of n."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthRow:
-    """The growth factor of a head's row sum or of n (see ``growing``), since the first length with a positive sum."""
+    """The growth of a head's row sum or of n (``growing``), as a factor since the first length with a positive sum."""
 
     growing: str
     n: int

@@ -27,7 +27,7 @@ BLOCK, BUDGETS, JUDGED_BUDGET = 8, (1, 2, 4), 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlocksRow:
-    """Per cent of softmax's mass in each query's own block and in its ``chosen`` other blocks, for one head."""
+    """Per cent of one head's softmax mass in the query's block and the ``chosen`` best other blocks by ``score``."""
 
     chosen: int
     score: str

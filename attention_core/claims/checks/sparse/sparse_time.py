@@ -37,8 +37,8 @@ ATTENTIONS = {FULL: "softmax", MATRIX: "softmax", MASKED: "local", LOCAL: "local
 class TimeRow:
     """One time sample in milliseconds, and its ratio to the time of ``FULL`` in the same round of samples.
 
-    ``own`` is true at the input's own length. ``unmasked`` is the time of ``MASKED`` divided by the time of
-    ``MATRIX``, the same computation without a mask.
+    ``own`` is true if the length is the input's own length. ``unmasked`` is the time of ``MASKED`` divided by the
+    time of ``MATRIX``, the same computation without a mask.
     """
 
     variant: str

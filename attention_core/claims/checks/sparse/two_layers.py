@@ -29,10 +29,10 @@ class ReachRow:
 
     Attributes:
         stack: name of the stack.
-        layers: number of its layers applied.
+        layers: number of layers applied, which repeat the stack.
         head: the head.
-        share: per cent of the pairs that these layers connect.
-        keys: number of weights above zero in all layers together, in per cent of the pairs of one full layer.
+        share: per cent of the pairs that the applied layers connect.
+        keys: number of weights above zero in all layers of the stack, in per cent of the pairs of one full layer.
     """
 
     stack: str
