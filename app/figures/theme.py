@@ -208,7 +208,7 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
 
 
 def _data_range(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> tuple[float, float]:
-    """Return the smallest and largest positive value on an axis (``letter`` x or y); 0.0 for both without positive values.
+    """Return the smallest and largest positive value on an axis (``letter`` x or y); zeros without one.
 
     ``number`` is plotly's number of the axis, empty for the first one.
     """

@@ -38,9 +38,7 @@ The error of uniform attention, and the smallest error of a matrix with a given 
     >>> metrics.oracle_top_k_error(uniform, 2).item(), metrics.oracle_keys_error(uniform, torch.tensor([1, 2])).item()
     (0.0, 0.5)
 
-The agreement between the orders of two lists of numbers for the same items. ``farthest_off`` is the index of the item
-whose ranks differ most. For pairs of items from different groups, ``same_order`` counts those in the same order in
-both lists and those without a tie:
+How well two lists order the same items: correlations, the item with the largest difference of ranks, and pairs:
     >>> x, y = [1, 2, 3], [1, 3, 2]
     >>> round(metrics.rank_correlation(x, y), 2), round(metrics.kendall(x, y), 2), metrics.farthest_off(x, y)
     (0.5, 0.33, 1)
