@@ -129,7 +129,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
     curves, end = [], axis_end(question, points)
     best = words.best_cheap_point(question, points, times)
     if best is not None and any(p.word == UNIFORM and p.middle <= best.middle for p in comparable):
-        best = None  # Equal weights are at least as close to softmax, so the finding recommends no variant.
+        best = None  # Equal weights have no larger error than the best variant, so the finding recommends no variant.
     lowest_cost = min((costs[p.word] for p in points_with_cost if p.word != UNIFORM), default=0.0)
     for p in comparable:
         notes = [tooltip(question, p)]

@@ -23,7 +23,7 @@ UNNORMALISED_RATIO = 2
 
 def headline(data: HeadData) -> str:
     """Return the summary of how the variant works, in bold as Markdown."""
-    if data.attention.key == "blocks":  # The summary has the letter m for the number of blocks.
+    if data.attention.key == "blocks":  # Its summary says m; the sentence here has the number.
         others = -(-len(data.weights) // data.setting("block")) - 1
         return f"**{selection_sentence(data.setting('blocks'), others, causal=data.causal)}**"
     return f"**{_(data.attention.variant.summary)}**"

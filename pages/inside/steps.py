@@ -85,7 +85,8 @@ def show(chosen: ChosenInput) -> None:
         with row:
             index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
-        # The finding of a lazy step is computed later and would move the page, so the summary is shown instead.
+        # A step that is not yet a ``Step`` computes its finding later. Showing it then would move the page, so such a
+        # step has the variant's summary as headline.
         finding = step.headline if isinstance(step, Step) else ""
         title.markdown(f"**{finding}**" if finding else headline(data))
         findings = step.findings  # This access builds the step, which can take seconds.

@@ -171,7 +171,7 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
             xs,
             [similarities[i] for i in order],
             colour=colour,
-            width=0,  # Ranks are not a quantity over which lines could be read.
+            width=0,  # only points: between two ranks, there is nothing that a line could show
             size=9,
             notes=[f"{note}<br>{formatted(similarities[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
         )

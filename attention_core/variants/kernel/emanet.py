@@ -124,8 +124,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) ->
 
     The values are averaged for each basis and then mixed for each query.
     """
-    # One head at a time needs less memory. It takes more time than all heads together if bases are few, or if the
-    # backward pass recomputes the shares.
+    # All heads are computed together if there are few bases, or if gradients are needed: this takes less time.
+    # Otherwise, one head at a time needs less memory.
     if not has_many_bases(k, p) or needs_gradient(q, k, v):
         return attend_heads(q, k, v, p)
     return map_heads(partial(attend_heads, p=p), q, k, v)

@@ -95,7 +95,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool
     block = j[:, :: p.block] // p.block  # [1, blocks]
     score_of = key_blocks.block_scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
     others = block < i // p.block if causal else block != i // p.block  # [n, blocks]
-    score = score_of(q, block.shape[-1]).masked_fill(~others, -torch.inf)  # [..., n, blocks], for blocks to choose from
+    score = score_of(q, block.shape[-1]).masked_fill(~others, -torch.inf)  # [..., n, blocks]
     chosen = top_k_mask(score, p.blocks) & others
     allowed = (i // p.block == j // p.block) | chosen[..., j[0] // p.block]  # [..., n, n]
     return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed) @ v
