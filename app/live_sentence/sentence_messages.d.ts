@@ -30,8 +30,7 @@ export interface StoryTexts {
   most: string;
   itself: string;
   weaker: string; // the weight is smaller in all other rows, and in which of them it is largest
-  removed: string; // as above, and one other row masks the word
-  preserved: string; // as above, and another row keeps at least half of the weight
+  removed: string; // as above, but one of these rows masks the word
   others: string; // the largest weight in the other rows
   same: string;
   equal: string; // the error of equal weights

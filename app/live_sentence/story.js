@@ -37,8 +37,7 @@ export function story(texts, labels, word, [first, ...others]) {
   const largest = next && percent(weightOnTarget(next));
   const isLargest = second && percent(weightOnTarget(second)) !== largest; // compared as the percentages shown
   const masking = others.filter((row) => Number.isNaN(row.weights[target]));
-  const removed = next && 2 * weightOnTarget(next) >= weight ? texts.preserved : texts.removed;
-  const weaker = masking.length === 1 && masking[0] !== next ? removed : texts.weaker;
+  const weaker = masking.length === 1 && masking[0] !== next ? texts.removed : texts.weaker;
   const form = isLargest && weight - weightOnTarget(next) > SIMILAR ? weaker : texts.others;
   const comparison = next && fill(form, { removed: masking[0]?.title ?? "", row: next.title, weight: form === texts.others ? largest.replace("<", "") : largest }); // "at most <1%" would read oddly
   const areSimilar = others.every((row) => Math.abs(weightOnTarget(row) - weight) <= SIMILAR);
