@@ -26,8 +26,10 @@ from attention_core.inputs.source import ImageSource
 from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
-MATRICES = {"window_and_sink": ("softmax", "local"), "nystrom_performer": ("nystrom", "performer")}
+MATRICES = {"window_and_sink": ("softmax", "local")}
 """For each lesson key, the two variants whose matrices are the lesson's pictures, on one colour scale."""
+UNKNOWN = {"flat": ac.variant("linear").title, "nystrom_performer": N_("closer: ?")}
+"""For each lesson key, the name of the question mark next to the matrix of softmax."""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
@@ -94,9 +96,9 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     if key == "log_n":
         names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
         return (Picture(curve_url(_entropies(), softmax, scaled, dark=dark), names),)
-    if key == "flat":
+    if key in UNKNOWN:
         known = Picture(matrix_picture("softmax", dark=dark), {ac.variant("softmax").title: ""})
-        return known, Picture(unknown_url(dark=dark), {ac.variant("linear").title: ""})
+        return known, Picture(unknown_url(dark=dark), {UNKNOWN[key]: ""})
     if key == "stand_in" and (words := _harder_words()):
         return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
     if key == "convolution_and_gate" and (accuracies := _accuracies()):
