@@ -86,11 +86,7 @@ def show(stack_reach: StackReach) -> None:
         return
     if smallest := window_sentence(stack_reach):
         st.markdown(smallest)
-    _show_curves(
-        stack_reach.masks,
-        stack_reach.reach,
-        stack_title([_(a.title) for a in stack_reach.stack], stack_reach.max_depth),
-    )
+    _show_curves(stack_reach.masks, stack_reach.reach, [_(a.title) for a in stack_reach.stack], stack_reach.max_depth)
     first = stack_reach.reach.first
     _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
     lazy_expander(_("How reach is computed"), _explain, key="reach.explained")
@@ -113,25 +109,35 @@ def window_sentence(stack_reach: StackReach) -> str:
     if cached.reach(view, stack, current().stack_layers).complete != 2:
         return ""
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
-    return smallest_window(step, windows[0].params.window, relative_cost(layers, 2))  # type: ignore[attr-defined]
+    window, cost = windows[0].params.window, relative_cost(layers, 2)  # type: ignore[attr-defined]
+    strided = (
+        ""
+        if view.causal or len(stack_reach.masks.labels) < 2 * step
+        else _(next(a.title for a in stack_reach.stack if a != windows[0]))
+    )
+    return smallest_window(step, window, cost, strided)
 
 
-def smallest_window(stride: int, window: int, cost: float) -> str:
+def smallest_window(stride: int, window: int, cost: float, strided: str = "") -> str:
     """Return the sentence about how small the window of a stack of a window and a stride may be.
 
     Args:
         stride: the stride; the smallest window with which two layers connect all pairs is one less.
         window: the chosen window.
         cost: sum of the pairs allowed in two layers with the smallest window, as a share of all pairs.
+        strided: the variant with the stride, if there are keys on both sides of some queries; empty otherwise.
     """
     if window == stride - 1:
         return _("With a smaller window, two layers would not connect all pairs.")
+    fields = {"least": stride - 1, "stride": stride, "half": stride // 2, "strided": strided}
     return paragraph(
         _(
-            "A window of {least} would be enough, because stride {stride} leaves gaps of {least} keys.",
-            least=stride - 1,
-            stride=stride,
-        ),
+            "A window of {least} would be enough: {half} fills the gaps between {strided}'s keys from both sides, but "
+            "at the ends only one side has keys.",
+            **fields,
+        )
+        if strided and stride // 2 < stride - 1
+        else _("A window of {least} would be enough, because stride {stride} leaves gaps of {least} keys.", **fields),
         _("The two layers then need only {cost:.0%} as many pairs as one softmax layer.", cost=cost),
     )
 
@@ -174,12 +180,24 @@ def stack_title(layers: Sequence[str], depth: int) -> str:
     return _("Two layers: {layers}", layers=names) if len(layers) == depth == 2 else _("Stack: {layers}", layers=names)
 
 
-def _show_curves(masks: Masks, stack: Reach, name: str) -> None:
+def curve_label(layers: Sequence[str]) -> str:
+    """Return the label of a stack's curve: its layers if there are two, such as ``Local → Atrous``."""
+    return " → ".join(layers) if len(layers) == 2 else _("Stack")
+
+
+def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) -> None:
     single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
     lines = [
         *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
-        Curve(name, layers, [100 * s for s in stack.shares], colour=GREY, dash="dash", label=_("Stack")),
+        Curve(
+            stack_title(titles, depth),
+            layers,
+            [100 * s for s in stack.shares],
+            colour=GREY,
+            dash="dash",
+            label=curve_label(titles),
+        ),
     ]
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),

@@ -20,7 +20,7 @@ from pages.masks.headline import (
     single_variants,
 )
 from pages.masks.patterns import caption, cost_note, layers_text, pairs_sum, percent, rule_text
-from pages.masks.reach import connected_counts, left_out_note, smallest_window, stack_title
+from pages.masks.reach import connected_counts, curve_label, left_out_note, smallest_window, stack_title
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
@@ -211,6 +211,37 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
 )
 def test_the_smallest_window_of_a_stack_is_named(window, words):
     assert smallest_window(8, window, 0.262) == words
+
+
+@pytest.mark.parametrize(
+    ("stride", "words"),
+    [
+        (2, "A window of 1 would be enough, because stride 2 leaves gaps of 1 keys."),
+        (
+            3,
+            "A window of 2 would be enough: 1 fills the gaps between Atrous's keys from both sides, but at the ends "
+            "only one side has keys.",
+        ),
+        (
+            8,
+            "A window of 7 would be enough: 4 fills the gaps between Atrous's keys from both sides, but at the ends "
+            "only one side has keys.",
+        ),
+    ],
+)
+def test_a_smaller_window_is_enough_where_keys_are_on_both_sides(stride, words):
+    assert smallest_window(stride, 16, 0.262, "Atrous").startswith(f"{words} The two layers")
+    near, n = stride // 2, 5 * stride
+    distance = np.abs(np.arange(n)[:, None] - np.arange(n))
+    for window, complete in ((near, True), (near - 1, False)):
+        connected = ((distance <= window).astype(int) @ (distance % stride == 0)) > 0
+        assert connected[near : n - near].all() == complete
+    near_ends = ((distance <= stride - 2).astype(int) @ (distance % stride == 0)) > 0
+    assert not near_ends.all()
+
+
+def test_the_curve_of_a_stack_is_labelled_with_two_layers():
+    assert [curve_label(each) for each in (["A"], ["A", "B"], ["A", "B", "A"])] == ["Stack", "A → B", "Stack"]
 
 
 @pytest.mark.parametrize(
