@@ -141,8 +141,8 @@ def _bytes(values: np.ndarray) -> bytes:
 def _texts() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "hint": _("Each pixel is a token. Point at one to see which pixels it attends to."),
-        "touch_hint": _("Each pixel is a token. Tap one to see which pixels it attends to."),
+        "hint": _("Point at a pixel to see what it attends to."),
+        "touch_hint": _("Tap a pixel to see what it attends to."),
         "at": _(
             "Attention of the pixel in row {row}, column {column}. Orange: positive weights, blue: negative weights. "
             "Each picture has its own scale. Click to keep the pixel selected."

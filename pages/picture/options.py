@@ -25,7 +25,7 @@ class PictureOptions(Options, prefix="p_"):
             "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels (1-D). "
             "This option adds a second image for each of them, with square windows and with strides along rows and "
             "columns (2-D). Both images use about the same number of pixels per query, but a square window has at "
-            "least 3 × 3 pixels."
+            "least 3 × 3 pixels. Local 2-D can cost more, because it computes whole rows of the image."
         ),
     )
     below = choice(

@@ -252,18 +252,15 @@ def is_even(largest: float) -> bool:
 
 
 def units() -> str:
-    """Return what the ranks, the arrows and the costs on the board are."""
-    return paragraph(
-        _("Ranked by PSNR: a higher value is closer to the original. ▲ better than the noisy image, ▼ worse."),
-        cost_unit(),
-    )
+    """Return what the arrows and the costs on the board are."""
+    return paragraph(_("No model is trained. ▲ better than the noisy image, ▼ worse."), cost_unit())
 
 
 def legend(patch: int) -> str:
-    """Return what the queries and keys of a photograph are; ``patch`` is the side of a patch in pixels."""
-    return _(
-        "No model is trained: a pixel's query and key are the colours of the {patch} × {patch} pixels around it.",
-        patch=patch,
+    """Return how images are ranked, and what queries and keys are; ``patch`` is the side of a patch in pixels."""
+    return paragraph(
+        _("Ranked by PSNR (higher: closer to the original)."),
+        _("Each pixel is a token: query and key are the {patch} × {patch} colours around it.", patch=patch),
     )
 
 

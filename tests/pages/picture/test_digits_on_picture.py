@@ -61,8 +61,8 @@ def test_each_tile_shows_the_digit_its_attention_and_its_output_error(head, head
     header, parts = sent(at)
     assert (header["side"], header["cell"], header["channels"]) == (SIDE, 1, 1)
     texts = board_settings(at, "picture.board")["texts"]
-    assert texts["hint"] == "Each pixel is a token. Point at one to see which pixels it attends to."
-    assert texts["touch_hint"] == "Each pixel is a token. Tap one to see which pixels it attends to."
+    assert texts["hint"] == "Point at a pixel to see what it attends to."
+    assert texts["touch_hint"] == "Tap a pixel to see what it attends to."
     assert [parts[key][0]["score"] is None for key in ("original", "softmax", "local", "linear")] == [True, True, 0, 0]
     record = TrainedSource.of(*WORDS, sequence=3, layer=1).load()
     matrices = softmax_and_local(record, 2)

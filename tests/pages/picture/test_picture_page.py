@@ -40,8 +40,8 @@ def test_every_image_is_sent_with_its_number_and_its_attention_maps():
     header, parts = sent(at)
     assert list(parts) == ["original", "noisy", "softmax", "local"]
     texts = board_settings(at, "picture.board")["texts"]
-    assert texts["hint"] == "Each pixel is a token. Point at one to see which pixels it attends to."
-    assert texts["touch_hint"] == "Each pixel is a token. Tap one to see which pixels it attends to."
+    assert texts["hint"] == "Point at a pixel to see what it attends to."
+    assert texts["touch_hint"] == "Tap a pixel to see what it attends to."
     assert (header["side"], header["cell"], header["channels"]) == (16, 1, 3)
     for attention in PAIR:
         found, payload = parts[attention.key]
