@@ -170,7 +170,7 @@ export interface Cell {
 
 /** The texts of a board; app/board_messages/board_texts.py writes them. */
 export type BoardTexts = { transforms: Record<Transform, string> } & Record<
-  | ("unit" | "rows" | "cols" | "row" | "col" | "zero" | "upcoming" | "masked" | "note" | "over" | "under" | "own_scale")
+  | ("unit" | "rows" | "cols" | "row" | "col" | "zero" | "upcoming" | "masked" | "note" | "link" | "address" | "over" | "under" | "own_scale")
   | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "reading" | "hint" | "touch_hint" | "help"),
   string
 >;

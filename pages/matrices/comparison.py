@@ -13,6 +13,7 @@ import attention_core as ac
 from app.jobs import cached, dispatch
 from app.jobs.cached import MatrixView
 from app.matrix_board import Panel, matrix_board
+from app.state import url
 from app.state.session import AUTOMATIC, REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput, shown_tokens
@@ -55,10 +56,33 @@ class Comparison:
     difference: bool
 
     @property
+    def hidden_tokens(self) -> list[str]:
+        """The different special tokens that the matrices leave out."""
+        qkv = self.chosen.qkv
+        return [] if len(self.words) == qkv.n else list(dict.fromkeys(compress(qkv.tokens, qkv.special)))
+
+    @property
     def hidden(self) -> str:
         """The special tokens that the matrices leave out, in words; empty for none."""
-        qkv = self.chosen.qkv
-        return "" if len(self.words) == qkv.n else joined_tokens(list(compress(qkv.tokens, qkv.special)))
+        return joined_tokens(self.hidden_tokens)
+
+    @property
+    def special_link(self) -> tuple[str, str]:
+        """The text and the address of a link that shows or hides the special tokens; empty if there are none.
+
+        The address keeps the pinned query, whose index counts the special tokens only if they are shown.
+        """
+        qkv, shows = self.chosen.qkv, not self.hidden_tokens
+        if qkv.crosses or all(qkv.special) or not any(qkv.special):
+            return "", ""
+        others = [i for i, special in enumerate(qkv.special) if not special]
+        row: int | None = self.row
+        if row is not None:
+            row = (others.index(row) if row in others else None) if shows else others[row]
+        fields = SharedOptions.fields() | MatricesOptions.fields()
+        values = {SharedOptions.special.name: not shows, MatricesOptions.row.name: row}
+        address = "#" + url.query_string({name: fields[name].write(value) for name, value in values.items()})
+        return _("Hide special tokens") if shows else _("Show them"), address
 
     @property
     def joined(self) -> list[bool]:
@@ -189,6 +213,7 @@ def show_board(comparison: Comparison) -> None:
                 all_heads=comparison.view.head is None,
             ),
         ),
+        note_link=comparison.special_link,
         reading=""
         if difference
         else _(

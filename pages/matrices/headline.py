@@ -69,23 +69,39 @@ def findings(
         if (name := sentence_name(attention)) in (*closest, *farthest)
     }
     described = {
-        name: near_equal_weights(compared, causal=causal)
+        name: compared
         for attention, compared in matrices.items()
         if attention.key == LINEAR
         and causes.get(name := sentence_name(attention))
         and len(closest) == 1
         and [name] != closest
     }
+    combined = {
+        name: text
+        for name, compared in described.items()
+        if [name] == farthest and (text := farthest_because_flat(name, compared, causal=causal))
+    }
     losses = [masked_weight(*each, hidden) for each in matrices.items() if sentence_name(each[0]) in closest]
     loss = losses[0] if len(losses) == 1 else ""
     results = [
-        ranking(reference, errors, causal=causal, described=described, loss=loss * (reference == _(REFERENCE)))
+        ranking(
+            reference,
+            errors,
+            causal=causal,
+            described=described,
+            combined=combined,
+            loss=loss * (reference == _(REFERENCE)),
+        )
         for reference, errors in groups.items()
         if errors
     ]
     if loss and loss in results[0].text:
         del causes[closest[0]]
-    reasons = paragraph(*(text for name, cause in causes.items() for text in (cause, described.get(name, ""))))
+    for name, text in combined.items():
+        if text in results[0].explanation:
+            del causes[name]
+    baselines = {name: near_equal_weights(compared, causal=causal) for name, compared in described.items()}
+    reasons = paragraph(*(text for name, cause in causes.items() for text in (cause, baselines.get(name, ""))))
     negative = (negative_weights(*each, difference=difference) for each in matrices.items())
     return [*([each] for each in results), [Finding("", paragraph(reasons, *negative))]]
 
@@ -169,6 +185,38 @@ def flatness(matrices: Mapping[Attention, MatrixComparison], subject: str) -> st
     return _("{subject} has no exponential, so it weights keys more evenly than softmax.", subject=subject)
 
 
+def farthest_because_flat(name: str, compared: MatrixComparison, *, causal: bool) -> str:
+    """Return that linear attention is farthest from softmax because its rows are flat.
+
+    The text is empty if its error is much larger than that of equal weights, because flat rows then do not explain it.
+
+    Args:
+        name: the variant's name.
+        compared: its numbers; its rows are flatter than those of softmax.
+        causal: whether future keys are hidden.
+    """
+    fields = {
+        "name": name,
+        "error": compared.output_error,
+        "zero": compared.uniform_error,
+        "keys": every_key(causal=causal),
+    }
+    margin = in_percent(compared.uniform_error) - in_percent(compared.output_error)
+    if margin < -MAX_CLOSE_POINTS:
+        return ""
+    if 0 < margin <= MAX_CLOSE_POINTS:
+        return _(
+            "**{name}** is farthest from softmax (output error {error:.0%}, almost that of equal weights, {zero:.0%}), "
+            "because it has no exponential and weights keys more evenly.",
+            **fields,
+        )
+    return _(
+        "**{name}** is farthest from softmax (output error {error:.0%}; with equal weights on {keys}: {zero:.0%}), "
+        "because it has no exponential and weights keys more evenly.",
+        **fields,
+    )
+
+
 def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
     """Return the output error of linear attention, and whether it is close to that of equal weights."""
     fields = {"error": compared.output_error, "zero": compared.uniform_error, "keys": every_key(causal=causal)}
@@ -183,6 +231,7 @@ def ranking(
     *,
     causal: bool = False,
     described: Collection[str] = (),
+    combined: Mapping[str, str] | None = None,
     loss: str = "",
 ) -> Finding:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
@@ -194,6 +243,7 @@ def ranking(
         errors: at least one, all compared with this reference.
         causal: whether future keys are hidden, so that the baseline averages the values up to each query.
         described: variants whose error, and that of equal weights, another sentence says.
+        combined: sentences that a variant is farthest and why, by its name; used if they are below the figure.
         loss: the weight that the closest variant masks, as `masked_weight` returns it.
     """
     ranked = sorted((each for each in errors if math.isfinite(each.error)), key=lambda each: each.name)
@@ -201,7 +251,11 @@ def ranking(
     if ranked and not math.isfinite(errors[0].baseline):
         text = _("The output of {against} contains values that are not finite.", against=reference)
         return Finding(paragraph(text, invalid))
-    result = _rank(reference, ranked, causal=causal, described=described, loss=loss) if ranked else Finding("")
+    result = (
+        _rank(reference, ranked, causal=causal, described=described, combined=combined or {}, loss=loss)
+        if ranked
+        else Finding("")
+    )
     separate = _(
         "These variants are compared with {against} instead of softmax, so they are ranked separately.",
         against=reference,
@@ -222,7 +276,13 @@ def not_finite(names: Sequence[str]) -> str:
 
 
 def _rank(
-    reference: str, errors: Sequence[VariantError], *, causal: bool, described: Collection[str], loss: str
+    reference: str,
+    errors: Sequence[VariantError],
+    *,
+    causal: bool,
+    described: Collection[str],
+    combined: Mapping[str, str],
+    loss: str,
 ) -> Finding:
     """Return the ranking of variants with finite errors, and the finite error of equal weights as its explanation."""
     (smallest, largest), baseline = _extremes(errors), errors[0].baseline
@@ -244,9 +304,10 @@ def _rank(
             _baseline(margin, **fields),
         )
     farthest = _farthest(largest, **fields)
+    reason = combined.get(largest[0], "") if len(largest) == 1 else ""
     if in_percent(fields["error"]) >= in_percent(baseline):
         sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
-        return Finding(paragraph(sentence, _closest(smallest, **fields)), farthest)
+        return Finding(paragraph(sentence, _closest(smallest, **fields)), reason or farthest)
     is_close = in_percent(fields["error"]) <= CLOSE_ERROR_SHARE * in_percent(baseline)
     closest = _closest(smallest, **fields) if is_close else _closest_but_far(smallest, **fields)
     near = margin <= MAX_CLOSE_POINTS
@@ -255,12 +316,12 @@ def _rank(
         compared = ""
     if loss and not is_close:
         closest = _(
-            "**{name} is closest to {against}, but its output error is {error:.0%}: it {loss}.**",
+            "**{name} is closest to {against}. Its output error is still {error:.0%}: it {loss}.**",
             name=smallest[0],
             loss=loss,
             **fields,
         )
-        return Finding(closest, paragraph(farthest.replace("**", ""), compared))
+        return Finding(closest, reason or paragraph(farthest.replace("**", ""), compared))
     return Finding(paragraph(closest, farthest), compared)
 
 

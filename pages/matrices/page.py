@@ -5,7 +5,7 @@ import streamlit as st
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.words.finding import text_above, text_below
-from app.words.i18n import N_
+from app.words.i18n import N_, enumeration
 from pages.matrices import downloads, formula, heads, numbers, pinned_row
 from pages.matrices.comparison import Comparison, compare, show_board
 from pages.matrices.headline import findings
@@ -17,7 +17,10 @@ def top() -> Comparison:
     """Draw the findings, the open settings, the board and the pinned query, and return the computed matrices."""
     comparison = compare(input_panel.require_input())
     lines = findings(
-        comparison.matrices, causal=comparison.view.causal, hidden=comparison.hidden, difference=comparison.difference
+        comparison.matrices,
+        causal=comparison.view.causal,
+        hidden=enumeration(comparison.hidden_tokens),
+        difference=comparison.difference,
     )
     st.container(key="matrices.headline").markdown(text_above(lines))
     variant_picker.show_settings()

@@ -69,9 +69,9 @@ def note(comparison: Comparison, attention: Attention) -> str:
         return ""
     matrix = comparison.matrices[attention]
     if not comparison.difference or attention.word == REFERENCE:
-        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_KEYS), comparison.key_labels)
+        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_KEYS), comparison.key_words)
     losses, gains = most_changed_keys(matrix.difference[comparison.row], MAX_CHANGES)
-    return largest_changes(losses, gains, comparison.key_labels, reference_name(attention))
+    return largest_changes(losses, gains, comparison.key_words, reference_name(attention))
 
 
 def show_bars(comparison: Comparison) -> None:

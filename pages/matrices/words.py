@@ -133,19 +133,18 @@ def excluded_note(hidden: str) -> str:
 
 def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
     """Return the meaning of the first matrix's number of effective keys, which also explains the other numbers."""
-    finite = [each.passport for each in matrices.values() if math.isfinite(each.passport.row_sum_max)]
+    finite = {a: each.passport for a, each in matrices.items() if math.isfinite(each.passport.row_sum_max)}
     if not finite:
         return ""
-    n = round(finite[0].perplexity)
+    n = round(next(iter(finite.values())).perplexity)
+    signed = dict.fromkeys(_(a.title) for a, each in finite.items() if each.negative_mass > NEGATIVE_TOLERANCE)
     return paragraph(
         _n(
             "{n} effective key: on average, a query's weight is spread as widely as if it were on {n} key.",
             "{n} effective keys: on average, a query's weight is spread as widely as equal weights on {n} keys.",
             n=n,
         ),
-        _("Here, negative weights count by absolute value.")
-        if any(each.negative_mass > NEGATIVE_TOLERANCE for each in finite)
-        else "",
+        _("For {names}, negative weights count by absolute value.", names=enumeration(signed)) if signed else "",
     )
 
 
@@ -171,13 +170,11 @@ def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> st
     low, high = (f"{choose(shares, default=0):.0%}" for choose in (min, max))
     fields = {"tokens": hidden, "low": low, "high": high}
     if not shares:
-        left_out = _("Not drawn (see Display): {tokens}.", **fields)
+        left_out = _("Not drawn: {tokens}.", **fields)
     elif low == high:
-        left_out = _("Not drawn (see Display): {tokens}, with {low} of the weight.", **fields)
+        left_out = _("Not drawn: {tokens}, with {low} of the weight.", **fields)
     else:
-        left_out = _(
-            "Not drawn (see Display): {tokens}, with {low} to {high} of the weight, depending on the variant.", **fields
-        )
+        left_out = _("Not drawn: {tokens}, with {low} to {high} of the weight, depending on the variant.", **fields)
     return paragraph(
         _(
             "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
@@ -189,22 +186,22 @@ def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> st
     )
 
 
-def largest_weights(heaviest: Sequence[KeyWeight], labels: Sequence[str]) -> str:
-    """Return the keys with the largest weights of a query, the largest first."""
+def largest_weights(heaviest: Sequence[KeyWeight], tokens: Sequence[str]) -> str:
+    """Return the keys with the largest weights of a query, the largest first; ``tokens`` are all keys."""
     if not heaviest:
         return _("no key has a weight of {least:.1%} or more", least=MIN_SHOWN_WEIGHT)
-    if heaviest[0].weight < min(SMALL_WEIGHT, EVEN_RATIO / len(labels)):
+    if heaviest[0].weight < min(SMALL_WEIGHT, EVEN_RATIO / len(tokens)):
         return _("no key stands out (largest weight {weight:.0%})", weight=heaviest[0].weight)
-    return _("attends most to {keys}", keys=_key_list(heaviest, labels, ".0%"))
+    return _("attends most to {keys}", keys=_key_list(heaviest, tokens, ".0%"))
 
 
 def largest_changes(
-    losses: Sequence[KeyWeight], gains: Sequence[KeyWeight], labels: Sequence[str], reference: str
+    losses: Sequence[KeyWeight], gains: Sequence[KeyWeight], tokens: Sequence[str], reference: str
 ) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     if not (losses or gains):
         return _("every weight is within {least} of its value in {against}", least=MIN_SHOWN_WEIGHT, against=reference)
-    words = _("largest changes of weight: {keys}", keys=_key_list([*losses, *gains], labels, "+.2f"))
+    words = _("largest changes of weight: {keys}", keys=_key_list([*losses, *gains], tokens, "+.2f"))
     return (
         words if reference == _(REFERENCE) else _("{words} (compared with {against})", against=reference, words=words)
     )
@@ -236,8 +233,13 @@ def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool
     return f"**{title}** · :small[{note}]"
 
 
-def _key_list(shares: Sequence[KeyWeight], labels: Sequence[str], form: str) -> str:
-    return enumeration(f"{quote(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
+def _key_list(shares: Sequence[KeyWeight], tokens: Sequence[str], form: str) -> str:
+    """Return keys with their weights; the position of a key is added if its token occurs more than once."""
+
+    def name(key: int) -> str:
+        return quote(tokens[key]) + (f" ({key})" if tokens.count(tokens[key]) > 1 else "")
+
+    return enumeration(f"{name(each.key)} {formatted(each.weight, form)}" for each in shares)
 
 
 def head_description(scores: HeadScores) -> str:

@@ -303,7 +303,7 @@ export const legendName = ({ transform }, { texts }) => [texts.unit, texts.trans
  * @param {Appearance} appearance
  */
 export const noteText = (pooled, { texts }) =>
-  [texts.note, pooled > 1 && fill(texts.pooled, { count: String(pooled) })].filter(Boolean).join(" ");
+  [pooled > 1 && fill(texts.pooled, { count: String(pooled) }), texts.note].filter(Boolean).join(" ");
 
 /**
  * @param {Pen} pen

@@ -76,12 +76,13 @@ export class Board {
     this.reading = make("span", { class: "reading" });
     this.hint = make("span", { class: "hint" });
     this.note = make("span", { class: "note" });
+    this.link = make("a", {});
     this.root = make(
       "div",
       { class: "board" },
       make("div", { class: "bar" }, this.legend, this.reading, this.buttons),
       this.grid,
-      make("div", { class: "foot" }, this.hint, this.note),
+      make("div", { class: "foot" }, this.hint, make("span", {}, this.note, " ", this.link)),
       this.readout.tip,
       this.readout.live,
     );
@@ -189,6 +190,9 @@ export class Board {
     this.grid.classList.toggle("turns", settings.turns);
     const isTouched = matchMedia("(hover: none)").matches;
     this.hint.textContent = isTouched ? texts.touch_hint : texts.hint;
+    this.link.textContent = texts.link;
+    this.link.setAttribute("href", texts.address);
+    this.link.hidden = !texts.link;
     this.reading.textContent = isTouched ? "" : texts.reading;
     this.buttons.replaceChildren(
       ...[
