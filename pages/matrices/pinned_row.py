@@ -31,8 +31,10 @@ def show(comparison: Comparison) -> None:
         help_text = paragraph(
             _("Point at a key without a label to see its token."),
             _(
-                "A number in brackets counts repeated tokens: “{token} (2)” is the second “{token}”.",
+                "“{token} (2)” is the second “{token}”. It is at position {place}, so it is also written "
+                "“{token}” ({place}).",
                 token=escape_markdown(repeated),
+                place=comparison.labels.index(f"{repeated} (2)"),
             )
             if repeated
             else "",

@@ -116,7 +116,7 @@ def test_variants_with_another_reference_are_named_and_not_ranked(view):
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
     text = spoken(at)
     assert re.search(r"\*\*Local with window 16 has an output error of \d+% compared with softmax\.", text)
-    assert "**Reformer with rounds 2 has an output error of 0% compared with shared-QK softmax." in text
+    assert "**Reformer with 2 rounds has an output error of 0% compared with shared-QK softmax." in text
     assert "closest" not in text
     table = metrics(at)
     assert table["reference"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
@@ -132,7 +132,7 @@ def test_a_variant_is_compared_with_its_own_reference():
     options = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
     for key, name, reference in (
         ("local", "Local with window 16", "softmax"),
-        ("reformer", "Reformer with rounds 2", "shared-QK softmax"),
+        ("reformer", "Reformer with 2 rounds", "shared-QK softmax"),
     ):
         explained = " ".join(m.value for m in open_matrices(**options, explained=key).markdown)
         assert f"Compared with {reference}, **{name}** moves " in explained
