@@ -28,7 +28,7 @@ class BoardNames(TypedDict, total=False):
         upcoming: on an animated board, the readout's text for cells whose category only a later frame shows.
         masked: the name of cells whose value is NaN, "masked" by default.
         note: a sentence under the panels.
-        note_link: the text and the address of a link after the note; without it, there is no link.
+        link: the text of a link after the note.
         reading: how to read a panel and pin a row with a mouse, next to the legend.
         hint: a sentence under the panels that replaces the default mouse hint; ignored if rows cannot be pinned.
         above_ceiling: the legend's words for values above the board's ceiling; ``{most}`` is the largest value.
@@ -43,7 +43,7 @@ class BoardNames(TypedDict, total=False):
     upcoming: str
     masked: str | None
     note: str
-    note_link: tuple[str, str]
+    link: str
     reading: str
     hint: str
     above_ceiling: str
@@ -70,8 +70,7 @@ def board_texts(
         "zero": names.get("zero") or "",
         "upcoming": names.get("upcoming", ""),
         "note": names.get("note", ""),
-        "link": names.get("note_link", ("", ""))[0],
-        "address": names.get("note_link", ("", ""))[1],
+        "link": names.get("link", ""),
         "masked": names.get("masked") or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("one colour scale per panel"),

@@ -170,7 +170,7 @@ export interface Cell {
 
 /** The texts of a board; app/board_messages/board_texts.py writes them. */
 export type BoardTexts = { transforms: Record<Transform, string> } & Record<
-  | ("unit" | "rows" | "cols" | "row" | "col" | "zero" | "upcoming" | "masked" | "note" | "link" | "address" | "over" | "under" | "own_scale")
+  | ("unit" | "rows" | "cols" | "row" | "col" | "zero" | "upcoming" | "masked" | "note" | "link" | "over" | "under" | "own_scale")
   | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "reading" | "hint" | "touch_hint" | "help"),
   string
 >;
@@ -187,6 +187,7 @@ export interface BoardSettings {
   frame: number;
   last_frame: number;
   file_name: string;
+  address: string; // of the link after the note
   texts: BoardTexts;
 }
 

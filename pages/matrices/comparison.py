@@ -68,7 +68,7 @@ class Comparison:
 
     @property
     def special_link(self) -> tuple[str, str]:
-        """The text and the address of a link that shows or hides the special tokens; empty if there are none.
+        """The text and the address of a link that shows or hides special tokens; empty without special tokens.
 
         The address keeps the pinned query, whose index counts the special tokens only if they are shown.
         """
@@ -186,6 +186,7 @@ def show_board(comparison: Comparison) -> None:
     While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
     """
     hidden, difference = comparison.hidden, comparison.difference
+    link, address = comparison.special_link
     matrix_board(
         [
             _panel(a, comparison.matrices[a], comparison.chosen.qkv.m, hidden=hidden, difference=difference)
@@ -213,7 +214,8 @@ def show_board(comparison: Comparison) -> None:
                 all_heads=comparison.view.head is None,
             ),
         ),
-        note_link=comparison.special_link,
+        link=link,
+        address=address,
         reading=""
         if difference
         else _(

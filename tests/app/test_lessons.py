@@ -285,9 +285,9 @@ def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     assert before.count("Start →") == len(all_lessons())
     assert before.index("2. Linear attention") < before.index("4. Local windows")
     pictures = re.findall(r'<img alt="" src="(data:image/[^"]+)"', before)
-    shown = [tuple(each.address for each in lesson_pictures(key, dark=False)) for key in all_lessons()]
-    assert pictures == [address for each in shown for address in each]
-    assert len(set(shown)) == len(all_lessons()), "every lesson has its own pictures"
+    shown = [[(each.address, *each.names) for each in lesson_pictures(key, dark=False)] for key in all_lessons()]
+    assert pictures == [address for each in shown for address, *_names in each]
+    assert len(set(map(tuple, shown))) == len(all_lessons()), "every lesson has its own pictures or names"
     assert before.index("way next") < before.index("Start here") < before.index("1. Softmax attention")
     assert "pips" not in before
     answered = press(open_lesson("window_and_sink"), ".show").session_state[ANSWERS]

@@ -191,7 +191,7 @@ export class Board {
     const isTouched = matchMedia("(hover: none)").matches;
     this.hint.textContent = isTouched ? texts.touch_hint : texts.hint;
     this.link.textContent = texts.link;
-    this.link.setAttribute("href", texts.address);
+    this.link.setAttribute("href", settings.address);
     this.link.hidden = !texts.link;
     this.reading.textContent = isTouched ? "" : texts.reading;
     this.buttons.replaceChildren(

@@ -383,10 +383,10 @@ def test_special_tokens_are_never_pinned_first():
 )
 def test_a_link_shows_or_hides_special_tokens_and_keeps_the_pinned_query(special, row, link, query):
     at = open_matrices(text="one two three", variants=(PLAIN,), special=special, row=row)
-    texts = settings(at)["texts"]
-    assert (texts["link"], texts["address"]) == (link, query)
-    texts = settings(open_matrices(input="synthetic", n=12, variants=(PLAIN,), special=special))["texts"]
-    assert (texts["link"], texts["address"]) == ("", "")
+    shown = settings(at)
+    assert (shown["texts"]["link"], shown["address"]) == (link, query)
+    shown = settings(open_matrices(input="synthetic", n=12, variants=(PLAIN,), special=special))
+    assert (shown["texts"]["link"], shown["address"]) == ("", "")
 
 
 def test_the_largest_changes_equal_the_numbers_of_the_panel():
