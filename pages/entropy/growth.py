@@ -24,6 +24,7 @@ from attention_core.experiments.homogeneity import HomogeneityRow
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number, percent, span
+from attention_core.inputs import models
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
 from pages.entropy.options import EntropyOptions, Measurement, make_measurement
@@ -68,7 +69,7 @@ def lines_by_word(measurement: Measurement) -> dict[str, Line]:
     scaled = {
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
-            name=_("Softmax · log n scaling, n₀ {base}", base=base),
+            name=_("Softmax, log n scaling ({base} keys: unchanged)", base=base),
             label=_("Softmax, log n scaling"),
             dash="dash",
         ),
@@ -120,8 +121,13 @@ def describe(rows: Sequence[EntropyRow], measurement: Measurement) -> Lines | st
     if note := progress_note(softmax.x, measurement):
         return note
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
-    finding = main_finding(softmax, scaled, base, causal=measurement.causal)
+    finding = main_finding(softmax, scaled, base, causal=measurement.causal, is_untrained=is_untrained(measurement))
     return [[finding, Finding("", uniform_note(rows, measurement))], [Finding(log_n_finding(softmax, scaled))]]
+
+
+def is_untrained(measurement: Measurement) -> bool:
+    """Return whether the input comes from a built-in model; none of these was trained with log n scaling."""
+    return getattr(measurement.source, "model", "") in {info.key for info in models.BUILT_IN}
 
 
 def uniform_note(rows: Sequence[EntropyRow], measurement: Measurement) -> str:
@@ -246,7 +252,9 @@ def slope(values: Spread, per_nat: float) -> PowerFit | None:
     return fit_entropy(values.x, [h / per_nat for h in values.middle])
 
 
-def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> Finding:
+def main_finding(
+    softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False, is_untrained: bool = False
+) -> Finding:
     """Return how softmax's effective keys and their share change with length.
 
     If log n scaling is drawn, the explanation includes its effect.
@@ -256,6 +264,7 @@ def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causa
         scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
         base: reference length of log n scaling, if that curve is drawn.
         causal: whether a causal mask is used.
+        is_untrained: whether the input comes from a model that was trained without log n scaling.
     """
     if not softmax.x:
         return Finding(_("Measuring **softmax** …"))
@@ -271,7 +280,10 @@ def main_finding(softmax: Spread, scaled: Spread | None, base: int = 0, *, causa
     lengths = [int(n) for n in softmax.x if n in log_n]  # during a run, one curve can have more points
     scaling = ""
     if len(lengths) > 1:
-        scaling = log_n_effect(base, shortest=lengths[0], longest=lengths[-1], causal=causal)
+        scaling = paragraph(
+            log_n_effect(base, shortest=lengths[0], longest=lengths[-1], causal=causal),
+            _("The model was not trained with this factor, so its output may not improve.") if is_untrained else "",
+        )
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
             _("**On this input, attention does not spread over more keys in longer texts.**"),
@@ -330,13 +342,13 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
         return ""
     if high <= SAME_RATIO * low:
         return _(
-            "**With log n scaling (a factor on all scores that grows with log n), the number of effective keys stays "
+            "**With log n scaling (a factor on all logits that grows with log n), the number of effective keys stays "
             "at about {low}.**",
             low=number(low),
         )
     low_text, high_text = range_texts(low, high)
     return _(
-        "**With log n scaling (a factor on all scores that grows with log n), the number of effective keys stays "
+        "**With log n scaling (a factor on all logits that grows with log n), the number of effective keys stays "
         "between {low} and {high}.**",
         low=low_text,
         high=high_text,

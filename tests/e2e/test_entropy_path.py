@@ -28,7 +28,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     assert legend(page) == [
         "Softmax",
         "Local · window 16",
-        "Softmax · log n scaling, n₀ 512",
+        "Softmax, log n scaling (512 keys: unchanged)",
         "equal weights on all keys",
     ]
 

@@ -105,7 +105,7 @@ def test_curves_bands_and_table_equal_the_library():
         assert set(drawn[name]) == {16, 23, 32, 45, 64, 91, 128}
         assert drawn[name][n] == pytest.approx(np.median(head_entropies(key, n)), abs=1e-5)
     scaled = head_entropies("softmax_log_n", n, base_length=512)
-    assert drawn["Softmax · log n scaling, n₀ 512"][n] == pytest.approx(np.median(scaled), abs=1e-5)
+    assert drawn["Softmax, log n scaling (512 keys: unchanged)"][n] == pytest.approx(np.median(scaled), abs=1e-5)
     assert drawn["equal weights on all keys"][n] == pytest.approx(math.log(n))
     edges = numbers(bands(at)[0]["y"])
     quartiles = np.quantile(head_entropies("softmax", n), (0.75, 0.25))
@@ -322,10 +322,10 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
         assert numbers(after["y"]) == pytest.approx([2**bits for bits in numbers(before["y"])])
     assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
-    scaled = points(keys)["Softmax · log n scaling, n₀ 64"].values()
+    scaled = points(keys)["Softmax, log n scaling (64 keys: unchanged)"].values()
     between = "stays between {} and {}.".format(*range_texts(min(scaled), max(scaled)))
     assert f"that grows with log n), the number of effective keys {between}" in spoken(keys)
-    count, share = keys_and_share(points(keys)["Softmax · log n scaling, n₀ 64"][128], 128, causal=False)
+    count, share = keys_and_share(points(keys)["Softmax, log n scaling (64 keys: unchanged)"][128], 128, causal=False)
     table = keys.dataframe[0].value
     assert table["effective keys as a share of all keys, n = 128"].iloc[-1] == share
     assert table["effective keys, n = 128"].iloc[-1] == count

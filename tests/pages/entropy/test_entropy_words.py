@@ -29,7 +29,7 @@ def line(**values):
 
 
 LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 for 64 keys."
-WITH_LOG_N = "With log n scaling (a factor on all scores that grows with log n), the number of effective keys"
+WITH_LOG_N = "With log n scaling (a factor on all logits that grows with log n), the number of effective keys"
 TOO_FEW = "too few to show the effect of the text length. Choose a longer input:"
 
 
@@ -225,6 +225,21 @@ def test_a_single_length_does_not_grow():
 def test_log_n_scaling_is_described_up_to_the_longest_measured_text_during_a_run():
     text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
     assert text.endswith(f" {LOG_N} This flattens the weights in texts of fewer than 64 tokens.")
+
+
+UNTRAINED = "The model was not trained with this factor, so its output may not improve."
+
+
+@pytest.mark.parametrize("model", ["minilm", "smollm2", "owner/name", ""])
+def test_a_model_that_was_not_trained_with_log_n_scaling_may_not_improve(model):
+    request = measurement_up_to(256, causal=False)
+    source = TextSource("A few words.", model=model) if model else request.source
+    is_untrained = growth.is_untrained(replace(request, source=source))
+    assert is_untrained == (model in ("minilm", "smollm2"))
+    found = growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), 64, is_untrained=is_untrained)
+    assert full_text(found).endswith(f" {UNTRAINED}") == is_untrained
+    without = growth.main_finding(line(n16=4.0, n256=31.0), None, is_untrained=is_untrained)
+    assert UNTRAINED not in full_text(without)
 
 
 def power(exponent):
