@@ -180,6 +180,9 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             elif budget is None or i == line.name_index:
                 line = replace(line, label=_mark_best(line.label or name))
         line = replace(line, texts=texts)
-        symbol = "circle-open" if line.hollow else "circle"
-        curves.append(replace(line, symbol=symbol) if len(group) == 1 else line)
+        if len(group) == 1:
+            line = replace(line, symbol="circle-open" if line.hollow else "circle")
+        if budget is None:  # Its only setting is the current one.
+            line = replace(line, large_index=0)
+        curves.append(line)
     return curves

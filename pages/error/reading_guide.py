@@ -7,7 +7,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import describe_counts
 from app.words.i18n import _, _n, enumeration
-from app.words.labels import every_key, sentence_name, setting_name
+from app.words.labels import every_key, in_words, sentence_name, setting_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from pages.error.options import Question
@@ -83,23 +83,24 @@ def settings_beyond_axis(
         full_cost: softmax's cost.
     """
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
-    count, names = 0, []
+    names = []
     for attention, group in question.by_variant(points):
         ascending = sorted(group, key=lambda p: float(p.value or 0))
         expensive = [p.value for p in ascending if costs.get(p.word, 0.0) > AXIS_END_RATIO * full_cost]
-        count += len(expensive)
         budget = attention.variant.budget
         title = _(attention.title)
-        if budget is not None:
-            setting = f"{setting_name(budget.name)} {enumeration(f'{value}' for value in expensive)}"
-            title = _("{title} with {setting}", title=title, setting=setting)
+        if budget is not None and expensive:
+            # The words of the last setting have the right form for several: "Nyström with 64 and 106 landmarks".
+            words = in_words(f"{title} · {setting_name(budget.name)} {expensive[-1]}")
+            before, value, after = words.rpartition(f"{expensive[-1]}")
+            title = before + enumeration([*map(str, expensive[:-1]), value]) + after
         names += [title] if expensive else []
     if not names:
         return ""
     return _n(
-        "{names} needs over {limit} of softmax's {cost}. Double-click the chart to show it.",
-        "{names} need over {limit} of softmax's {cost}. Double-click the chart to show them.",
-        n=count,
+        "{names} needs over {limit} of softmax's {cost}. Double-click the chart to show all points.",
+        "{names} need over {limit} of softmax's {cost}. Double-click the chart to show all points.",
+        n=len(names),
         names=enumeration(names),
         limit=percent(AXIS_END_RATIO),
         cost=cost_name(times),

@@ -32,7 +32,7 @@ def cause(question: Question, best: ErrorPoint) -> str:
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
     text = (
-        N_("Softmax gives {share:.0f}% of its weight to keys that {name} hides.")
+        N_("{name} hides {share:.0f}% of softmax's weight.")
         if best.variant == "local"
         else N_("Compared with {reference}, {name} moves {share:.0f}% of a query's weight to other keys.")
     )
@@ -40,9 +40,9 @@ def cause(question: Question, best: ErrorPoint) -> str:
 
 
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
-    """Return why variants have errors and costs like these; empty texts are left out.
+    """Return why variants have errors and costs like these, the most surprising first; empty texts are left out.
 
-    Over the length, there is no reason but the explanation of the finding.
+    Over the budget, the explanation of the finding is first. Over the length, there is no other reason.
 
     Args:
         question: what the visitor compares.
@@ -51,17 +51,20 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
     """
     if question.options.against == "length":
         return [explanation] if explanation else []
-    sentences = [explanation, near_equal_weights(question, points)]
+    over_cost = question.options.against == "cost"
+    landmarks, windows_text = "", ""
     uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}
     for attention, group in question.by_variant(points):
         group = sorted(group, key=lambda p: p.budget)
         if attention.key == "local" and (
             windows := [p for p in group if p.middle > uniform_errors.get(p.reference, math.inf)]
         ):
-            sentences.append(narrow_windows(question, windows))
+            windows_text = narrow_windows(question, windows)
         if attention.key == "nystrom":
-            sentences.insert(2, more_landmarks(question, group))
-    return [sentence for sentence in (*sentences, block_cost(question, points)) if sentence]
+            landmarks = more_landmarks(question, group)
+    sentences = [landmarks, near_equal_weights(question, points), block_cost(question, points)]
+    sentences.insert(len(sentences) if over_cost else 0, explanation)
+    return [sentence for sentence in (*sentences, windows_text) if sentence]
 
 
 def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
@@ -93,6 +96,8 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     if softmax is None or not window_points or (question.options.against, question.options.price) != ("cost", "count"):
         return ""
     narrowest = min(window_points, key=lambda p: p.budget)
+    if not narrowest.mass:  # The text is so short that the window hides nothing.
+        return ""
     local, longer = ac.from_word(narrowest.word), LENGTH_FACTOR * narrowest.n
     local_cost, full_cost = (
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
@@ -100,8 +105,8 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     share, later_share = narrowest.multiply_adds / softmax.multiply_adds, local_cost / full_cost
     return paragraph(
         _(
-            "**Local needs at least {share} of softmax's multiply-adds**, because it multiplies blocks of {block} "
-            "queries by all keys in the windows of a block.",
+            "**Local needs at least {share} of softmax's multiply-adds**, because it computes whole blocks of "
+            "{block} queries, including pairs outside the window.",
             share=percent(share),
             block=getattr(local.params, "columns", 0) or BLOCK,
         ),
@@ -128,7 +133,7 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
     if question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO:
         size = math.ceil(10 * max(p.size for p in windows)) / 10
         text = _(
-            "An average of fewer values cancels less, so its output is up to {size:.1f} times as large as softmax's.",
+            "Averaging fewer values cancels less, so Local's output is up to {size:.1f} times as large as softmax's.",
             size=size,
         )
         return paragraph(first, text)

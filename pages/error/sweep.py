@@ -20,7 +20,7 @@ from app.figures.lines.curves import Curve, doublings
 from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette, sweep
-from app.ui.lazy import lazy_popover
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.words.finding import Lines, text_above, text_below
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import axis_title, label, reference_name, setting_name
@@ -36,6 +36,8 @@ HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT, TALL = 364, 430
 """Heights of a chart in pixels: over the cost, with more text below it, and in the other views."""
+MAX_REASONS = 3
+"""Largest number of explanations below the chart; further ones are folded away."""
 TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
 FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
@@ -137,7 +139,9 @@ class View:
             st.caption(paragraph(*captions))
         explanation = text_below(self.describe(question, points))
         if is_drawn and (why := reasons(question, points, explanation)):
-            st.markdown(why[0] if len(why) == 1 else "\n".join(f"- {reason}" for reason in why))
+            st.markdown(why[0] if len(why) == 1 else as_list(why[:MAX_REASONS]))
+            if more := why[MAX_REASONS:]:
+                lazy_expander(_("More"), lambda: st.markdown(as_list(more)), key="error.more")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.best_cheap_point(question, points)):
                 attention = ac.from_word(best.word)
@@ -148,6 +152,11 @@ class View:
             lazy_popover(
                 _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
             )
+
+
+def as_list(texts: Sequence[str]) -> str:
+    """Return texts as a list in Markdown."""
+    return "\n".join(f"- {text}" for text in texts)
 
 
 def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:

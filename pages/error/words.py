@@ -108,13 +108,14 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 finding.explanation,
                 cause(question, best),
                 _(
-                    "{name} just misses the limit: it needs {share} of the {cost}. {error}",
+                    "{name} has less error ({error}), but needs slightly more than half of softmax's {cost}."
+                    if (share := percent(costs[next_best.word] / full_cost)) == percent(CHEAP_SHARE)
+                    else "{name} has less error ({error}), but needs slightly more than half of softmax's {cost} "
+                    "({share}).",
                     name=sentence_name(ac.from_word(next_best.word)),
-                    share=_("slightly more than half")
-                    if percent(costs[next_best.word] / full_cost) == percent(CHEAP_SHARE)
-                    else percent(costs[next_best.word] / full_cost),
+                    error=question.format_error(next_best.middle),
                     cost=cost,
-                    error=error_sentence(question, next_best.middle),
+                    share=share,
                 )
                 if next_best and question.format_error(next_best.middle) != question.format_error(best.middle)
                 else "",

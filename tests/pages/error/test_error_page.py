@@ -12,6 +12,7 @@ import attention_core as ac
 from app.state import session as visiting
 from app.words.labels import sentence_name
 from attention_core.experiments.error_cost import ROUNDS
+from pages.error.sweep import MAX_REASONS
 
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}
 AXES = {
@@ -132,7 +133,7 @@ def test_only_the_best_points_over_the_cost_have_numbers():
     assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
     assert 2 * whole < max(numbers(curves["Nyström"]["x"]))
     [text] = [c.value for c in at.caption if "over 200% of softmax's multiply-adds." in c.value]
-    [values] = re.findall(r"Nyström with landmarks ([\d, and]+) needs? over 200% of", text)
+    [values] = re.findall(r"Nyström with ([\d, and]+) landmarks needs over 200% of", text)
     expensive = [int(value) for value in re.findall(r"\d+", values)]
     assert expensive == sorted(expensive)
     assert len(expensive) == sum(x > 2 * whole for x in numbers(curves["Nyström"]["x"]))
@@ -245,6 +246,9 @@ def test_a_fractional_budget_is_drawn_as_a_number_of_tokens():
 def test_the_reasons_are_below_the_chart():
     at = visit("error", {})
     [shown] = [each.value for each in at.main.markdown if "**Local needs at least" in each.value]
-    assert shown.count("- ") == 5
+    assert shown.count("- ") == MAX_REASONS
+    assert [each.label for each in at.main.expander] == ["More"]
+    curves = traces(at)
+    assert curves["Linear"]["marker"]["size"] == [sorted(curves["Nyström"]["marker"]["size"])[-1]]
     assert "**Nyström is worse with" in shown
     assert any("Other heads and inputs have other errors." in each.value for each in at.caption)

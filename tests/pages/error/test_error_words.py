@@ -121,12 +121,13 @@ def test_the_scale_of_the_metric_is_explained(measure, expected):
 )
 def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, middle, named):
     points = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), uniform_point(0.5)]
-    share = "slightly more than half" if spent == 32769 else "55%"
+    share = "" if spent == 32769 else " (55%)"
     text = full_text(words.cost_findings(make_question("local"), points))
     more = (
-        f" Local with window 8 just misses the limit: it needs {share} of the multiply-adds. Its matrix error is 10%."
+        " Local with window 8 has less error (10%), but needs slightly more than half of softmax's multiply-adds"
+        f"{share}."
     )
-    assert ("just misses" in text) == (more in text) == named
+    assert ("has less error" in text) == (more in text) == named
     assert full_text(words.cost_findings(make_question("local"), points[1:])).count("window 8") == (
         2 if spent == 32768 else 0
     )
@@ -416,7 +417,7 @@ def test_lines_beyond_the_axes_are_named():
     [
         ((20, 20, 20), None, ""),
         ((20, 20, 21), None, "Local with window 8 needs over 200% of softmax's multiply-adds. Double-click"),
-        ((20, 21, 22), None, "Local with window 4 and 8 need over 200% of softmax's multiply-adds. Double-click"),
+        ((20, 21, 22), None, "Local with window 4 and 8 needs over 200% of softmax's multiply-adds. Double-click"),
         ((21, 21, 20), None, "Local with window 4 and Linear need over 200% of softmax's multiply-adds. Double-click"),
         ((9, 9, 9), {"local~window~8": 20.1}, "Local with window 8 needs over 200% of softmax's measured time. Double"),
     ],
@@ -429,8 +430,7 @@ def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, exp
     ]
     text = reading_guide.settings_beyond_axis(make_question("local", "linear"), points, times, 10)
     assert text.startswith(expected)
-    end = "Double-click the chart to show " + ("them." if " and " in expected.partition(" need")[0] else "it.")
-    assert text.endswith(end if expected else "")
+    assert text.endswith("Double-click the chart to show all points." if expected else "")
     assert bool(text) == bool(expected)
 
 
@@ -448,12 +448,14 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
-        "**Local needs at least 30% of softmax's multiply-adds**, because it multiplies blocks of 32 queries by all "
-        "keys in the windows of a block. In longer texts, this share is smaller: 5.3% at 640 tokens."
+        "**Local needs at least 30% of softmax's multiply-adds**, because it computes whole blocks of 32 queries, "
+        "including pairs outside the window. In longer texts, this share is smaller: 5.3% at 640 tokens."
     )
     # All of 3 tokens and all of 30 are in one block.
     short = [replace(each, n=3, multiply_adds=200) for each in (softmax, *windows)]
     assert "In longer texts" not in reasons.block_cost(make_question("local", against="cost"), short)
+    hides_nothing = [softmax, *(replace(each, mass=0.0) for each in windows)]
+    assert reasons.block_cost(make_question("local", against="cost"), hides_nothing) == ""
     assert reasons.block_cost(make_question("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(make_question("linear", against="cost"), [softmax]) == ""
     assert reasons.block_cost(make_question("local", against="budget"), [softmax, *windows]) == ""
@@ -713,7 +715,7 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
         (
             "output",
             1.1,
-            "An average of fewer values cancels less, so its output is up to 1.9 times as large as softmax's.",
+            "Averaging fewer values cancels less, so Local's output is up to 1.9 times as large as softmax's.",
         ),
         ("output", 1.09, "Each window hides at least 55% of softmax's weight."),
         ("mass", 1.1, "Each window hides at least 55% of softmax's weight."),
@@ -729,6 +731,10 @@ def test_a_window_worse_than_the_mean_hides_weight_or_makes_the_output_larger(me
         assert reasons.reasons(question, [*points, uniform_point(0.8)]) == [explained] * bool(explained)
         with_finding = reasons.reasons(question, [*points, uniform_point(0.8)], "Cause.")
         assert with_finding == ["Cause.", *[explained] * bool(explained)]
+        hardly = point(0.75, word="local", value=16)
+        near = "Local with window 16 (75%) is little better than equal weights (80%)."
+        texts = {"cost": [near, "Cause.", expected], "budget": ["Cause.", near, expected], "length": ["Cause."]}[axis]
+        assert reasons.reasons(question, [*points, hardly, uniform_point(0.8)], "Cause.") == texts
     [alone] = reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)])
     assert alone == (
         "**Local with window 1 has a larger error than equal weights.** The window hides at least 86% of softmax's "
@@ -781,7 +787,7 @@ def test_the_cause_of_an_error(word, measure):
         "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
     assert reasons.cause(make_question("local", measure="output"), point(0.3)) == (
-        "Softmax gives 50% of its weight to keys that Local with window 4 hides."
+        "Local with window 4 hides 50% of softmax's weight."
     )
     assert reasons.cause(make_question("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
         "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys."
