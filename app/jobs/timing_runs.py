@@ -215,13 +215,13 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
         return None
     text = (
         N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, this takes "
-            "{other_n} tokens.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, only "
+            "from {other_n} tokens on.**"
         )
         if own < elsewhere
         else N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, this takes "
-            "only {other_n} tokens.**"
+            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, already "
+            "from {other_n} tokens on.**"
         )
     )
     line, by_kind = series[0], crossings(series)

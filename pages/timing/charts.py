@@ -224,9 +224,16 @@ def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
     if name not in ("time", "ratio") or not counts:
         return []
     least, most = min(counts), max(counts)
+    if most == 1:
+        return [_("1 round")]
+    rounds = _("medians of {n} rounds", n=most)
     if least < most:
-        return [_("medians of {least} to {most} rounds, quartiles at the pointer", least=least, most=most)]
-    return [_("medians of {n} rounds, quartiles at the pointer", n=most) if most > 1 else _("1 round")]
+        rounds = (
+            _("medians of {least} or {most} rounds", least=least, most=most)
+            if least + 1 == most
+            else _("medians of {least} to {most} rounds", least=least, most=most)
+        )
+    return [rounds, _("point at a line to see the quartiles")]
 
 
 def show_chart(

@@ -68,7 +68,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
             mask_effects(shown),
         )
         st.markdown("\n".join(f"- {text}" for text in (*causes, *settings) if text))
-        label = _("Faster does not mean equal: their output error")
+        label = f"{_('Faster, but how accurate?')} :primary[{_('See their output error')}]"
         navigation.link("error", label, fields={"fidelity": ["output"]})
     with below.container():
         side = TimingOptions.side.value

@@ -303,6 +303,7 @@ def show_method() -> None:
                 "time is computed within each round. On CUDA, events on the device measure the time.\n\n"
                 "**Softmax** is torch's fused kernel. In a decode step, it computes the attention of one query to a "
                 "cache of n keys and values.\n\n"
+                "**Variants** are sequences of torch operations that are not fused into one.\n\n"
                 "**Mask** (dotted). Full attention computes every pair, and a precomputed mask hides some pairs. The "
                 "mask is passed to the fused kernel, or applied to an explicit n × n matrix of scores. Masks that "
                 "need too much memory are skipped.\n\n"

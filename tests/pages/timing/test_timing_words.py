@@ -115,6 +115,24 @@ def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, side):
     assert charts._label_side(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == side
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((1, 1), ["1 round"]),
+        ((7, 7), ["medians of 7 rounds", "point at a line to see the quartiles"]),
+        ((6, 7), ["medians of 6 or 7 rounds", "point at a line to see the quartiles"]),
+        ((5, 7), ["medians of 5 to 7 rounds", "point at a line to see the quartiles"]),
+        ((), []),
+    ],
+)
+def test_the_stamp_counts_the_rounds(counts, expected):
+    rows = [replace(points("softmax", 16, 1.0), ms=(1.0,) * count) for count in counts]
+    softmax = line("softmax", points=rows)
+    assert charts._rounds([softmax], live=softmax.live, name="time") == expected
+    assert charts._rounds([softmax], live=softmax.live, name="memory") == []
+    assert charts._rounds([softmax], live=not softmax.live, name="time") == []
+
+
 def test_close_crossings_share_a_label():
     labels = charts.crossing_labels
     assert labels([(96.0, "Local", 1), (99.0, "Linear", 2), (180.0, "Nyström", 3)]) == [
