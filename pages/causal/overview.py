@@ -55,7 +55,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     not_causal.sort(key=lambda attention: attention not in selected)
     finding = summary(rows, [_(each.variant.title) for each in not_causal])
     headline.markdown(finding.text)
-    st.caption(_("Point at a line to see its variants. The sizes in the subtitle are an example."))
+    example = _n("Example: {n} head of size {d}.", "Example: {n} heads of size {d}.", n=heads, d=d)
+    st.caption(paragraph(example, _("Point at a line to see its variants.")))
     _chart(rows, heads)
     st.markdown(finding.explanation)
     reasons = "\n".join(
@@ -69,7 +70,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         hide_index=True,
         height=430,
         column_config={
-            _("Memory"): st.column_config.Column(help=_("Constant memory, and the memory that each token adds.")),
+            _("Memory"): st.column_config.Column(
+                help=_(
+                    "Constant memory, and the memory that each token adds. Windows count as full from the first token "
+                    "on."
+                )
+            ),
             _("Fewer multiply-adds than softmax"): st.column_config.Column(
                 help=_(
                     "Shortest text for which the variant needs at least 5% fewer multiply-adds than "
@@ -110,8 +116,9 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
         paragraph(
             _(
                 "Softmax keeps every token, so its memory grows. After {n:,} tokens, softmax stores about {ratio} "
-                "times as much as linear attention.",
+                "times as much as {name}.",
                 n=TOKEN_COUNTS[-1],
+                name=_(ac.from_word(linear.variant).title),
                 ratio=format_interpolated(softmax / linear.state_bytes),
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
@@ -162,8 +169,8 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
 def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     """Return the lines of the memories of constant size, and a band.
 
-    Linear attention and the smallest other memory have a line each. The band covers all others; its name is in its
-    middle on a logarithmic axis.
+    Linear attention and the smallest other memory have a line each. The band covers all others; their number is in
+    its middle on a logarithmic axis.
     """
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
@@ -174,7 +181,19 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
         replace(_constant_line([linear], name), label=_("{name} (constant)", name=name), width=4),
         _constant_line([smallest], group_name([smallest])),
         replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
-        replace(band, x=TOKEN_COUNTS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:]),
+        replace(
+            band,
+            x=TOKEN_COUNTS[-1:],
+            y=[math.sqrt(low * high)],
+            notes=band.notes[-1:],
+            label=_n(
+                "{n} variant: {low} to {high}",
+                "{n} variants: {low} to {high}",
+                n=len(others),
+                low=memory(others[0].state_bytes),
+                high=memory(others[-1].state_bytes),
+            ),
+        ),
     ]
 
 

@@ -83,11 +83,13 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
     assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"
     assert (middle.name, middle.notes[0], band.name_at_end) == (band.name, band.notes[0], False)
+    assert middle.label == "3 variants: 1.5 KiB to 9.0 KiB"
     assert band.low[0] / middle.y[0] == pytest.approx(middle.y[0] / band.high[0])
-    [first, second, *_rest] = constant_lines(
+    [first, second, *rest] = constant_lines(
         [replace(row(size), variant=word) for word, size in [("linear", 500), ("longformer", 1000), ("cosine", 9000)]]
     )
     assert (first.name, second.name) == ("Linear", "Longformer"), "linear attention may be the smallest"
+    assert rest[-1].label == "1 variant: 8.8 KiB to 8.8 KiB"
 
 
 def test_a_group_is_named_by_its_best_known_variants():
@@ -153,7 +155,7 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
         "**3 of 5 variants can generate text. 2 of these need only constant memory, but cannot recall all tokens.** "
         "Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 times as much "
-        "as linear attention. Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
+        "as Linear. Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
         "such as Nyström, cannot generate text, because the output at each position depends on later tokens."
     )
 
