@@ -190,8 +190,8 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
                 "{n} variant: {low} to {high}",
                 "{n} variants: {low} to {high}",
                 n=len(others),
-                low=memory(others[0].state_bytes),
-                high=memory(others[-1].state_bytes),
+                low=memory(others[0].state_bytes).replace(" ", "\N{NO-BREAK SPACE}"),
+                high=memory(others[-1].state_bytes).replace(" ", "\N{NO-BREAK SPACE}"),
             ),
         ),
     ]
