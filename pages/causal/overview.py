@@ -27,7 +27,7 @@ from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import format_interpolated, memory
+from attention_core.formatting import format_interpolated, memory, number
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
 HEIGHT = 430
@@ -177,6 +177,13 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
     name = _(ac.from_word(linear.variant).title)
     band = replace(_constant_line(others, group_name(others)), width=1)
+    extent = _n(
+        "{n} variant: {low} to {high} KiB",
+        "{n} variants: {low} to {high} KiB",
+        n=len(others),
+        low=number(low, 3),
+        high=number(high, 3),
+    )
     return [
         replace(_constant_line([linear], name), label=_("{name} (constant)", name=name), width=4),
         _constant_line([smallest], group_name([smallest])),
@@ -186,13 +193,8 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
             x=TOKEN_COUNTS[-1:],
             y=[math.sqrt(low * high)],
             notes=band.notes[-1:],
-            label=_n(
-                "{n} variant: {low} to {high}",
-                "{n} variants: {low} to {high}",
-                n=len(others),
-                low=memory(others[0].state_bytes).replace(" ", "\N{NO-BREAK SPACE}"),
-                high=memory(others[-1].state_bytes).replace(" ", "\N{NO-BREAK SPACE}"),
-            ),
+            # The only place to break the line is after the colon.
+            label=": ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in extent.split(": ")),
         ),
     ]
 
