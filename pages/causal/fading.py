@@ -180,7 +180,7 @@ def _curves_with_baseline(
     *,
     count: int,
 ) -> list[Curve]:
-    """Return one curve per line, and last a grey one: the share of ``count`` tokens in each row under equal weights."""
+    """Return a curve per line, then a grey one for equal weights: the percentage on ``count`` tokens in each row."""
     marks = len(rows) < 3
     return [
         *(

@@ -36,7 +36,7 @@ class Line:
 
 
 def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding:
-    """Return the token's weight with linear attention and with softmax, and its smallest weight, in the last row.
+    """Return the token's weight in the last row, with linear attention, softmax and the variant where it is smallest.
 
     Args:
         lines: lines drawn, including linear attention and softmax.
@@ -83,7 +83,7 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
 
 
 def fitted_laws(lines: Iterable[Line]) -> str:
-    """Return the exponent of linear attention and the factor of the first line that has one, in words.
+    """Return the text about the exponent of linear attention and the factor of the first line with a factor.
 
     The text is empty if the exponent is unknown.
     """

@@ -112,7 +112,7 @@ def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], r
 
 
 def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list[Series]:
-    """Return the timings of softmax and of the variants that the run measured with these settings."""
+    """Return the timings in a run of softmax and of each variant that the run measured with its current settings."""
     names = {REFERENCE: _("Softmax, key-value cache")} | {a.word: label(a) for a in attentions}
     return [
         Series(
@@ -137,7 +137,7 @@ def timing_origin(spec: TimingSpec, *, live: bool) -> str:
 
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
-    """Return the lengths from which a key-value cache is larger than the first constant state, and than all states."""
+    """Return the lengths from which a key-value cache is larger than the smallest constant state, and than all."""
     constant = sorted((row for row in rows if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = constant[0], constant[-1]
     return Finding(
@@ -192,7 +192,7 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
 
 
 def group_short_name(rows: Sequence[MemoryRow]) -> str:
-    """Return the name at the end of one line for variants of similar size, without settings; two are both named."""
+    """Return the name at the end of a line for variants of similar size: two names, or one and the number of others."""
     if len(rows) == 2:
         return enumeration(_(ac.from_word(row.variant).title) for row in rows)
     return _abbreviated(_(ac.from_word(_smallest(rows).variant).title), len(rows) - 1)

@@ -17,7 +17,7 @@ from pages.causal.cost_chart import HEIGHT, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
 MAX_REPORTED_LENGTH = 512
-"""Largest length, in tokens, for the sentence on gradients, which uses the longest measured length up to it."""
+"""Largest length, in tokens, for the sentence on gradients; the longest measured length up to this is used."""
 ALGORITHM_NAMES = {
     SUMS: N_("running sums"),
     STATES: N_("autograd storing all states"),

@@ -103,7 +103,7 @@ def _compute_influences(
 
 
 def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
-    """Return which variants leak when token t is replaced; for the first token, which variants leak at all.
+    """Return which variants leak if token t is replaced; if t is the first token, those that leak for any token.
 
     Args:
         influences: influence map of each variant.
@@ -180,7 +180,7 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
 
 
 def changed_outputs(count: int, t: int) -> str:
-    """Say how many of the ``t`` outputs at earlier positions change when a token is replaced."""
+    """Return in words that ``count`` of the ``t`` outputs at earlier positions change when a token is replaced."""
     if not count:
         return _("no earlier output changes")
     return _n(

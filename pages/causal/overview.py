@@ -34,7 +34,7 @@ HEIGHT = 430
 TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
 KNOWN = ("softmax", "alibi", "topk", "retention", "deltanet", "performer")
-"""Keys of well-known variants, which name a group of variants in the chart."""
+"""Keys of well-known variants, whose names come first in the name of a group of variants in the chart."""
 MAX_NAMED = 3
 """Largest number of names of a group."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
@@ -133,7 +133,7 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
 
 
 def method(heads: int, d: int, name: str) -> str:
-    """Return the sizes that the memory is calculated for, and the input with these sizes."""
+    """Return the text about the number of heads and the head size of the calculation, and the name of the input."""
     return _n(
         "Calculated for {n} head of size {d} in float32 ({input})",
         "Calculated for {n} heads of size {d} in float32 ({input})",
@@ -157,7 +157,7 @@ def memory_kind(row: MemoryRow) -> str:
 
 
 def group_name(rows: Sequence[MemoryRow]) -> str:
-    """Return the names of a group of variants: all of a few, or those of ``KNOWN`` and the number of the others."""
+    """Return up to ``MAX_NAMED`` names of variants, those in ``KNOWN`` first, and the number of the others."""
     variants = [ac.from_word(row.variant).variant for row in rows]
     if len(variants) > MAX_NAMED:
         variants.sort(key=lambda each: KNOWN.index(each.key) if each.key in KNOWN else len(KNOWN))

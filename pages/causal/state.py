@@ -36,7 +36,7 @@ MAX_PICTURES = 40
 MAX_WIDTH = 1100
 """Width in pixels that the pictures of a token share, so that all of them fit next to each other."""
 HIDDEN_SETTINGS = ("mode",)
-"""The setting that is not offered here: the causal form, because this view always uses the decoder."""
+"""Settings that this view does not offer. It always uses the decoder, so the causal form (``mode``) has no effect."""
 
 
 class StateOptions(Options, prefix="c_"):
@@ -219,7 +219,7 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
 
 
 def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
-    """Yield the panels of the state after a token, and of the changes that the token makes."""
+    """Yield the panels for token i: the state after this token, and the changes that the token makes."""
     # All tokens share one colour scale, so that the growth of the state is visible.
     top = float(abs(history.sums).max())
     sums = N_("sum of φ(k) vᵀ over {count} tokens") if history.changes is None else N_("after {count} tokens")
@@ -239,7 +239,7 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
 
 
 def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
-    """Return the norms that the curves show, by name: of the state after each token, and of z or of what is changed."""
+    """Return the curves' values by name: norms of the state and of z or, without z, of what is written and removed."""
     sizes = {"‖S‖": lengths(history.sums)}
     if history.keys is not None:
         return sizes | {"‖z‖": lengths(history.keys)}
@@ -299,7 +299,7 @@ def _curve_rows(history: StateHistory) -> list[list[object]]:
 
 
 def _arrays(history: StateHistory) -> dict[str, np.ndarray]:
-    """Return the arrays that the view shows, by their names in the formula, without those the variant lacks."""
+    """Return the arrays that the view shows, by their names in the formula; arrays that do not exist are left out."""
     changes = history.changes
     arrays = {
         "S": history.sums,

@@ -35,7 +35,7 @@ ALGORITHM_NAMES = {
 
 
 def head_sizes() -> list[int]:
-    """Return the head sizes d for which lengths beyond n = d² are still measured."""
+    """Return the head sizes d for which some measured lengths exceed n = d²."""
     return [d for d in (8, 16, 32, 64) if 2 * d * d <= current().timed_tokens]
 
 
@@ -134,7 +134,7 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
 
 
 def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Finding:
-    """Return the memory of the algorithms, from which length cumsum needs less, and whether the outputs are equal.
+    """Return whether outputs are equal, the memory of the algorithms, and the length above which cumsum needs less.
 
     Args:
         n: tokens of the input.
@@ -174,9 +174,9 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
 
 
 def _memory_text(costs: Sequence[CostRow], name: str) -> str:
-    """Return the memory of the chunked form, the explicit matrix and cumsum at the longest length of all three.
+    """Return the memory of the chunked form, the explicit matrix and cumsum at the longest length counted for all.
 
-    It is empty until all three are counted at one length.
+    The text is empty if there is no such length.
     """
     sizes = [
         {row.n: row.peak_bytes for row in costs if row.algorithm == each} for each in ("chunked", MATRIX, "cumsum")

@@ -134,7 +134,7 @@ class Board:
         """Draw all verdicts by subject, as links that open the claims.
 
         Args:
-            key: key of the container of the links. It must differ each time that they are drawn again.
+            key: key of the container of the links. Each call needs a different key.
         """
         verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
         st.caption(_("Point at a number to read its claim, or click to open it."))

@@ -19,7 +19,7 @@ OTHER_NAMES = {
     "means of neighbouring tokens": "nystrom",
     "deltanet, write strengths up to 2": "deltanet",
 }
-"""Keys of variants by the names, in lower case, that figures use for them instead of their titles."""
+"""Keys of variants by the lower-case names that figures use instead of the variants' titles."""
 EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
 """Names of the baseline, which is grey on all pages."""
 FIRST_COLOUR = 4
@@ -27,7 +27,7 @@ FIRST_COLOUR = 4
 
 
 def series_colours(names: Iterable[str]) -> dict[str, int]:
-    """Return the colour of each series by name: its variant's colour, or else one that the figure does not use yet.
+    """Return the colour of each series by name: the variant's colour, or a colour that the figure does not use yet.
 
     Args:
         names: untranslated names of a figure's series.

@@ -92,9 +92,7 @@ def margin_width(decisive: Margin) -> str:
 
 
 def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return how clear a verdict is.
-
-    Empty for a claim that was not judged, or that is a theorem.
+    """Return the text about how far a number is from its threshold; empty for unjudged claims and theorems.
 
     Args:
         outcome: the claim's outcome.
@@ -129,9 +127,9 @@ def conditions(outcome: Outcome) -> str:
 
 
 def _condition_text(outcome: Outcome, margin: Margin) -> str:
-    """Return a number of a rule, by its label, and what the rule needs; a share of heads as a number of heads.
+    """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
-    If a claim does not hold, and its finding ends with this number, the text is a sentence on what the rule needs.
+    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs.
     """
     quantity, value, bound = _compared(outcome.claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
@@ -171,7 +169,7 @@ def _heads_text(count: int, n: int) -> str:
 
 
 def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
-    """Return the quantity that a rule compares with a threshold, and both numbers with their unit."""
+    """Return the quantity that a rule compares with a threshold, its value and the threshold, as texts."""
     [quantity] = (each for each in claim.quantities if each.name == margin.quantity)
     scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
     value, bound = (
@@ -188,7 +186,7 @@ def link(claim: Claim, text: str) -> str:
 
 
 def tile(claim: Claim, verdict: Verdict | None) -> str:
-    """Return a claim's number with the icon of its verdict, as a link; ``verdict`` is None if it was not checked.
+    """Return a claim's number and verdict icon as a Markdown link; ``verdict`` is None if the claim is not checked.
 
     The link's tooltip, which screen readers read as its name, is the claim's number, short name and verdict.
     """
@@ -227,7 +225,8 @@ def plain_finding(outcome: Outcome) -> str:
 def _sentence(outcome: Outcome, template: str) -> str:
     """Return a sentence of a claim with its numbers.
 
-    A share of heads becomes a number of heads if that is known, and 100% of all pairs becomes all pairs.
+    A share of heads becomes a number of heads if the number of all heads is known, and "100% of all pairs" becomes
+    "all pairs".
     """
     text, share, pairs = _(template), _("{share} of the heads"), _("{share} of all pairs of tokens")
     for each in () if outcome.untestable_reason else outcome.claim.quantities:

@@ -35,13 +35,13 @@ def form_names() -> dict[str, str]:
 
 
 def position_origin(source: Source) -> str:
-    """Return whether the input's own queries and keys have RoPE, and how the other form is made, as Markdown."""
+    """Return the text about whether the input's queries and keys have RoPE, and how RoPE is added or removed."""
     notice = source.rope_notice()
     return _(notice.template, **{name: escape_markdown(f) if isinstance(f, str) else f for name, f in notice.fields})
 
 
 def points(rows: Sequence[DistanceRow], name: str, form: str) -> list[tuple[int, float]]:
-    """Return ``(distance, measure)`` of the rows of one form that have a number."""
+    """Return ``(distance, measure)`` of the rows of one form in which the measure ``name`` is known."""
     return [
         (row.distance, value)
         for row in rows
@@ -69,14 +69,14 @@ def entropies(rows: Sequence[DistanceRow], measurement: Measurement) -> dict[str
 
 
 def added_rope(source: Source) -> str:
-    """Return that a built-in model was trained without RoPE; empty for other models and inputs, and with ALiBi."""
+    """Return the note that a built-in model was trained without RoPE; empty for other inputs and with ALiBi."""
     model = source.model if isinstance(source, TextSource) and source.positions != ALIBI else ""
     title = next((info.title for info in BUILT_IN if info.key == model and not info.rotary), "")
     return _("{model} was trained without RoPE. Here, RoPE is added without retraining.", model=title) if title else ""
 
 
 def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
-    """Return the finding about the chosen measure, and what to consider with it."""
+    """Return the finding about the chosen measure; its explanation includes notes on distant pairs and on RoPE."""
     finding = measure_finding(rows, measurement)
     if isinstance(finding, str) or measurement.options.distance == "alone":
         return finding

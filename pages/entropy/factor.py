@@ -70,7 +70,7 @@ def describe(rows: Sequence[HomogeneityRow], measurement: Measurement) -> Findin
 
 
 def main_finding(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> Finding:
-    """Return the effect of a factor on softmax's entropy, and that squared ReLU over its row sum does not change.
+    """Return the finding that a factor changes softmax's entropy, but not squared ReLU divided by its row sum.
 
     Args:
         factor: the factor.

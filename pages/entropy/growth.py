@@ -94,7 +94,8 @@ def lines_by_word(measurement: Measurement) -> dict[str, Line]:
 def by_length(rows: Sequence[EntropyRow], word: str, measurement: Measurement, measure: str = "entropy") -> Spread:
     """Return one curve's values by length, with entropies in the chosen unit.
 
-    The measure ``keys`` is exp of the entropy in nats, and ``share`` divides it by that of uniform attention.
+    The measure ``keys`` is exp(entropy in nats), and ``share`` is ``keys`` divided by its value for uniform
+    attention.
     """
     unit = measurement.units_per_nat if measure == "entropy" else 1.0
     field = "entropy" if measure in ("keys", "share") else measure
@@ -114,7 +115,7 @@ def effective_keys(entropies: Spread) -> Spread:
 
 
 def describe(rows: Sequence[EntropyRow], measurement: Measurement) -> Lines | str:
-    """Return the finding about softmax, and explanations of its log n scaling and of nearly equal weights."""
+    """Return the finding about softmax, and explanations of log n scaling and of variants with nearly equal weights."""
     words = {line.attention.key: word for word, line in reversed(lines_by_word(measurement).items())}
     scaled = by_length(rows, words["softmax_log_n"], measurement, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], measurement, "keys")
@@ -164,7 +165,7 @@ def uniform_note(rows: Sequence[EntropyRow], measurement: Measurement) -> str:
 
 
 def keys_share(keys: float, n: int, *, causal: bool) -> float:
-    """Return a number of effective keys as a share of that of uniform attention, which is n without a causal mask."""
+    """Return effective keys divided by the effective keys of uniform attention (n without a causal mask)."""
     return keys / math.exp(uniform_entropy(n, causal=causal))
 
 
@@ -217,17 +218,17 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
 
 
 def label_with_end(name: str, values: Sequence[float], *, share: bool = False) -> str:
-    """Return the label of a line with its last value, if that is measured."""
+    """Return the label of a line, followed by its last value if this value is known (as a percentage if ``share``)."""
     if not values or values[-1] != values[-1]:
         return name
     return _("{name}: {value}", name=name, value=(percent if share else number)(values[-1]))
 
 
 def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int, str] | None:
-    """Return the number of keys at which log n scaling does not change softmax, with its label; None outside the axis.
+    """Return the number of keys at which log n scaling does not change softmax, with a label; None if off the axis.
 
     Args:
-        base: this number of keys; 0 if log n scaling is not drawn.
+        base: the number of keys; 0 if log n scaling is not drawn.
         lengths: the measured lengths, ascending.
         causal: whether a causal mask is used.
     """
@@ -247,7 +248,7 @@ def base_length(attention: ac.Attention) -> int:
 def slope(values: Spread, per_nat: float) -> PowerFit | None:
     """Return the fit of entropy against log n; None for too few lengths.
 
-    ``per_nat`` is how many units of ``values`` are one nat.
+    ``per_nat`` is the number of units of ``values`` in one nat.
     """
     return fit_entropy(values.x, [h / per_nat for h in values.middle])
 
@@ -316,7 +317,7 @@ def main_finding(
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:
-    """Return what a number of effective keys means, and softmax's at the shortest and the longest length."""
+    """Return the text about the meaning of effective keys, with softmax's number at the shortest and longest length."""
     return paragraph(
         _("{many} effective keys means that weight is spread as widely as equal weights on {many} keys.", **values),
         _("Softmax has {few} effective keys at {a:,} tokens, and {many} at {b:,}.", **values),
@@ -366,7 +367,7 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
     """Return what log n scaling does to the weights.
 
     Args:
-        base: its reference length, at which the factor is one.
+        base: the reference length of log n scaling, at which its factor is one.
         shortest: the shortest length in tokens.
         longest: the longest length in tokens.
         causal: whether a causal mask is used. Each query then has its own number of keys, and its own factor.
@@ -392,7 +393,7 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
 
 
 def table(rows: Sequence[EntropyRow], measurement: Measurement) -> list[dict[str, object]]:
-    """Return the slopes of all curves and their spread over heads."""
+    """Return a row per curve: effective keys, entropies, and the slope with its spread over heads."""
     lengths = {row.n for row in rows}
     first, last = min(lengths), max(lengths)
 

@@ -48,7 +48,7 @@ NO_VERDICT = Finding(
 )
 """Finding for exponents with different verdicts, to be translated."""
 MAX_DENSE_TICKS = 6
-"""Largest number of lengths, and largest ratio of totals, up to which the axes have more ticks than doublings."""
+"""Largest number of lengths, and largest ratio of totals, for which an axis has other ticks than powers of two."""
 
 
 def power(exponent: float) -> str:
@@ -57,7 +57,7 @@ def power(exponent: float) -> str:
 
 
 def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
-    """Return ticks at 1, 1.5, 2, 3, 4 … with their texts; None, for plotly's choice, if the levels differ more."""
+    """Return ticks such as 1, 1.5, 2, 3 with their texts; None (Plotly chooses) if levels differ too much for them."""
     low, high = min(levels, default=1.0), max(levels, default=1.0)
     if not 0 < high <= MAX_DENSE_TICKS * low or low < 0.5:
         return None

@@ -225,7 +225,7 @@ def band_key(lines: Sequence[Curve], measurement: Measurement) -> str:
 
 
 def _sample(colour: str, line: Curve) -> str:
-    """Return the CSS background of a piece of a line, solid or dashed, on its band."""
+    """Return the CSS background of a legend sample: a piece of the line, solid or dashed, on the band's colour."""
     gap = f"{colour} 60%, transparent 60%" if line.dash != "solid" else colour
     return f"linear-gradient(90deg, {colour}, {gap}) 0 50% / 0.6rem 2px repeat-x, {colour}4d"
 
@@ -281,14 +281,14 @@ def show_short_text_message(measurement: Measurement) -> None:
 
 
 def progress_note(lengths: Sequence[float], measurement: Measurement) -> str:
-    """Return a note that too few lengths are measured so far; empty if they suffice or no more are planned."""
+    """Return the note that fewer than ``MIN_LENGTHS`` lengths are measured so far; empty if enough or all are."""
     if len(lengths) < min(MIN_LENGTHS, len(measured_lengths(measurement.longest))):
         return _("So far, fewer than {n} text lengths have been measured.", n=MIN_LENGTHS)
     return ""
 
 
 def quartiles(values: Sequence[float]) -> str | None:
-    """Return the lower and upper quartile of some numbers as text; None if there are no numbers."""
+    """Return the lower and upper quartiles of ``values`` as text; None without values."""
     if not values:
         return None
     low, high = np.quantile(values, (0.25, 0.75)).tolist()

@@ -67,17 +67,17 @@ def has_zero_budget(point: ErrorPoint) -> bool:
 
 
 def gets_cheaper(group: Sequence[ErrorPoint]) -> bool:
-    """Return whether a larger budget never costs more, and the second budget costs less than the smallest.
+    """Return whether a larger budget never costs more, and the second smallest costs less than the smallest.
 
-    This holds for a stride, but not for a causal window, which is cheaper only at its last step. There, it covers
-    the whole text and runs as full attention, whose kernel skips smaller masked blocks than the window's.
+    This is true for a stride, but not for a causal window. The cost of a window falls only at
+    the last step: it then covers the whole text, and the kernel of full attention skips smaller masked blocks.
     """
     first, *costs = [p.multiply_adds for p in sorted(group, key=lambda p: p.budget)]
     return bool(costs) and costs[0] < first and all(after <= before for before, after in pairwise(costs))
 
 
 def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
-    """Return what the open points, the dashed lines and the arrows mean, if they occur."""
+    """Return what open points, dashed lines and arrows in the chart mean, for those that the chart has."""
     groups = {a: group for a, group in question.by_variant(points) if a.variant.budget is not None}
     full_cost = words.cost_of_softmax(question) or 0.0
     return [
@@ -97,7 +97,7 @@ def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
-    """Return notes on the budgets and level lines that occur."""
+    """Return notes on budgets that the axis cannot show, and on the flat lines of variants without a budget."""
     sentences, groups = [], dict(question.by_variant(points))
     if undrawn := [_(attention.title) for attention, group in groups.items() if any(map(has_zero_budget, group))]:
         sentences.append(

@@ -58,7 +58,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
 
 
 def _measured_times(question: Question) -> dict[str, float]:
-    """Draw the button that measures times; return the median milliseconds by ``word``, empty without a full round."""
+    """Draw the button that measures times; return median milliseconds by ``word``, or {} before a round is complete."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     measured_words = tuple(dict.fromkeys(UNIFORM if task.is_uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=measured_words, causal=question.causal)
@@ -96,7 +96,7 @@ def labels_all_points(question: Question) -> bool:
 
 
 def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int | None:
-    """Return the index of the point after which a larger cost raises the error most; None if it never does."""
+    """Return the index of the point after which the error rises most although the cost rises; None if it never does."""
     rises = {
         i: dearer.middle - cheaper.middle
         for i, (cheaper, dearer) in enumerate(pairwise(group))
@@ -113,7 +113,7 @@ def _mark_best(label: str) -> str:
 
 
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """Return one line per variant over its cost, with the settings of points as text.
+    """Return one line per variant over its cost, with the setting written next to each point.
 
     If there are many variants, only the points on the Pareto front have a text.
 

@@ -51,8 +51,8 @@ class Question:
 
     Attributes:
         source: source of the input.
-        n: number of tokens; of keys, if they are those of another sequence.
-        queries: number of queries if the keys are those of another sequence; else 0.
+        n: number of tokens; the number of keys in cross-attention.
+        queries: number of queries in cross-attention; else 0.
         d: head size.
         head: index of the head; None for all heads.
         heads: number of heads that are combined.

@@ -108,7 +108,7 @@ def settings_beyond_axis(
 
 
 def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
-    """Return which variants other than Local, which ``reasons`` explains, are worse than uniform attention."""
+    """Return which variants are worse than uniform attention, except Local, which ``reasons`` explains."""
     names = [
         _(attention.title)
         for _reference, comparable, baseline in by_reference(question, points)

@@ -16,9 +16,9 @@ from pages.error.options import Question
 NEAR_BASELINE = 0.9
 """Share of the error of equal weights from which an error counts as little better."""
 MIN_LARGER_RATIO = 1.1
-"""Smallest ratio of the sizes of two outputs at which one is called larger."""
+"""Smallest ratio of the size of a variant's output to softmax's at which the text calls the output larger."""
 LENGTH_FACTOR = 10
-"""Multiple of the number of tokens at which the cost of the narrowest window is given too."""
+"""Multiple of the number of tokens for which the text also gives the cost of the narrowest window."""
 MIN_NEGATIVE_INCREASE = 0.05
 """Smallest increase of the share of negative weights that explains an increase of the error."""
 
@@ -68,7 +68,7 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
 
 
 def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
-    """Return which variants, at their current settings, are little better than equal weights compared with softmax."""
+    """Return which variants approximate softmax hardly better than equal weights do, at their current settings."""
     baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, REFERENCE)), math.inf)
     near = {
         sentence_name(attention): p.middle

@@ -191,7 +191,7 @@ def curve(
     name: str,
     markers: bool = True,
 ) -> Curve:
-    """Return a variant's line, with a band if heads or seeds differ; dash-dotted if the variant replaces softmax."""
+    """Return a variant's line, with a band if heads or seeds differ; dash-dotted if it does not approximate softmax."""
     spread, replaces = any(p.low < p.high for p in group), words.is_replacement(attention)
     return Curve(
         name,

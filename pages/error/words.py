@@ -16,13 +16,13 @@ from pages.error.reasons import cause
 CHEAP_SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 NEXT_BEST = 1.1
-"""Multiple of half of softmax's cost up to which a variant with a smaller error is mentioned too."""
+"""A variant with a smaller error is mentioned too if its cost is at most this multiple of half of softmax's cost."""
 CLOSE_ERROR_SHARE = 0.5
 """Share of the error of equal weights up to which an error counts as small."""
 ALMOST_EXACT = 0.05
 """Share of the error of equal weights up to which a variant counts as almost exact."""
 AXIS_END_RATIO = 2
-"""Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
+"""Right end of the axis of costs, as a multiple of softmax's cost. Beyond it, names would be far from their lines."""
 
 
 def is_replacement(attention: ac.Attention) -> bool:
@@ -70,7 +70,7 @@ def error_text(question: Question, error: float) -> str:
 
 
 def error_sentence(question: Question, error: float, *, is_large: bool = False) -> str:
-    """Return the sentence about the error of the variant in the sentence before it."""
+    """Return a sentence such as "Its output error is 20%.", which continues a sentence about a variant."""
     texts = {
         "matrix": N_("Its matrix error is {error}."),
         "mass": N_("Its misplaced weight is {error}."),
@@ -126,7 +126,7 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
 
 
 def metric_scale(question: Question) -> str:
-    """Return the scale of the chosen metric, for the title of the error axis."""
+    """Return what a value of the chosen metric means, such as 100%, for the title of the error axis."""
     texts = {
         "matrix": N_("(100% = error as large as the matrix)"),
         "mass": N_("(100% = all weight on other keys)"),
@@ -334,7 +334,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
 
 
 def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
-    """Return up to which length variants are almost exact, if they are so only up to their setting; may be empty."""
+    """Return which variants are almost exact only while the length does not exceed their setting; may be empty."""
     if question.queries:
         return ""
     found = []

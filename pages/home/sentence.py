@@ -183,7 +183,7 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
 
 
 def current_state(budgets: BudgetComparison) -> SentenceState:
-    """Return the chosen word, and for each variant the position of its slider that is nearest to the chosen budget."""
+    """Return the chosen word, and for each variant the slider position whose budget is nearest to the chosen one."""
     steps = {}
     for each in budgets.variants:
         key = each.attentions[0].key

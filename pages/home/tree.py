@@ -24,7 +24,7 @@ BRANCHES = {
     "gate_selected": N_("only the selected branch"),
     "gate_window": N_("only the window branch"),
 }
-"""Words for a variant of several branches whose only weight is on one branch, by the setting of the branch."""
+"""Names of the settings in which only one of a variant's branches has weight, by the gate of this branch."""
 
 
 def show() -> None:
@@ -61,7 +61,7 @@ def _branches(tree: Branch) -> str:
 def edge_html(edge: Edge) -> str:
     """Return the HTML of a variant in the tree.
 
-    It has the variant's name, the settings with which it equals its parent, the difference of both, and a link.
+    It has the variant's name, the settings at which it equals its parent, how far both matrices differ, and a link.
     """
     name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
     text = f"{conditions(edge)} · {difference_text(largest_difference(edge))}"
@@ -102,7 +102,7 @@ def conditions(edge: Edge) -> str:
 
 
 def _only_branch(settings: Mapping[str, Value]) -> str:
-    """Return which branch is the only one with weight, if the settings are 1 for it and 0 for the others."""
+    """Return the name of the only branch whose gate is 1, if the gates of the other branches are 0; else ""."""
     gates = {settings.get(name): text for name, text in BRANCHES.items()}
     return _(gates[1.0]) if sorted(settings.get(name, -1) for name in BRANCHES) == [0.0, 0.0, 1.0] else ""
 

@@ -109,8 +109,8 @@ def cached_numbers(n: int, of_tokens: int, fixed: int, full_numbers: int) -> str
 
     Args:
         n: number of tokens.
-        of_tokens: numbers that are stored per token, for all tokens; only latents are stored with further matrices.
-        fixed: numbers that are stored once.
+        of_tokens: numbers stored for all n tokens; with ``fixed``, these are latents.
+        fixed: numbers stored once; with ``of_tokens``, these are shared matrices.
         full_numbers: numbers in all keys and values.
     """
     if of_tokens and fixed:

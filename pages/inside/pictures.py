@@ -18,11 +18,13 @@ from app.words.labels import reference_name
 from pages.inside.story import HeadData
 
 COLOURS = {"light": ("#1d7a3c", "#b5206a", "#6f6200", "#6f45c0"), "dark": ("#6fd08c", "#ff8ac0", "#d6c75c", "#c0a6ff")}
-"""Colours of the symbols in a formula and of the marks before the titles of their panels, by theme. All have a contrast
-of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3). Blue and orange are signs in the
-matrices."""
+"""Colours of the symbols in a formula and of the marks before the titles of their panels, by theme.
+
+All have a contrast of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3). Blue and orange
+are not used, because they show the signs of matrix entries.
+"""
 COLUMN_RATIO = 4
-"""Multiple of the mean from which the total weight on a key is visible as a dark column of a matrix."""
+"""A key counts as a dark column of a matrix if its total weight exceeds this multiple of the mean over all keys."""
 
 
 def colour(index: int) -> str:
@@ -82,7 +84,7 @@ def pair_panel(data: HeadData, title: str, values: np.ndarray, caption: str = ""
 
 
 def result_panels(data: HeadData) -> tuple[Panel, Panel]:
-    """Return the panels of the variant's attention matrix and of its reference, the last ones on most boards."""
+    """Return the panels of the variant's attention matrix and of its reference, with which most boards end."""
     variant_panel = pair_panel(data, _(data.attention.title), data.weights, _("the resulting matrix"))
     return variant_panel, reference_panel(data)
 

@@ -61,7 +61,7 @@ def levels(pools: Sequence[Pool]) -> list[list[int]]:
 
 
 def widest(pools: Sequence[Pool], target: int = 0) -> Pool:
-    """Return the pool with most tokens; in a tie, the one whose first plus last position is closest to ``target``."""
+    """Return the pool with most tokens; in a tie, the pool with the sum of its end positions closest to ``target``."""
     return max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - target)))
 
 

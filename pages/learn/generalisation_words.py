@@ -96,7 +96,7 @@ def _able_sentence(able: Sequence[tuple[float, str]], count: int, by: str, value
         able: the accuracies and names of these variants.
         count: number of all tested variants.
         by: the type of the tests, as in ``headline``.
-        values: the length or number of pairs in training, "own", and in the test, "n".
+        values: the length or number of pairs: ``own`` in training, ``n`` in the test.
     """
     names = enumeration(name for _share, name in able)
     if len(able) > MAX_NAMES:

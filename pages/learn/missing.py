@@ -22,7 +22,7 @@ from pages.learn.race import AXES
 
 HEIGHT = 300
 COLUMNS = {"convolution": N_("no convolution"), "gate": N_("no gate"), "positions": N_("no position encoding")}
-"""Names of the models with one removed part, next to the lines of the chart, by part. A layer has a name of its own."""
+"""Names at the lines of the models with one removed part, by part. For a layer, ``layers_text`` returns the name."""
 COLOURS_BY_PART = {"convolution": 7, "gate": 5, "positions": 1, "layer": 4}
 """Indices of the colours of the lines, by removed part."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}

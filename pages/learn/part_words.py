@@ -79,7 +79,10 @@ def layers_text(layers: int) -> str:
 
 
 def _layer_sentence(results: Sequence[PartOutcome]) -> str:
-    """Return the sentence that one layer less is enough; empty if it is not enough with each variant, or unknown."""
+    """Return the sentence that one layer less is enough to reach ``THRESHOLD``.
+
+    Empty unless it is for every variant.
+    """
     tested = [each for each in results if "layer" in each.ablations]
     shares = [share for each in tested for share in (each.full.accuracy, each.ablated_accuracy["layer"])]
     if min(shares, default=0.0) < THRESHOLD:

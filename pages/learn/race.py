@@ -22,7 +22,7 @@ HEIGHT = 306
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
 MAX_GAP, WIDER = 0.01, 3
-"""Accuracies that differ by less coincide on screen; pixels by which a line is wider for each line that covers it."""
+"""Largest difference of accuracies that coincide on screen; pixels that a line gains for each line covering it."""
 SAMPLES = {
     "longdash": "dashed",
     "longdashdot": "dashdot",
@@ -105,7 +105,7 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
 
 
 def _edges(outcome: Outcome) -> Sequence[float]:
-    """Return the quantiles of a line and of the edges of its band."""
+    """Return three quantiles over the seeds: for the lower edge of the band, the line and the upper edge."""
     return RANGE if len({each.row.seed for each in outcome.rows}) <= words.MAX_FEW_RUNS else QUANTILES
 
 

@@ -81,7 +81,7 @@ def guess_accuracy(outcome: Outcome) -> float | None:
 def hidden_guesses_note(spec: TrainSpec) -> str:
     """Return how the accuracy of a model that guesses the answers hidden by its mask is computed.
 
-    It has one more digit than the text below the chart, so that readers can check the sum.
+    The percentages have one more digit than in the text below the chart, so that readers can check the calculation.
     """
     hidden, expected = hidden_share(spec), accuracy_with_guesses(spec)
     return _(
@@ -336,7 +336,7 @@ def capacity_note(results: Sequence[Outcome], link: str = "") -> str:
 
 
 def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> str:
-    """Return the sentence about how many of at least two variants learned the task, and which (``names``)."""
+    """Return the sentence that ``learned`` of at least two variants learned the task, and which ones (``names``)."""
     steps, n = results[0].rows[0].spec.steps, len(results)
     if all(outcome.is_trained for outcome in results):
         if not learned:

@@ -23,9 +23,9 @@ from pages.masks.reach import StackReach, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
 PANELS_BEFORE_STACK, PANELS_IN_LINE = 3, 5
-"""Number of panels before the stack's panel on a wide board with more panels than fit into its first row.
+"""Panels before the stack's panel on a wide board, and smallest number of other panels for which this holds.
 
-The first row thus shows the stack. It comes last if all panels fit.
+The first row then shows the stack. With fewer other panels, the stack comes last.
 """
 LAYERS_HEADING = N_("First connected by")
 """Heading of the layers in the legend of the board."""

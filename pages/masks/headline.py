@@ -152,7 +152,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
 
 
 def twice(name: str) -> str:
-    """Return that a variant is used in both of two layers."""
+    """Return the phrase for two layers with the same variant, such as ``Local twice``."""
     return _("{name} twice", name=name)
 
 
@@ -165,7 +165,7 @@ def alternatives(options: Sequence[str]) -> str:
 def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
     """Return the sentence about why a stack connects all pairs, or why it never does.
 
-    It is empty if the distances between the tokens of allowed pairs do not explain it.
+    The sentence is empty if the distances in allowed pairs do not explain the result.
 
     Args:
         layers: name and pattern of each layer of the stack. The stack is repeated to make deeper models.

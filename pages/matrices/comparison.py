@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def joined(self) -> list[bool]:
-        """One flag per key shown: True if the token only continues the character of the token before it."""
+        """One flag per key shown: True if the token is a further part of the same character as the token before it."""
         qkv = self.chosen.qkv
         if qkv.crosses:
             return [False] * qkv.m

@@ -15,11 +15,11 @@ from attention_core.variant import Attention, Variant
 LINEAR, NYSTROM = "linear", "nystrom"
 """Variants with sentences of their own."""
 MASKED_ROWS = ("power_bert",)
-"""Variants that mask all keys of some queries. Their misplaced weight is not softmax's weight on masked keys."""
+"""Variants that mask all keys of some queries, so their misplaced weight is not softmax's weight on masked keys."""
 MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 MAX_SIMILAR_SHARE = 0.1
-"""Share of weight on other keys than in softmax's matrix up to which a matrix is called similar to it."""
+"""A matrix is called similar to softmax's if at most this share of its weight is on other keys."""
 VISIBLE_SHARE = 0.005
 """Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
 MAX_CLOSE_POINTS = 5.0
@@ -150,7 +150,10 @@ def masked_weight(attention: Attention, compared: MatrixComparison, hidden: str 
 
 
 def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
-    """Return why a variant with a mask or with landmarks has an error; empty for other variants or without a loss."""
+    """Return why a variant with a mask or with landmarks has an error.
+
+    Empty if it neither masks weight nor averages.
+    """
     if loss := masked_weight(attention, compared, hidden):
         return _("{subject} {loss}.", subject=subject, loss=loss)
     budget = attention.variant.budget
@@ -218,7 +221,7 @@ def farthest_because_flat(name: str, compared: MatrixComparison, *, causal: bool
 
 
 def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
-    """Return the output error of linear attention, and whether it is close to that of equal weights."""
+    """Return the sentence about linear attention's output error, compared with the error of equal weights."""
     fields = {"error": compared.output_error, "zero": compared.uniform_error, "keys": every_key(causal=causal)}
     if abs(in_percent(compared.output_error) - in_percent(compared.uniform_error)) <= MAX_CLOSE_POINTS:
         return _("Its error is close to that of equal weights ({zero:.0%}).", **fields)
@@ -354,11 +357,12 @@ def _farthest(names: Sequence[str], **fields: object) -> str:
 
 
 def _near_baseline(names: Sequence[str], margin: float, **fields: object) -> str:
-    """Return that the variants with the largest error are hardly better than equal weights, or not better.
+    """Return the sentence that the variants with the largest error are hardly or not better than equal weights.
 
     Args:
         names: the variants.
-        margin: the error of equal weights minus theirs, at most ``MAX_CLOSE_POINTS`` percentage points.
+        margin: the error of equal weights minus the variants' error, at most ``MAX_CLOSE_POINTS`` percentage
+            points.
         fields: values of the message.
     """
     values: dict[str, Any] = {"names": enumeration(names), **fields}

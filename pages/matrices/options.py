@@ -12,7 +12,7 @@ from app.words.i18n import C_, N_, _
 from attention_core.limits import current
 
 OPENING_ROW = -2
-"""Pinned query of an empty address: ``SUBJECT[0]`` if the text contains it, else the row that the page picks."""
+"""Pinned query if the address has no options: ``SUBJECT[0]`` if the text has it, else the page's choice."""
 SUBJECT = ("one", "loved")
 """A subject of the story and its verb. The subject attends most to the verb in the head of an empty address."""
 

@@ -132,7 +132,7 @@ def excluded_note(hidden: str) -> str:
 
 
 def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
-    """Return the meaning of the first matrix's number of effective keys, which also explains the other numbers."""
+    """Return what the number of effective keys of the first matrix means, as an example for all matrices."""
     finite = {a: each.passport for a, each in matrices.items() if math.isfinite(each.passport.row_sum_max)}
     if not finite:
         return ""
@@ -149,7 +149,10 @@ def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
 
 
 def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: bool) -> str:
-    """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
+    """Return the meaning of orange (and of blue for differences).
+
+    Empty if the headline explains all negative weights.
+    """
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
     if any(

@@ -132,10 +132,10 @@ def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]
 
 
 def _same_budget(within: Mapping[str, tuple[str, str]]) -> Lines:
-    """Return the finding about variants of which some preserve perplexity where all preserve copying.
+    """Return the finding about which variants that preserve copying with the same budgets also preserve perplexity.
 
-    Return no findings unless at least two variants preserve copying with the same budgets, and each of them preserves
-    perplexity with the same budgets or with none.
+    Return no findings unless there are at least two such variants, and each preserves perplexity with exactly these
+    budgets or with none.
 
     Args:
         within: the budgets with which a variant preserves perplexity and copying, as text, by the variant's word.

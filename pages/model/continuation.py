@@ -71,7 +71,10 @@ def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
 
 
 def marked_continuation(row: ContinuationRow | None, original: ContinuationRow | None) -> str:
-    """Return a continuation as Markdown, in bold from a later token where it differs from the original model's."""
+    """Return a continuation as Markdown; from the first token that differs from the original model's, it is bold.
+
+    A continuation that differs from its first token on is not bold.
+    """
     if row is None or original is None:
         return ""
     divergence = first_difference(original, row)

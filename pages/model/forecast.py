@@ -77,7 +77,7 @@ def _budget_words(question: Question) -> list[str]:
 
 
 def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None) -> Lines:
-    """Return the findings about whether the output error ranks variants like perplexity and like copying loss do.
+    """Return the findings about whether output error ranks variants in the same order as perplexity and copying loss.
 
     Args:
         points: the measured variants with their settings.

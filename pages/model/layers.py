@@ -167,7 +167,7 @@ def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> l
 
 
 def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
-    """Return the sentences about the layers in which each variant is better than those that ignore the text.
+    """Return the sentences about the layers in which each variant is better than the variants that ignore the text.
 
     They are empty if no layer was measured with all of these variants.
     """

@@ -23,7 +23,7 @@ MAX_COST = 200.0
 
 
 def show(images: Images) -> None:
-    """Draw a line over the cost for each variant with a budget, a point for each other one, and simpler methods."""
+    """Draw the PSNR over the cost: lines of variants with a budget, points of others, levels of simpler methods."""
     source = images.source
     qkv = cached.record(source, source.size**2)
     with cached.spinner(_("Computing the image for every setting …")):
@@ -67,7 +67,7 @@ def show(images: Images) -> None:
 
 
 def _sentence_name(attention: ac.Attention) -> str:
-    """Return the name of a variant with its budget, in words; the name of a square window contains it."""
+    """Return the name of a variant with its budget, in words; for a square window, the name already has the size."""
     budget = attention.variant.budget
     if budget is None or image_columns(attention):
         return name(attention)

@@ -29,7 +29,7 @@ FORMULA = (
 
 
 def subject(images: Images) -> Subject:
-    """Return a photograph as a subject of the page, with the views of its PSNR."""
+    """Return the images of a photograph as the subject of the page, with views of PSNR and cost."""
     noisy = images.noisy
     tiles = (
         Tile(key="original", title=_("Original"), image=images.clean),
@@ -91,7 +91,7 @@ def _cause(attention: ac.Attention, qkv: QKV) -> str:
 
 
 def _remarks(images: Images) -> Iterator[str]:
-    """Yield explanations, or empty texts, of the quality and the cost of square windows."""
+    """Yield texts that explain the quality and the cost of square windows; a text may be empty."""
     for row in SharedOptions.variants.value:
         square = square_form(row, images.source.size)
         if row.key == "local" and square is not None and square in images.variants:

@@ -73,7 +73,7 @@ def shown_variants(columns: int) -> list[ac.Attention]:
 def name(attention: ac.Attention) -> str:
     """Return the name of a variant, with the size of its square window or stride if it has one.
 
-    Next to square forms, a pattern along the row is called 1-D.
+    If square forms are also shown, the name of the form along the row ends with "1-D".
     """
     sizes = _sizes(attention)
     if not sizes and PictureOptions.squares.value and square_form(attention, 1):

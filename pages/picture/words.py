@@ -33,12 +33,13 @@ def findings(
 
     Args:
         images: the image that each variant returns, by the variant's name.
-        noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
-        softmax: the same for the image of softmax.
-        weights: the largest weight, in equal shares, of each variant whose weights return almost the mean.
-        sharpest: the largest weight of softmax, in equal shares.
+        noisy: peak signal-to-noise ratio (PSNR) of the noisy image in dB; infinite without noise.
+        softmax: PSNR of the image of softmax.
+        weights: the largest weight, divided by 1/n, of each variant whose weights return almost the mean of n
+            pixels.
+        sharpest: the largest weight of softmax, divided by 1/n.
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
-        causes: why the weights of such variants hardly differ, as clauses.
+        causes: why the weights of the variants in ``weights`` hardly differ, as clauses.
         removal: why softmax removes noise; may be empty.
         sparse: names of the variants that skip pairs of pixels.
     """
@@ -138,13 +139,13 @@ def _close_variants(
     costs: Mapping[str, float],
     sparse: Collection[str],
 ) -> Finding:
-    """Return which variants come close to softmax, and which cheaper one comes halfway.
+    """Return which variants come close to softmax, and which cheaper one has at least half of softmax's improvement.
 
     Args:
         better: peak signal-to-noise ratio of each other variant that improves the image, highest first.
         images: the image that each variant returns.
-        noisy: the same of the noisy image.
-        softmax: the same of the image of softmax.
+        noisy: peak signal-to-noise ratio of the noisy image.
+        softmax: peak signal-to-noise ratio of the image of softmax.
         costs: cost of each variant, relative to softmax's.
         sparse: names of the variants that skip pairs of pixels.
     """
@@ -188,7 +189,7 @@ def _close_variants(
 
 
 def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, costs: Mapping[str, float]) -> str:
-    """Return the signal-to-noise ratio of the image of a cheap variant, and those of others with about the same cost.
+    """Return the PSNR of a cheap variant's image, and of the best and worst other variant with about the same cost.
 
     Args:
         name: the variant.
@@ -247,7 +248,7 @@ def is_almost_mean(image: DenoisedImage) -> bool:
 
 
 def is_even(largest: float) -> bool:
-    """Return whether the weights hardly differ, if the largest is ``largest`` times an equal share."""
+    """Return whether weights hardly differ; ``largest`` is the largest weight divided by an equal share, 1/n."""
     return largest < MAX_EVEN_WEIGHT
 
 
@@ -277,7 +278,7 @@ def added_squares(squares: Sequence[str]) -> str:
 def square_comparison(
     row: str, square: str, pixels: tuple[int, int], reach: tuple[int, int], psnr: tuple[float, float]
 ) -> str:
-    """Return how a square window compares with one along the row; empty if it reaches as far along the row.
+    """Return the comparison of a square window with a window along the row; empty unless the square reaches less far.
 
     Args:
         row: name of the variant with the window along the row.
@@ -318,7 +319,7 @@ def square_comparison(
 
 
 def square_cost(square: str, reach: int, side: int, cost: float) -> str:
-    """Return why a square window costs more than its share of the pixels; empty unless it costs twice that share.
+    """Return why a square window costs more than its share of the pixels; empty unless it costs at least twice that.
 
     Args:
         square: name of the variant with the square window.

@@ -20,7 +20,7 @@ from attention_core.formatting import MIB, format_interpolated
 from pages.timing.words import speedup
 
 HEIGHT = 350
-"""Height in pixels of a chart, without the line about machine and date below it (the stamp).
+"""Height in pixels of a chart, without the stamp (machine and date) below the chart.
 
 With the sentence above it, the chart fits a projector's screen.
 """
@@ -82,8 +82,8 @@ def crossovers(series: Sequence[Series], *, narrow: bool = False) -> list[Curve]
 def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> str:
     """Return Plotly's position of the label of a marker from ``crossovers``: "top left" if there is room.
 
-    Otherwise, and for the first label in the left half of the chart, return "bottom right". There, a label above would
-    cover the line of a variant that is slow at short lengths.
+    Otherwise, return "bottom right". This position is also used for the first label if it is in the left half,
+    where a label above the marker would cover the line of a variant that is slow at short lengths.
 
     Args:
         text: the label, as HTML.
@@ -101,8 +101,8 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
 def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
     """Return the label at each crossing (the length from which a variant is faster than softmax), as HTML for Plotly.
 
-    Each variant has a line with a dot in its colour. Of neighbouring crossings, the last one has the lines of all, and
-    the others have an empty label.
+    Each variant has one line of text, with a dot in its colour. Labels of neighbouring crossings would overlap, so
+    the last of them has the text of all, and the labels of the others are empty.
 
     Args:
         crossings: the length, the variant's short name (may be empty) and its colour, by ascending length.
@@ -219,7 +219,7 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
 
 
 def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
-    """Return the line of the stamp about the repeats of a run; none for charts of counts."""
+    """Return, as a list, the text about the number of rounds of a run; empty for the charts of memory and work."""
     counts = [len(point.ms) for line in series if line.live == live for point in line.points]
     if name not in ("time", "ratio") or not counts:
         return []

@@ -16,11 +16,11 @@ from attention_core.formatting import format_interpolated, memory, number
 from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
-"""If the work grows at least this many times as much as the time, short texts mostly wait for operations to start."""
+"""If the work grows at least this many times as much as the time, starting operations dominates on short texts."""
 NEAR_WHOLE = 0.15
 """Distance from a whole number below which a factor is called about this number."""
 MIN_FIXED_SHARE = 0.5
-"""If more than this share of multiply-adds does not depend on the length, it explains why short texts are slow."""
+"""Multiply-adds independent of the length explain slow short texts if they exceed this share of the total."""
 
 
 def name(attention: ac.Attention) -> str:
@@ -132,7 +132,7 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
 
 
 def without_settings(series: Sequence[Series]) -> list[Series]:
-    """Return the series without masks. Their names omit settings, unless two series would have the same name."""
+    """Return the series without masks, with settings left out of their names unless two names would then be equal."""
     unmasked = [line for line in series if not line.masked]
     names = [line.name.partition(" · ")[0] for line in unmasked]
     if len(set(names)) < len(names):
@@ -144,7 +144,8 @@ def speedup(series: Sequence[Series]) -> tuple[int, str, str] | None:
     """Return the longest length of a run, and how many times as fast as softmax its variants are there.
 
     Returns:
-        The length, and the smallest and the largest factor as text; None unless all variants are faster than softmax.
+        The length, the smallest and the largest factor (both as text); None unless all variants are faster than
+            softmax.
     """
     last = [line.ratios[-1] for line in series if not line.masked and not line.is_reference and line.ratios]
     if len({ratio.n for ratio in last}) != 1 or any(ratio.high >= 1 for ratio in last):
@@ -213,7 +214,7 @@ def memory_sentence(series: Sequence[Series]) -> str:
     """Return the sentence about the variant that needs the least memory at the longest length measured for all.
 
     Args:
-        series: the timed variants of one run. Those that time softmax with a mask are ignored.
+        series: the timed variants of one run. Series of softmax with a mask are ignored.
 
     Returns:
         One paragraph; empty without softmax, or without any other variant.

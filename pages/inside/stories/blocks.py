@@ -14,7 +14,7 @@ from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import coloured_text
 
 MIN_MISSED = 0.1
-"""A block that is selected less often than is best, by this share of the queries, is mentioned."""
+"""A block is mentioned if the share of queries that should select it exceeds the share that do by at least this."""
 OWN_BLOCK, CORRECT, WRONG, MISSED, NO_COLOUR = 0, 2, 1, 3, -1
 """Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``NO_COLOUR`` has no colour."""
 
@@ -123,8 +123,9 @@ def missed_key_sentence(block: str, token: str, share_: float, best: float, chos
         block: the name of the block.
         token: the token of the key.
         share_: the key's share of the block's softmax weight.
-        best: the share of the queries, among those that can select the block, whose best selection contains it.
-        chosen: the share of these queries that select it by score.
+        best: the share of the queries for which the block is among the best ones; only queries that can select it
+            count.
+        chosen: the share of these queries that select the block by score.
     """
     if share_ <= 0.5 or best - chosen < MIN_MISSED:
         return ""

@@ -27,7 +27,7 @@ STRENGTHS = tuple(i / 10 for i in range(1, 31))
 MIN_TOKENS = 8
 """The pattern of the erased shares is described for at least this number of tokens."""
 MOSTLY = 0.8
-"""An earlier token is mentioned if at least this part of the shares of what it stored is negative."""
+"""An earlier token is mentioned if at least this part of the erased shares of its stored value is negative."""
 MAX_DRAWN_SIZE = 1e12
 """Sizes of the state above this number are not drawn; sizes are divided by the mean length of a value."""
 
@@ -97,10 +97,10 @@ def pattern_sentence(near: float, average: float, token: str, negative: float) -
     """Return the sentences about what is visible in the matrix of erased shares.
 
     Args:
-        near: mean share of what the token directly before stored.
+        near: mean erased share of the value that the previous token stored.
         average: mean absolute share over all pairs.
         token: the earlier token with the most negative shares.
-        negative: the part of its shares that is negative.
+        negative: the part of this token's shares that is negative.
     """
     return paragraph(
         _("A token erases {near:.0%} of what the token directly before it stored, on average.", near=near)

@@ -42,7 +42,7 @@ def _step(data: HeadData, declared: Intermediate) -> Step:
 
 
 def _visible(data: HeadData, declared: Intermediate, values: np.ndarray) -> np.ndarray:
-    """Return an intermediate matrix with NaN for pairs that are masked or in which the column's token is later."""
+    """Return an intermediate matrix with NaN for masked pairs and for column tokens after the row's token."""
     if declared.columns == "earlier token":
         return np.where(np.tri(len(values), k=-1, dtype=bool), values, np.nan)
     if (declared.rows, declared.columns) == ("token", "token"):

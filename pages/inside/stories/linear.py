@@ -112,7 +112,7 @@ def line_name(feature_map: str, d: int, *, chosen: bool) -> str:
 
 
 def map_sentence(feature_map: str) -> str:
-    """Return the sentence that compares a feature map with exp; empty for maps that contain it."""
+    """Return the sentence that compares a feature map with exp; empty for other maps than elu+1 and relu."""
     if feature_map == "elu+1":
         return _(
             "For negative entries, elu+1 equals exp. Above 0, it grows only linearly, so it enlarges large entries "

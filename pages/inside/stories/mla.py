@@ -158,7 +158,7 @@ def _cache(data: HeadData) -> Step:
 
 
 def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
-    """Return the sentence about the memory that the compressed keys and values save, and from which length on.
+    """Return the sentence about the memory saved by compressed keys and values, and the length from which they save.
 
     Args:
         token: numbers cached per token.

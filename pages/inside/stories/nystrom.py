@@ -426,7 +426,7 @@ def _counts(rows: Sequence[InverseRow]) -> list[int]:
 
 
 def _directions(data: HeadData, key: str) -> None:
-    """Draw the singular values of the middle factor, and how far each is inverted after some iterations."""
+    """Draw the singular values of the middle factor, and which share of each is inverted after some iterations."""
     iterations = int(data.setting("iterations"))
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))

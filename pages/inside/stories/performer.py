@@ -157,7 +157,7 @@ def _directions(data: HeadData) -> Step:
 
 
 def length_name(row_norms: str, *, chosen: bool) -> str:
-    """Return the name of the line with the directions' lengths, for the setting ``row_norms``."""
+    """Return the legend name for the setting ``row_norms``: the lengths of the directions, and whether it is chosen."""
     name = _("random") if row_norms == "chi" else _("all √d")
     return _("{name} (chosen)", name=name) if chosen else name
 
