@@ -122,8 +122,9 @@ def _texts() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Click a token to see its predictions."),
-        "tint": _("Orange: harder to predict with {name} than with"),
+        "baseline": _("Compared with"),
         "largest": _("Largest loss changes in nats:"),
-        "higher": _("harder (≥ {nats} nats)"),
-        "lower": _("Blue: easier (≥ {nats} nats)"),
+        "higher": _("harder to predict"),
+        "lower": _("easier"),
+        "full": _("(full colour: {nats} nats or more)"),
     }

@@ -19,7 +19,7 @@ export interface ReadingHeader extends Header<"reading"> {
 
 /** Sentences; the parts in braces are filled in. */
 export type ReadingTexts = Record<
-  "help" | "rows" | "shown" | "show" | "both" | "first" | "waiting" | "hint" | "tint" | "largest" | "higher" | "lower",
+  "help" | "rows" | "shown" | "show" | "both" | "first" | "waiting" | "hint" | "baseline" | "largest" | "higher" | "lower" | "full",
   string
 >;
 

@@ -38,15 +38,14 @@ def text_above(lines: Lines) -> str:
     return "  \n".join(filter(None, (paragraph(*(each.text for each in line)) for line in lines[:MAX_LINES])))
 
 
-def text_below(lines: Lines, *, in_lines: bool = False) -> str:
+def text_below(lines: Lines, *, as_list: bool = False) -> str:
     """Return the text below the figure: the explanations of the findings above it, and the remaining findings.
 
     Args:
         lines: the findings.
-        in_lines: whether the explanations of each line of findings begin a new line.
+        as_list: whether to return a Markdown list with one item for each line of findings, if there are several.
     """
     explanations = [paragraph(*(each.explanation for each in line)) for line in lines[:MAX_LINES]]
-    others = [text for line in lines[MAX_LINES:] for each in line for text in (each.text, each.explanation)]
-    if in_lines:
-        return "  \n".join(filter(None, (*explanations, paragraph(*others))))
-    return paragraph(*explanations, *others)
+    others = [paragraph(*(paragraph(each.text, each.explanation) for each in line)) for line in lines[MAX_LINES:]]
+    texts = list(filter(None, (*explanations, *others)))
+    return "\n".join(f"- {text}" for text in texts) if as_list and len(texts) > 1 else paragraph(*texts)

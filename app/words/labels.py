@@ -32,6 +32,7 @@ def in_words(label: str) -> str:
     """Return a label as words of a sentence: "Nyström with 16 landmarks" for "Nyström · landmarks 16"."""
     title, *settings = label.split(" · ")
     settings = [f"{each[0]} = {each[2:]}" if each[1:2] == " " else each for each in settings]
+    settings = [re.sub(r"^([a-z]+)s 1$", r"1 \1", each) for each in settings]
     settings = [re.sub(r"^([a-z]+s) ([2-9]|\d\d+)\b", r"\2 \1", each) for each in settings]
     return _("{title} with {setting}", title=title, setting=enumeration(settings)) if settings else title
 

@@ -21,7 +21,7 @@ from pages.learn.outcomes import Outcome, outcomes
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw each variant's matrix on one sequence at the chosen training step and layer."""
     if not (matrices := with_matrices(rows)):
-        st.info(_("Press “Train on this machine” to see the attention matrices."), icon=":material/grid_on:")
+        st.info(_("Press “Train on this server” to see the attention matrices."), icon=":material/grid_on:")
         return
     steps = sorted({each.row.step for each in matrices})
     results = outcomes(matrices)

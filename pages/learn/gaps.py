@@ -24,14 +24,14 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
     if not names:
         return ""
     return _(
-        "No recorded runs with these settings: {names}. Press “Train on this machine” to train them.",
+        "No recorded runs with these settings: {names}. Press “Train on this server” to train them.",
         names=enumeration(names),
     )
 
 
 def not_recorded_at_all() -> str:
     """Return the message that no run is recorded with the chosen settings, and what to do."""
-    return _("No run is recorded with these settings. Press “Train on this machine” to train the models.")
+    return _("No run is recorded with these settings. Press “Train on this server” to train the models.")
 
 
 def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
@@ -86,5 +86,5 @@ def no_tests(task: LearningTask, *, by: str) -> str:
 def missing_tests(results: Sequence[Outcome]) -> str:
     """Return the message that replaces the chart of tests while no test results are available."""
     if all(outcome.is_trained for outcome in results):
-        return _("No tests are recorded for these variants and settings. Press “Train on this machine”.")
+        return _("No tests are recorded for these variants and settings. Press “Train on this server”.")
     return _("The trained models are tested when training is complete.")

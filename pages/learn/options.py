@@ -1,6 +1,6 @@
 """The options of the Learn page, and the training plans that they describe.
 
-A plan lists the models to train. There is one for the run on this machine, and one for the recorded runs.
+A plan lists the models to train. There is one for the run on this server, and one for the recorded runs.
 """
 
 from collections.abc import Sequence
@@ -196,7 +196,7 @@ def full_models() -> list[ModelSpec]:
 
 
 def live_plan() -> Plan:
-    """Return the plan that the button “Train on this machine” runs."""
+    """Return the plan that the button “Train on this server” runs."""
     seeds = LearnOptions.seeds.value
     return _plan(tuple(range(seeds)), max_variants(models_per_variant(seeds)))
 

@@ -93,8 +93,9 @@ def _show_view(
             plan,
             partial(shared_runs.next_tasks, plan),
             key=f"{KEY}.parts" if view == "parts" else KEY,
-            label=_("Train on this machine"),
+            label=_("Train on this server"),
             icon=":material/model_training:",
+            kind="secondary",
             button="learn.button",
             row=row,
             progress=partial(progress, plan),
@@ -163,23 +164,23 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
         if live or document is None
         else _("Recorded on {cpu}, {date}.", cpu=document.stamp.cpu, date=document.stamp.date[:10])
     )
-    st.caption(
-        paragraph(
-            origin,
-            _("The numbers below are for complete models, with no part removed.") if parts else "",
-            _(
-                "Each model has {layers}, {heads} of size {size} per layer, and no feed-forward part. It trains on "
-                "{batch} new sequences of {length} tokens at each step.",
-                layers=_n("{n} layer", "{n} layers", n=spec.model.layers),
-                heads=_n("{n} head", "{n} heads", n=spec.model.heads),
-                size=spec.model.width // spec.model.heads,
-                batch=spec.batch,
-                length=spec.length,
-            ),
-            training_words.trained_tensors([each.model for each in plan.specs]),
-            training_words.learning_rates(shown),
-        )
+    complete = _("The numbers below are for complete models, with no part removed.") if parts else ""
+    training = paragraph(
+        complete,
+        _(
+            "Each model has {layers}, {heads} of size {size} per layer, and no feed-forward part. It trains on "
+            "{batch} new sequences of {length} tokens at each step.",
+            layers=_n("{n} layer", "{n} layers", n=spec.model.layers),
+            heads=_n("{n} head", "{n} heads", n=spec.model.heads),
+            size=spec.model.width // spec.model.heads,
+            batch=spec.batch,
+            length=spec.length,
+        ),
+        training_words.trained_tensors([each.model for each in plan.specs]),
+        training_words.learning_rates(shown),
     )
+    st.caption(origin)
+    lazy_expander(_("How this was trained"), lambda: st.caption(training), key="learn.training")
     lazy_expander(_("Export"), lambda: _export(rows, plan), key="learn.files")
 
 

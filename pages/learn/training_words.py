@@ -50,7 +50,7 @@ def learning_rates(results: Sequence[Outcome]) -> str:
         if tuned
         else "",
         _("Learning rates that were not tuned: {rates}.", rates=enumeration(default)) if default else "",
-        _("Recorded runs and runs on this machine use the same learning rates."),
+        _("Recorded runs and runs on this server use the same learning rates."),
     )
 
 

@@ -42,22 +42,23 @@ def cause(outcome: Outcome) -> str:
     }
     if hidden := hidden_share(spec):
         expected = guess_accuracy(outcome)
-        guess = (
-            N_(
-                "With {n} layers, tokens in between could pass hidden answers on, but the model has hardly learned to: "
-                "guessing among the hidden answers would give {expected}."
+        if expected is None:
+            text = N_("Its mask hides {hidden} of the answers.")
+        elif hidden_share(spec, layers=spec.model.layers) == hidden:
+            text = N_("Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}.")
+        elif spec.model.layers == 2:
+            text = N_(
+                "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}, so "
+                "the second layer hardly helps with these."
             )
-            if hidden_share(spec, layers=spec.model.layers) < hidden
-            else N_("A model that knows all visible answers and guesses among the hidden ones would get {expected}.")
-        )
+        else:
+            text = N_(
+                "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}, so "
+                "the {n} layers hardly help with these."
+            )
         return paragraph(
-            _(
-                "After {steps} steps, **{name}** gets {share} right: its mask hides {hidden} of the answers from the "
-                "tokens that must predict them.",
-                hidden=percent(hidden),
-                **values,
-            ),
-            _(guess, n=spec.model.layers, expected=percent(expected)) if expected is not None else "",
+            _("**{name}** gets {share} right.", **values),
+            _(text, hidden=percent(hidden), n=spec.model.layers, expected=percent(expected or 0)),
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
@@ -249,14 +250,18 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
         return ""
     text = (
-        N_("With {own}, {fast} learns sooner than {names}. With {pairs}, only {names} succeeds.")
+        N_("With {own}, {fast} learns sooner than {names}. After {steps} steps, only {names} succeeds with {pairs}.")
         if len(solving) == 1
-        else N_("With {own}, {fast} learns sooner than {names}. With {pairs}, only these slower variants succeed.")
+        else N_(
+            "With {own}, {fast} learns sooner than {names}. After {steps} steps, only these slower variants succeed "
+            "with {pairs}."
+        )
     )
     return _(
         text,
         fast=escape_markdown(fast),
         own=_pairs_link(results[0].rows[0].spec.items, ""),
+        steps=results[0].rows[0].spec.steps,
         pairs=_pairs_link(pairs, link),
         names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
     )
@@ -292,8 +297,8 @@ def _choice(results: Sequence[Outcome]) -> str:
             name=escape_markdown(fast.name_in_sentence),
         ),
         _n(
-            "With {pairs} pairs, {names} still succeeds, because it stores each token apart.",
-            "With {pairs} pairs, {names} still succeed, because they store each token apart.",
+            "With {pairs} pairs, {names} still succeeds, because it stores each token separately.",
+            "With {pairs} pairs, {names} still succeed, because they store each token separately.",
             n=len(solving),
             pairs=pairs,
             names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),

@@ -45,7 +45,9 @@ def top() -> Question:
     introduction = ""
     if view not in ("encoder", "layers"):  # These views do not use the option ``layers``.
         introduction = _(
-            "Replace softmax in {where} of **{model}** with:", where=question.layers_text, model=model_title(swap.MODEL)
+            "Replace softmax in {where} of **{model}** (4-bit quantised, not retrained) with:",
+            where=question.layers_text,
+            model=model_title(swap.MODEL),
         )
     variant_buttons.show(causal=view != "encoder", introduction=introduction)
     if SharedOptions.input.value == TrainedSource.key:

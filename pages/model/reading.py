@@ -161,8 +161,7 @@ def _number(value: float, digits: int) -> str:
 def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:
     def describe(original: Score, changed: Sequence[Score]) -> Lines:
         note = words.other_texts({name_in_sentence(word): other_ratios(question, word) for word in shown})
-        first, *others = words.describe_effects(original, changed)
-        return [[*first, Finding("", note)], *others]
+        return [*words.describe_effects(original, changed), [Finding("", note)]]
 
     shown = question.words[: words.MAX_SENTENCES + 1]
     return describe_outcome(question, rows, describe)

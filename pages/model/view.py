@@ -60,7 +60,7 @@ class View(Generic[RowT]):
 
         def draw(rows: list[RowT], key: str) -> None:
             self.draw(question, rows, key)
-            if text := text_below(self._findings(question, rows), in_lines=True):
+            if text := text_below(self._findings(question, rows), as_list=True):
                 st.markdown(text)
             st.caption(self.notes(question, rows))
 

@@ -94,7 +94,7 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
         least=least.name,
         low=number(low, 3),
     )
-    counted = N_("With both variants, a query attends to at most {n} tokens.")
+    counted = N_("Both variants see at most {n} tokens.")
     if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
         worse = _(
             "**A window of {n} tokens makes this text harder to predict: perplexity rises to {high} times the "
@@ -107,11 +107,11 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
             low=number(low, 3),
         )
         counted = N_(
-            "With both variants, a query attends to at most {n} tokens: itself and the {window} tokens before it, or "
-            "itself, the {nearest} before it and the first token."
+            "Both variants see at most {n} tokens. {most} sees the query and the {window} tokens before it. {least} "
+            "gives up the farthest one to keep the first."
         )
     cause = paragraph(
-        _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, nearest=most.hidden.max_keys - 2),
+        _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, most=most.name, least=least.name),
         _(
             "In many heads, queries without a relevant key put their weight on the first token (an attention sink). "
             "{most} hides this token, so the weight goes to other tokens.",
@@ -164,17 +164,36 @@ def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
     found = {name: each for name, each in ratios.items() if each}
     if not found or len(ratios) > MAX_SENTENCES:
         return _("These numbers are for one text. Other texts give other numbers.")
-    parts = []
+    effects: dict[int, list[str]] = {}
     for name, each in found.items():
-        low, high = (number(end, 3) for end in (min(each), max(each)))
-        text = (
-            N_("{high} times with {name} ({texts})")
-            if low == high
-            else N_("{low} to {high} times with {name} ({texts})")
+        effects.setdefault(len(each), []).append(_effect_on_texts(name, min(each), max(each)))
+    return paragraph(
+        *(
+            _n("On {n} other text, {effects}.", "On {n} other texts, {effects}.", n=n, effects=clauses(of_variants))
+            for n, of_variants in effects.items()
         )
-        texts = _n("{n} text", "{n} texts", n=len(each))
-        parts.append(_(text, low=low, high=high, name=name, texts=texts))
-    return _("Perplexity of other recorded texts, relative to the original: {parts}.", parts=clauses(parts))
+    )
+
+
+def _effect_on_texts(name: str, least: float, most: float) -> str:
+    """Return a clause about the effect of a variant on the perplexity of several texts.
+
+    Args:
+        name: the variant's name in a sentence.
+        least: the smallest perplexity, relative to the original model.
+        most: the largest one.
+    """
+    low, high = number(least, 3), number(most, 3)
+    times = high if low == high else _("{low} to {high}", low=low, high=high)
+    if least > SAME_RATIO:
+        text = N_("{name} raises perplexity to {times} times the original")
+    elif most < 1 / SAME_RATIO:
+        text = N_("{name} lowers perplexity to {times} times the original")
+    elif least >= 1 / SAME_RATIO and most <= SAME_RATIO:
+        text = N_("{name} hardly changes perplexity ({times} times the original)")
+    else:
+        text = N_("perplexity with {name} is {times} times the original")
+    return _(text, name=name, times=times)
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:

@@ -9,7 +9,7 @@ PATIENCE = 60_000
 
 def test_models_are_trained_and_one_opens_on_matrices(page, server):
     visit(page, f"{server}/learn?variants=softmax&variants=linear&l_steps=50&l_view=attention")
-    press(page, "Train on this machine")
+    press(page, "Train on this server")
     expect(page.get_by_text("Trained on this server.")).to_be_visible(timeout=PATIENCE)
     matrices = page.locator(".checkpoints img")
     expect(matrices).to_have_count(2)

@@ -30,7 +30,7 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
 
     largest = page.get_by_text("Largest loss changes in nats:")
     before = largest.text_content()
-    page.get_by_role("combobox", name="harder to predict with").select_option(WINDOW)
+    page.get_by_role("combobox", name="Compared with").select_option(WINDOW)
     expect(largest).not_to_have_text(before)
     settle(page)
     assert "m_against=1" in query(page)

@@ -61,16 +61,15 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [text] = [text for text in texts(at) if text.startswith("**With 4 pairs, Linear")]
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text == (
-        "**With 4 pairs, Linear learns sooner than softmax. With "
-        f"[24 pairs](#?l_view=capacity{chosen}), only softmax succeeds.**"
+        "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds with "
+        f"[24 pairs](#?l_view=capacity{chosen}).**"
     )
     [below] = [text for text in texts(at) if text.startswith("- For 4 pairs, Linear is enough")]
     assert below.removeprefix("- ").split("\n- ") == [
         "For 4 pairs, Linear is enough. It adds all pairs up in one state, in which 24 pairs interfere too much. With "
-        "24 pairs, softmax still succeeds, because it stores each token apart.",
-        "After 400 steps, **Local with window 16** gets 72% right: its mask hides 43% of the answers from the tokens "
-        "that must predict them. With 2 layers, tokens in between could pass hidden answers on, but the model has "
-        "hardly learned to: guessing among the hidden answers would give 70%.",
+        "24 pairs, softmax still succeeds, because it stores each token separately.",
+        "**Local with window 16** gets 72% right. Its mask hides 43% of the answers; knowing the rest and guessing "
+        "these would give 70%, so the second layer hardly helps with these.",
         "After 400 steps, **Gated linear** gets 32% right. It learned the task when its weights were kept positive, or "
         "when its queries and keys had length 1.",
     ]
@@ -158,7 +157,7 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
         if str(text).startswith("**With 4 pairs, Linear learns sooner than softmax")
     )
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "chart")
-    button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
+    button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this server")
     chip = next(i for i, (_kind, text) in enumerate(kinds) if text == "Local · window 16")
     assert sentence < min(button, chip)
     assert max(button, chip) < picture
@@ -167,7 +166,7 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
 
 def test_the_button_shows_the_training_time():
     at = open_learn(l_steps=200, l_seeds=2, variants=(ac.get("softmax"), ac.get("cosine")))
-    [button] = [each for each in at.button if each.label == "Train on this machine"]
+    [button] = [each for each in at.button if each.label == "Train on this server"]
     [end] = [
         row.row.seconds
         for row in recorded_runs.recorded_rows(learning.plan(["softmax"], seeds=[0]))
@@ -275,7 +274,7 @@ def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     assert text == (
         "Numbers that a layer stores: **softmax** 16,384 at 128 tokens, growing with length; **Linear** always 4,160."
     )
-    at = press(open_learn(l_heads=4, **pair), "Train on this machine")
+    at = press(open_learn(l_heads=4, **pair), "Train on this server")
     assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}
     assert any("**Linear** always 1,088" in each.value for each in at.caption)
     assert any("4 heads of size 16" in each.value for each in at.caption)
@@ -283,9 +282,9 @@ def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
 
 def test_models_trained_by_visitors_are_compared():
     settings = {"l_view": "longer", "l_steps": 50, "l_layers": 1, "variants": (ac.get("cosine"),)}
-    at = press(open_learn(l_positions="rotary", **settings), "Train on this machine")
+    at = press(open_learn(l_positions="rotary", **settings), "Train on this server")
     assert not any("with RoPE" in each.value for each in at.caption)
-    at = press(open_learn(**settings), "Train on this machine")
+    at = press(open_learn(**settings), "Train on this server")
     assert any("**Cosine** " in each.value and "with RoPE" in each.value for each in at.caption)
 
 
@@ -311,7 +310,7 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
 
 
 def test_the_button_trains_every_model_of_the_view_of_parts():
-    at = press(open_learn(l_view="parts", l_steps=50, variants=(ac.get("softmax"),)), "Train on this machine")
+    at = press(open_learn(l_view="parts", l_steps=50, variants=(ac.get("softmax"),)), "Train on this server")
     rows = at.session_state["learn.parts.run"].rows
     assert {(row.spec.model.convolution, row.spec.model.layers) for row in rows} == {(3, 2), (0, 2), (3, 1)}
     [chart] = charts(at)
@@ -325,7 +324,7 @@ def test_the_view_of_parts_without_recorded_runs_shows_the_button():
 
 
 def test_training_shows_the_same_numbers_as_the_library():
-    at = press(open_learn(**QUICK), "Train on this machine")
+    at = press(open_learn(**QUICK), "Train on this server")
     rows = at.session_state["learn.run"].rows
     plan = learning.plan(
         [each.word for each in PAIR],
@@ -357,9 +356,9 @@ def test_models_that_a_visitor_trains_are_trained_once_for_all_visitors(monkeypa
 
     monkeypatch.setattr(learning, "run", count)
     settings = {"l_steps": 50, "l_layers": 1, "l_convolution": "off"}
-    one = press(open_learn(variants=(ac.get("relu2"), ac.get("local")), **settings), "Train on this machine")
+    one = press(open_learn(variants=(ac.get("relu2"), ac.get("local")), **settings), "Train on this server")
     assert set(calls) == {(word, at) for word in ("relu2", "local") for at in (0, 25, 50, "test")}
-    other = press(open_learn(variants=(ac.get("local"), ac.get("sigmoid")), **settings), "Train on this machine")
+    other = press(open_learn(variants=(ac.get("local"), ac.get("sigmoid")), **settings), "Train on this server")
     assert set(calls.values()) == {1}
     shared = [
         sorted(numbers_of(each) for each in at.session_state["learn.run"].rows if each.row.variant.startswith("local"))
@@ -403,7 +402,7 @@ def test_a_training_whose_worker_is_lost_keeps_its_curves_and_continues(monkeypa
 
     monkeypatch.setattr(learning, "run", lose_once)
     pair = (ac.get("cosine"), ac.get("softpick"))
-    at = press(open_learn(variants=pair, l_steps=50), "Train on this machine")
+    at = press(open_learn(variants=pair, l_steps=50), "Train on this server")
     assert [each.value for each in at.info] == ["The worker is lost."]
     [chart] = charts(at)
     drawn = {trace["name"]: list(numbers(trace["x"])) for trace in chart["data"] if trace.get("name") in titles(pair)}
@@ -424,7 +423,7 @@ def titles(attentions):
 @pytest.mark.parametrize("measure", ["accuracy", "loss"])
 def test_a_loss_that_is_not_finite_is_reported_and_the_other_models_go_on(monkeypatch, measure):
     monkeypatch.setattr(learning, "rate", lambda model: 1e30 if model.word == "linear" else 1e-3)
-    at = press(open_learn(l_measure=measure, **QUICK), "Train on this machine")
+    at = press(open_learn(l_measure=measure, **QUICK), "Train on this server")
     assert any("The loss of Linear is no longer finite, so training has failed." in text for text in texts(at))
     rows = at.session_state["learn.run"].rows
     assert {each.row.variant for each in rows if each.row.step == 50 and not each.is_test} == {"softmax", "linear"}
@@ -432,7 +431,7 @@ def test_a_loss_that_is_not_finite_is_reported_and_the_other_models_go_on(monkey
 
 
 def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch):
-    at = press(open_learn(**QUICK), "Train on this machine")
+    at = press(open_learn(**QUICK), "Train on this server")
     found = {each.label: each for each in links(at)}
     assert {"Softmax", "Linear"} <= set(found)
     weights = at.session_state["learn.run"].rows

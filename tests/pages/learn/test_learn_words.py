@@ -267,15 +267,15 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
         (
             0.95,
             0.9,
-            "**With 4 pairs, Linear learns sooner than softmax. With 16 pairs, only softmax succeeds.**  \n"
+            "**With 4 pairs, Linear learns sooner than softmax. After 20 steps, only softmax succeeds with 16 pairs.**  \n"
             "For 4 pairs, Linear is enough. It adds all pairs up in one state, in which 16 pairs interfere too much. "
-            "With 16 pairs, softmax still succeeds, because it stores each token apart.",
+            "With 16 pairs, softmax still succeeds, because it stores each token separately.",
         ),
         (
             0.95,
             0.95,
-            "**With 4 pairs, Linear learns sooner than softmax and DeltaNet. With 16 pairs, only these slower variants "
-            "succeed.**",
+            "**With 4 pairs, Linear learns sooner than softmax and DeltaNet. After 20 steps, only these slower "
+            "variants succeed with 16 pairs.**",
         ),
     ],
 )
@@ -291,12 +291,12 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
 
     assert headline("softmax", "linear", "deltanet") == text
     linked = headline("softmax", "linear", "deltanet", link="#there")
-    assert linked == text.replace("With 16 pairs", "With [16 pairs](#there)", 1)
+    assert linked == text.replace("with 16 pairs", "with [16 pairs](#there)", 1)
     results = outcomes([*own["softmax"], *own["linear"]])
     assert words.learned_steps(results) == ["Linear (step 10)", "softmax (step 20)"]
     assert "interfere" not in headline("linear", "deltanet", deltanet=1.0), "no cache grows"
     two = headline("softmax", "linear", "alibi", alibi=0.95)
-    assert "With 16 pairs, softmax and ALiBi still succeed, because they store each token apart." in two
+    assert "With 16 pairs, softmax and ALiBi still succeed, because they store each token separately." in two
     for changes, capacity in (
         ({"linear": 0.95}, "With 16 pairs instead of 4, "),
         ({"softmax": 0.5, "deltanet": 0.5}, "With 16 pairs to remember instead of 4, no variant"),
@@ -359,8 +359,7 @@ def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
     [local] = outcomes(rows_of("local", BAD))
     share = percent(hidden_share(local.rows[0].spec))
     assert words.cause(local) == (
-        f"After 20 steps, **Local with window 16** gets 60% right: its mask hides {share} of the answers from the "
-        "tokens that must predict them."
+        f"**Local with window 16** gets 60% right. Its mask hides {share} of the answers."
     )
     found = outcomes([*rows_of("local", BAD), *rows_of("linear", BAD), *rows_of("softmax", GOOD)])
     assert race_text(found).endswith(
@@ -382,18 +381,15 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    text = (
-        " With 2 layers, tokens in between could pass hidden answers on, but the model has hardly learned to: guessing "
-        f"among the hidden answers would give {percent(expected)}."
-    )
-    assert words.cause(local).endswith(text if is_close else "predict them.")
-    alone = replace(
-        local, rows=tuple(replace(row, spec=replace(spec, model=replace(spec.model, layers=1))) for row in local.rows)
-    )
-    alone_text = (
-        f" A model that knows all visible answers and guesses among the hidden ones would get {percent(expected)}."
-    )
-    assert words.cause(alone).endswith(alone_text if is_close else "predict them.")
+    for layers, conclusion in (
+        (1, ""),
+        (2, ", so the second layer hardly helps with these"),
+        (3, ", so the 3 layers hardly help with these"),
+    ):
+        model = replace(spec.model, layers=layers)
+        found = replace(local, rows=tuple(replace(row, spec=replace(spec, model=model)) for row in local.rows))
+        text = f"; knowing the rest and guessing these would give {percent(expected)}{conclusion}."
+        assert words.cause(found).endswith(text if is_close else "of the answers.")
     assert words.hidden_guesses_note(spec).endswith(f"and {np.mean(guessed):.1%} of these guesses are right.")
     assert words.guess_accuracy(local) == (expected if is_close else None)
     assert words.guess_accuracy(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
@@ -679,7 +675,7 @@ def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
     assert not gaps.not_recorded([ac.get("softmax")], rows)
     assert gaps.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
-        "No recorded runs with these settings: Local with window 16 and Linear. Press “Train on this machine” to train "
+        "No recorded runs with these settings: Local with window 16 and Linear. Press “Train on this server” to train "
         "them."
     )
 
@@ -742,7 +738,7 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
         "For each variant, the learning rates 0.001, 0.003 and 0.01 were tried in runs with another seed. The one with "
         "the lowest loss is used:"
     )
-    same = "Recorded runs and runs on this machine use the same learning rates."
+    same = "Recorded runs and runs on this server use the same learning rates."
     assert training_words.learning_rates(found) == text.format(chosen=chosen, same=same)
 
 

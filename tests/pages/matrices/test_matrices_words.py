@@ -521,7 +521,7 @@ def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, n
         ("local~window~4", "Local with window 4"),
         ("topk~k~8", "Top-k with k = 8"),
         ("nystrom~landmarks~8", "Nyström with 8 landmarks"),
-        ("nystrom~landmarks~1", "Nyström with landmarks 1"),
+        ("nystrom~landmarks~1", "Nyström with 1 landmark"),
         ("softmax~temperature~2", "Softmax with temperature 2.0"),
     ],
 )

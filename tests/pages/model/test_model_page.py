@@ -67,7 +67,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
         "uniform guess.**" in text
     )
-    assert "Replace softmax in all 30 layers of **SmolLM2-135M** with:" in text
+    assert "Replace softmax in all 30 layers of **SmolLM2-135M** (4-bit quantised, not retrained) with:" in text
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in text
     assert "Text: “Long” (" in text
 
@@ -81,7 +81,7 @@ def test_losses_on_screen_equal_the_rows():
 
 def test_a_selected_token_shows_the_predictions_of_both_models():
     at = open_model(m_token=3, m_shown=1)
-    assert "” is 50% in the original model and 0.20% with **Attention sinks with window 64 and sinks 1**." in spoken(at)
+    assert "” is 50% in the original model and 0.20% with **Attention sinks with window 64 and 1 sink**." in spoken(at)
     assert (
         "Its attention row changes most in layer 0, head 2. There, 70% of the row's weight moves to other tokens."
         in spoken(at)
@@ -337,7 +337,7 @@ def test_continuations_are_bold_after_the_divergence():
         in text
     )
     assert (
-        "**With Attention sinks with window 64 and sinks 1, the generated text is the same as the original model's.**"
+        "**With Attention sinks with window 64 and 1 sink, the generated text is the same as the original model's.**"
         in text
     )
     found = at.table[0].value.set_index("Model")

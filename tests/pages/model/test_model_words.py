@@ -37,10 +37,11 @@ def test_explanations_and_findings_without_room_are_below_the_figure():
     above = "Finding 0. Also 0.  \nFinding 1. Also 1."
     reasons = "Reason 0. Reason 1."
     assert (text_above(lines), text_below(lines)) == (above, reasons)
-    assert text_below(lines, in_lines=True) == "Reason 0.  \nReason 1."
+    assert text_below(lines, as_list=True) == "- Reason 0.\n- Reason 1."
+    assert text_below(lines[:1], as_list=True) == "Reason 0."
     more = [*lines, [Finding("Last.", "Last reason.")]]
     assert (text_above(more), text_below(more)) == (above, f"{reasons} Last. Last reason.")
-    assert text_below(more, in_lines=True) == "Reason 0.  \nReason 1.  \nLast. Last reason."
+    assert text_below(more, as_list=True) == "- Reason 0.\n- Reason 1.\n- Last. Last reason."
     assert text_above([[Finding("", "Reason.")]]) == text_below([[Finding("Only.")]]) == text_above([]) == ""
 
 
@@ -207,9 +208,9 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == (
             "**A window of 64 tokens makes this text harder to predict: perplexity rises to 2 times the original.**  \n"
             "**With the first token also visible (an attention sink), it rises to only 1.10 times the original.** "
-            "With both variants, a query attends to at most 65 tokens: itself and the 64 tokens before it, or itself, "
-            "the 63 before it and the first token. In many heads, queries without a relevant key put their weight on "
-            "the first token (an attention sink). A hides this token, so the weight goes to other tokens.  \n"
+            "Both variants see at most 65 tokens. A sees the query and the 64 tokens before it. B gives up the "
+            "farthest one to keep the first. In many heads, queries without a relevant key put their weight on the "
+            "first token (an attention sink). A hides this token, so the weight goes to other tokens.  \n"
             f"**Copying a token from 95 tokens back fails with both variants{reason}"
         )
     )
@@ -225,7 +226,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         assert explained(words.describe_effects, AS_IT_IS, pair).startswith(
             "**With A, the model predicts the text worse: perplexity rises to 2 times the original.**  \n"
             "**With B, the first token stays visible, and perplexity rises to only 1.10 times the original.** "
-            f"With both variants, a query attends to at most {pair[0].hidden.max_keys} tokens. In many heads"
+            f"Both variants see at most {pair[0].hidden.max_keys} tokens. In many heads"
         )
     less = dataclasses.replace(hidden, share=0.5, hides_first=False)
     for other in (
@@ -268,13 +269,24 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
 @pytest.mark.parametrize(
     ("ratios", "expected"),
     [
-        ({"A": [1.4, 1.78, 1.5]}, "1.40 to 1.78 times with A (3 texts)."),
-        ({"A": [1.4], "B": [1.001, 1.004]}, "1.40 times with A (1 text); 1.00 times with B (2 texts)."),
-        ({"A": [], "B": [0.997]}, "0.997 times with B (1 text)."),
+        (
+            {"A": [1.4, 1.78, 1.5], "B": [0.997, 1.01, 1.0]},
+            "On 3 other texts, A raises perplexity to 1.40 to 1.78 times the original; B hardly changes perplexity "
+            "(0.997 to 1.01 times the original).",
+        ),
+        (
+            {"A": [1.06], "B": [1.001, 1.004]},
+            "On 1 other text, A raises perplexity to 1.06 times the original. On 2 other texts, B hardly changes "
+            "perplexity (1.00 times the original).",
+        ),
+        ({"A": [], "B": [0.96]}, "On 1 other text, B hardly changes perplexity (0.960 times the original)."),
+        ({"A": [0.8, 0.95]}, "On 2 other texts, A lowers perplexity to 0.800 to 0.950 times the original."),
+        ({"A": [0.8, 1.0]}, "On 2 other texts, perplexity with A is 0.800 to 1.00 times the original."),
+        ({"A": [1.0, 1.4]}, "On 2 other texts, perplexity with A is 1.00 to 1.40 times the original."),
     ],
 )
 def test_a_claim_about_one_text_is_compared_with_other_recorded_texts(ratios, expected):
-    assert words.other_texts(ratios) == f"Perplexity of other recorded texts, relative to the original: {expected}"
+    assert words.other_texts(ratios) == expected
 
 
 @pytest.mark.parametrize("ratios", [{}, {"A": []}, {name: [2.0] for name in "ABCD"}])
