@@ -115,15 +115,27 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
 
 
 def conditions(outcome: Outcome) -> str:
-    """Return why a claim does not hold, or which conditions of a claim that partly holds are not met, as Markdown."""
+    """Return why a claim does not hold, or the conditions of a claim that partly holds, as Markdown.
+
+    The met conditions come first, without those on a number for which another condition is not met.
+    """
     if outcome.verdict is not Verdict.PARTLY:
         text = margin_text(outcome, brief=True) if outcome.verdict is Verdict.FAILS else ""
         return escape_markdown(text[:1].upper() + text[1:])
-    return "  \n".join(
-        f":red[:material/close: **{_('not met')}**] {escape_markdown(_condition_text(outcome, each))}"
-        for met, each in outcome.claim.conditions(outcome.numbers)
-        if not met
-    )
+    tested = sorted(outcome.claim.conditions(outcome.numbers), key=lambda each: not each[0])
+    unmet = {each.quantity for met, each in tested if not met}
+    median = _("median over heads")
+    is_stated, lines = median in _sentence(outcome, outcome.sentences[0]), []
+    for met, each in tested:
+        if met and each.quantity in unmet:
+            continue
+        text = _condition_text(outcome, each)
+        if is_stated:  # A card states once that its numbers are medians over heads.
+            text = re.sub(f"(, |，){median}", "", text)
+        is_stated = is_stated or median in text
+        mark = f":green[:material/check: **{_('met')}**]" if met else f":red[:material/close: **{_('not met')}**]"
+        lines.append(f"{mark} {escape_markdown(text)}")
+    return "  \n".join(lines)
 
 
 def _condition_text(outcome: Outcome, margin: Margin) -> str:
@@ -332,32 +344,35 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
         if counts[word] or word == chosen
     }
     return paragraph(
-        _held(count[Verdict.HOLDS], len(outcomes) - count[Verdict.UNTESTABLE], total) if outcomes else "",
-        _n("{n} of them is a theorem.", "{n} of them are theorems.", n=theorems) if theorems else "",
+        _held(count[Verdict.HOLDS], len(outcomes) - count[Verdict.UNTESTABLE], total, theorems) if outcomes else "",
         " ".join(f"**{text}**" if word == chosen else text for word, text in links.items()),
     )
 
 
-def _held(count: int, tested: int, total: int) -> str:
+def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
     """Return how many of the tested claims hold, in bold.
 
     Args:
         count: number of claims that hold.
         tested: number of claims with a verdict, without those that cannot be tested on the input.
         total: number of all claims.
+        theorems: number of theorems among the claims that hold.
     """
     if not tested:
         return _("**No claim is tested yet.**")
     if tested == total:
-        return _n("**{n} of {total} claims holds.**", "**{n} of {total} claims hold.**", n=count, total=total)
-    if tested == 1:
-        return _("**The only claim tested holds.**") if count else _("**The only claim tested does not hold.**")
-    return _n(
-        "**{n} of the {tested} claims tested holds.**",
-        "**{n} of the {tested} claims tested hold.**",
-        n=count,
-        tested=tested,
-    )
+        text = _n("{n} of {total} claims holds", "{n} of {total} claims hold", n=count, total=total)
+    elif tested == 1:
+        text = _("The only tested claim holds") if count else _("The only tested claim does not hold")
+    else:
+        text = _n(
+            "{n} of the {tested} tested claims holds", "{n} of the {tested} tested claims hold", n=count, tested=tested
+        )
+    if not theorems:
+        return _("**{held}.**", held=text)
+    if count == 1:
+        return _("**{held}**; it is a theorem.", held=text)
+    return _n("**{held}**; {n} of these is a theorem.", "**{held}**; {n} of these are theorems.", n=theorems, held=text)
 
 
 def trained_summary(tested: Sequence[Outcome], total: int) -> str:

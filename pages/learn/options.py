@@ -101,7 +101,8 @@ def default_words(task: str) -> tuple[str, ...]:
 
 def show() -> None:
     """Draw the controls of the task and of the models, and those of the axes in the view that has a choice of axes."""
-    with st.container(width="content", key="controls.task"):
+    with st.container(width="content", horizontal=True, vertical_alignment="center", gap="small", key="controls.task"):
+        st.caption(_(LearnOptions.task.title), width="content")
         LearnOptions.task.draw(width=210, label_visibility="collapsed")
     lazy_popover(_("Model and training"), _show_setup, key="learn.set_up", icon=":material/tune:", type="tertiary")
     if LearnOptions.view.value == "race":

@@ -45,7 +45,9 @@ def cause(outcome: Outcome) -> str:
         if expected is None:
             text = N_("Its mask hides {hidden} of the answers.")
         elif hidden_share(spec, layers=spec.model.layers) == hidden:
-            text = N_("Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}.")
+            text = N_(
+                "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}."
+            )
         elif spec.model.layers == 2:
             text = N_(
                 "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}, so "

@@ -42,7 +42,7 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
     assert [row["number"] for row in found] == [str(number) for number in range(1, COUNT + 1)]
     held = [row for row in found if row["verdict"] == "holds"]
     tested = [row for row in found if row["verdict"] != "not testable on this input"]
-    assert f"{len(held)} of the {len(tested)} claims tested hold." in sentence(page).inner_text()
+    assert f"{len(held)} of the {len(tested)} tested claims hold" in sentence(page).inner_text()
 
     filters = page.locator(".st-key-headline-claims-all")
     filters.get_by_text(re.compile("partly holds?")).click()

@@ -202,15 +202,14 @@ def _factors(data: HeadData) -> Step:
         title=_("Three factors"),
         headline=inverse_headline(without, error, averaged=m < n),
         mechanism=paragraph(
-            ""
+            _("The product L R without Z would blur the weights twice.")
             if m == n
-            else _("Each landmark is the mean of neighbouring queries or keys.")
+            else _("Each landmark is the mean of neighbouring queries or keys, so L and R are both blurred.")
             if data.setting("method") == "segment_means"
-            else _("Each landmark is the mean of similar queries or keys."),
-            _("The product L R without Z would blur the weights twice."),
-            _("Z, the exact inverse of the weights between landmarks, should undo one of these two blurs.")
+            else _("Each landmark is the mean of similar queries or keys, so L and R are both blurred."),
+            _("Z, the exact inverse of the weights between landmarks, should remove one blur.")
             if data.setting("inverse") == "exact"
-            else _("Z, an approximate inverse of the weights between landmarks, should undo one of these two blurs."),
+            else _("Z, an approximate inverse of the weights between landmarks, should remove one blur."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -242,12 +241,21 @@ def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
         _("Three smaller matrices replace the softmax matrix.")
         if averaged
         else _("Three matrices replace the softmax matrix."),
-        _("In this head, the middle matrix Z hardly changes the matrix error ({error}).", **values)
+        _(
+            "In this head, the product is about as close to softmax's matrix with Z as without (error {error}).",
+            **values,
+        )
         if percent(without) == percent(error)
-        else _("In this head, the middle matrix Z reduces the matrix error ({error} instead of {without}).", **values)
+        else _(
+            "In this head, the product with Z is closer to softmax's matrix (error {error}) than without Z "
+            "({without}).",
+            **values,
+        )
         if error < without
         else _(
-            "In this head, the middle matrix Z increases the matrix error ({error} instead of {without}).", **values
+            "In this head, the product without Z is closer to softmax's matrix (error {without}) than with Z "
+            "({error}).",
+            **values,
         ),
     )
 

@@ -32,6 +32,7 @@ FOUND = Outcome(
     rows=(two_layers.ReachRow(stack="local layers", layers=1, head=0, share=12.5, keys=30.0),),
 )
 UNMET = ":red[:material/close: **not met**]"
+MET = ":green[:material/check: **met**]"
 ONLY_IF = "The claim holds only if this"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"
@@ -77,12 +78,12 @@ def filters(*texts, chosen="all"):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} claims hold.** 1 of them is a theorem. ",
+            f"**3 of {ALL} claims hold**; 1 of these is a theorem. ",
             [("holds", "3 hold"), ("partly", "2 partly hold"), ("fails", f"{ALL - 5} do not hold")],
         ),
         (
             [HOLDS] + [PARTLY] + [FAILS] + [UNTESTABLE] * (ALL - 4),
-            "**1 of the 3 claims tested holds.** ",
+            "**1 of the 3 tested claims holds.** ",
             [
                 ("holds", "1 holds"),
                 ("partly", "1 partly holds"),
@@ -93,7 +94,7 @@ def filters(*texts, chosen="all"):
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of the {ALL - 1} claims tested hold.** ",
+            f"**0 of the {ALL - 1} tested claims hold.** ",
             [("fails", f"{ALL - 1} do not hold"), ("unchecked", "1 not checked")],
         ),
         (
@@ -103,12 +104,12 @@ def filters(*texts, chosen="all"):
         ),
         (
             [HOLDS] * 2 + [UNTESTABLE] * (ALL - 2),
-            "**2 of the 2 claims tested hold.** ",
+            "**2 of the 2 tested claims hold.** ",
             [("holds", "2 hold"), ("untestable", f"{ALL - 2} not testable")],
         ),
         (
             [FAILS],
-            "**The only claim tested does not hold.** ",
+            "**The only tested claim does not hold.** ",
             [("fails", "1 does not hold"), ("unchecked", f"{ALL - 1} not checked")],
         ),
         ([], "", [("unchecked", f"{ALL} not checked")]),
@@ -120,14 +121,22 @@ def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, hel
 
 @pytest.mark.parametrize(
     ("verdict", "theorems", "text"),
-    [(HOLDS, 1, " 1 of them is a theorem. "), (HOLDS, 2, " 2 of them are theorems. "), (FAILS, 2, ""), (HOLDS, 0, "")],
+    [
+        (HOLDS, 1, "**2 of the 2 tested claims hold**; 1 of these is a theorem. "),
+        (HOLDS, 2, "**3 of the 3 tested claims hold**; 2 of these are theorems. "),
+        (FAILS, 2, "**1 of the 3 tested claims holds.** "),
+        (HOLDS, 0, "**The only tested claim holds.** "),
+    ],
 )
 def test_the_summary_counts_the_theorems_among_the_claims_that_hold(verdict, theorems, text):
     found = [Outcome(key=each.key, verdict=verdict) for each in EVERY if each.theorem][:theorems]
     found += [Outcome(key=next(each.key for each in EVERY if not each.theorem), verdict=HOLDS)]
-    summary = words.summary(found, "all")
-    assert text in summary
-    assert ("theorem" in summary) == bool(text)
+    assert words.summary(found, "all").startswith(text)
+    *known, other = found
+    if known and verdict is HOLDS:
+        alone = words.summary([known[0], replace(other, verdict=FAILS)], "all")
+        assert alone.startswith("**1 of the 2 tested claims holds**; it is a theorem. ")
+        assert words.summary(known[:1], "all").startswith("**The only tested claim holds**; it is a theorem. ")
 
 
 def test_the_first_claims_could_fail():
@@ -291,7 +300,7 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which the kernel 1 + cos is closest to softmax: 1 of 1 (required: exactly 1)",
+            "heads in which the kernel 1 + cos(q, k) is closest to softmax: 1 of 1 (required: exactly 1)",
         ),
         (
             "landmark_inverse",
@@ -356,11 +365,12 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":") == (
-        f"{UNMET} heads in which the kernel 1 + cos is closest to softmax: 3 of 12 (required: at least half)"
+        f"{MET} matrix error of the kernel 1 + cos(q, k): 50% (required: less than 90%)  \n"
+        f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (required: at least half)"
     )
 
 
-def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_not_met():
+def test_a_claim_that_holds_partly_lists_the_conditions_that_are_met_before_those_that_are_not():
     def listed(key, **changed):
         known = claims.claim(key)
         numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
@@ -369,9 +379,10 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_not_met():
 
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{UNMET} output error of local attention, median over heads: 96.3% (required: at most 25%)",
-        f"{UNMET} share of attention within the window without the first token, median over heads: 20% (required: at "
-        "least 26%)",
+        f"{MET} share of attention within the window: 45.9% (required: at least 26%)",
+        f"{MET} output error of local attention without the first token: 9% (required: at most 25%)",
+        f"{UNMET} output error of local attention: 96.3% (required: at most 25%)",
+        f"{UNMET} share of attention within the window without the first token: 20% (required: at least 26%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     failed = listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3})
@@ -513,7 +524,7 @@ def test_the_claims_about_trained_models_are_counted_without_those_not_recorded(
     where = "The claims are judged on recorded training runs of small models, not on your input."
     assert words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
     missing = "3 are not tested, because their training runs are not recorded."
-    assert words.trained_summary(found, 7) == f"**2 of the 4 claims tested hold.** {verdicts} {missing} {where}"
+    assert words.trained_summary(found, 7) == f"**2 of the 4 tested claims hold.** {verdicts} {missing} {where}"
     assert "1 is not tested, because its training runs are not recorded." in words.trained_summary(found, 5)
     assert words.trained_summary([], 7).startswith("**No claim is tested yet.** 7 are not tested")
 

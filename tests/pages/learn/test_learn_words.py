@@ -267,14 +267,14 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
         (
             0.95,
             0.9,
-            "**With 4 pairs, Linear learns sooner than softmax. After 20 steps, only softmax succeeds with 16 pairs.**  \n"
-            "For 4 pairs, Linear is enough. It adds all pairs up in one state, in which 16 pairs interfere too much. "
-            "With 16 pairs, softmax still succeeds, because it stores each token separately.",
+            "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds with 16 "
+            "pairs.**  \nFor 4 pairs, Linear is enough. It adds all pairs up in one state, in which 16 pairs interfere "
+            "too much. With 16 pairs, softmax still succeeds, because it stores each token separately.",
         ),
         (
             0.95,
             0.95,
-            "**With 4 pairs, Linear learns sooner than softmax and DeltaNet. After 20 steps, only these slower "
+            "**With 4 pairs, Linear learns sooner than softmax and DeltaNet. After 400 steps, only these slower "
             "variants succeed with 16 pairs.**",
         ),
     ],
@@ -358,9 +358,7 @@ def test_gated_linear_attention_with_positive_or_unit_queries_and_keys_learns_re
 def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
     [local] = outcomes(rows_of("local", BAD))
     share = percent(hidden_share(local.rows[0].spec))
-    assert words.cause(local) == (
-        f"**Local with window 16** gets 60% right. Its mask hides {share} of the answers."
-    )
+    assert words.cause(local) == (f"**Local with window 16** gets 60% right. Its mask hides {share} of the answers.")
     found = outcomes([*rows_of("local", BAD), *rows_of("linear", BAD), *rows_of("softmax", GOOD)])
     assert race_text(found).endswith(
         f"\n- {words.cause(local)}\n- Correct answers of the other variants: **Linear** (60%)."

@@ -281,8 +281,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         ),
         ({"A": [], "B": [0.96]}, "On 1 other text, B hardly changes perplexity (0.960 times the original)."),
         ({"A": [0.8, 0.95]}, "On 2 other texts, A lowers perplexity to 0.800 to 0.950 times the original."),
-        ({"A": [0.8, 1.0]}, "On 2 other texts, perplexity with A is 0.800 to 1.00 times the original."),
-        ({"A": [1.0, 1.4]}, "On 2 other texts, perplexity with A is 1.00 to 1.40 times the original."),
+        ({"A": [0.8, 1.01]}, "On 2 other texts, perplexity with A is 0.800 to 1.01 times the original."),
+        ({"A": [1.01, 1.4]}, "On 2 other texts, perplexity with A is 1.01 to 1.40 times the original."),
     ],
 )
 def test_a_claim_about_one_text_is_compared_with_other_recorded_texts(ratios, expected):

@@ -74,32 +74,33 @@ CLAIM = Claim(
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
-    "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
+    "called a kernel. With the kernel 1 + cos(q, k), a key's weight is proportional to 1 plus the cosine of the angle "
     "between query and key. In every head, uniform attention (equal weights) and six simple kernels are compared with "
     "softmax. Matrix error and output error are the relative differences from softmax's matrix and output. The author "
-    "of the article that this claim comes from later found that 1 + cos works poorly.",
+    "of the article that this claim comes from later found that 1 + cos(q, k) works poorly.",
     measure=measure,
     numbers=numbers,
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
     "relative difference of its attention matrix from softmax's matrix. The claim holds if two conditions are met. "
-    "(1) In at least {heads}% of the heads, 1 + cos has the smallest matrix error of six kernels. (2) The median "
-    "matrix error over heads is smaller for 1 + cos than for uniform attention, which gives all keys equal weights. "
-    "The claim partly holds if the second condition is met and 1 + cos has the smallest matrix error in more than "
-    "{chance}% of the heads. A kernel picked at random would have the smallest error in about {chance}% of the heads.",
+    "(1) In at least {heads}% of the heads, 1 + cos(q, k) has the smallest matrix error of six kernels. (2) The median "
+    "matrix error over heads is smaller for 1 + cos(q, k) than for uniform attention, which gives all keys equal "
+    "weights. The claim partly holds if the second condition is met and 1 + cos(q, k) has the smallest matrix error in "
+    "more than {chance}% of the heads. A kernel picked at random would have the smallest error in about {chance}% of "
+    "the heads.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
         requires=Condition("cosine", "<", Measured("uniform")),
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for the kernel "
-    "1 + cos(q, k), and {uniform} for equal weights. In {heads}% of the heads, 1 + cos has the smallest matrix error "
-    "of six kernels.",
+    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for 1 + cos(q, k), "
+    "{best} for the best other kernel, and {uniform} for equal weights. In {heads}% of the heads, 1 + cos(q, k) has "
+    "the smallest matrix error of six kernels.",
     details="The kernel 1 + cos(q, k) is at most 2, but softmax's exponential, which it replaces, has no upper limit. "
-    "In every head, 1 + cos is compared with each of five other kernels. It has the smaller matrix error in {duels}% "
-    "of these comparisons. The best other kernel has a median matrix error of {best}.",
+    "In every head, 1 + cos(q, k) is compared with each of five other kernels. It has the smaller matrix error in "
+    "{duels}% of these comparisons.",
     quantities=(
-        Quantity("heads", "heads in which the kernel 1 + cos is closest to softmax", "%", of_heads=True),
+        Quantity("heads", "heads in which the kernel 1 + cos(q, k) is closest to softmax", "%", of_heads=True),
         Quantity(
             "duels",
             "share of pairwise comparisons in which 1 + cos(q, k) has a smaller matrix error than the other kernel",

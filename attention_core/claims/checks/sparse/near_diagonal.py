@@ -128,8 +128,8 @@ CLAIM = Claim(
         Condition("error_rest", "<=", "error"),
     ),
     finding="Local attention allows only keys at most {window} tokens from the query. Softmax gives these keys "
-    "{mass}% of its weight (median over heads). Without the other keys, the output differs from softmax's by {error}% "
-    "(median over heads).",
+    "{mass}% of its weight, and without the other keys, the output differs from softmax's by {error}% (median over "
+    "heads).",
     details="If all keys had equal weights, {even}% of the attention would be on keys within the window. The first "
     "token receives {first}% of the attention. If this token is removed from the input, the window receives "
     "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
