@@ -125,20 +125,21 @@ def conditions(outcome: Outcome) -> str:
     tested = sorted(outcome.claim.conditions(outcome.numbers), key=lambda each: not each[0])
     unmet = {each.quantity for met, each in tested if not met}
     median = _("median over heads")
-    is_stated, lines = median in _sentence(outcome, outcome.sentences[0]), []
+    is_stated, lines = median in _sentence(outcome, outcome.sentences[0]), [_("Measured (required):")]
     for met, each in tested:
         if met and each.quantity in unmet:
             continue
-        text = _condition_text(outcome, each)
+        text = _condition_text(outcome, each, N_("{label}: {value} ({needs})"))
         if is_stated:  # A card states once that its numbers are medians over heads.
             text = re.sub(f"(, |，){median}", "", text)
         is_stated = is_stated or median in text
-        mark = f":green[:material/check: **{_('met')}**]" if met else f":red[:material/close: **{_('not met')}**]"
-        lines.append(f"{mark} {escape_markdown(text)}")
+        lines.append(f"{':green[:material/check:]' if met else ':red[:material/close:]'} {escape_markdown(text)}")
     return "  \n".join(lines)
 
 
-def _condition_text(outcome: Outcome, margin: Margin) -> str:
+def _condition_text(
+    outcome: Outcome, margin: Margin, template: str = N_("{label}: {value} (required: {needs})")
+) -> str:
     """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
     If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs.
@@ -163,7 +164,7 @@ def _condition_text(outcome: Outcome, margin: Margin) -> str:
             return _("The claim holds only if this is so in at least {heads}.", heads=heads)
         if len(named) == 1:
             return _("The claim holds only if this number is {needs}.", needs=needs)
-    return _("{label}: {value} (required: {needs})", label=_(quantity.label), value=value, needs=needs)
+    return _(template, label=_(quantity.label), value=value, needs=needs)
 
 
 def _head_count(outcome: Outcome, per_cent: float) -> int:

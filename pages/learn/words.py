@@ -299,8 +299,8 @@ def _choice(results: Sequence[Outcome]) -> str:
             name=escape_markdown(fast.name_in_sentence),
         ),
         _n(
-            "With {pairs} pairs, {names} still succeeds, because it stores each token separately.",
-            "With {pairs} pairs, {names} still succeed, because they store each token separately.",
+            "With {pairs} pairs, {names} succeeds, because it stores each token separately.",
+            "With {pairs} pairs, {names} succeed, because they store each token separately.",
             n=len(solving),
             pairs=pairs,
             names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),

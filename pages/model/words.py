@@ -113,8 +113,8 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
     cause = paragraph(
         _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, most=most.name, least=least.name),
         _(
-            "In many heads, queries without a relevant key put their weight on the first token (an attention sink). "
-            "{most} hides this token, so the weight goes to other tokens.",
+            "In many heads, queries without a relevant key put their weight on the first token. {most} hides this "
+            "token, so the weight goes to other tokens.",
             most=most.name,
         ),
     )

@@ -207,9 +207,9 @@ def _factors(data: HeadData) -> Step:
             else _("Each landmark is the mean of neighbouring queries or keys, so L and R are both blurred.")
             if data.setting("method") == "segment_means"
             else _("Each landmark is the mean of similar queries or keys, so L and R are both blurred."),
-            _("Z, the exact inverse of the weights between landmarks, should remove one blur.")
+            _("Z, the exact inverse, should remove one blur.")
             if data.setting("inverse") == "exact"
-            else _("Z, an approximate inverse of the weights between landmarks, should remove one blur."),
+            else _("Z, an approximate inverse, should remove one blur."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={

@@ -31,8 +31,8 @@ FOUND = Outcome(
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
     rows=(two_layers.ReachRow(stack="local layers", layers=1, head=0, share=12.5, keys=30.0),),
 )
-UNMET = ":red[:material/close: **not met**]"
-MET = ":green[:material/check: **met**]"
+MET, UNMET = ":green[:material/check:]", ":red[:material/close:]"
+MEASURED = "Measured (required):"
 ONLY_IF = "The claim holds only if this"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"
@@ -365,8 +365,8 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":") == (
-        f"{MET} matrix error of the kernel 1 + cos(q, k): 50% (required: less than 90%)  \n"
-        f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (required: at least half)"
+        f"{MEASURED}  \n{MET} matrix error of the kernel 1 + cos(q, k): 50% (less than 90%)  \n"
+        f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (at least half)"
     )
 
 
@@ -379,15 +379,16 @@ def test_a_claim_that_holds_partly_lists_the_conditions_that_are_met_before_thos
 
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{MET} share of attention within the window: 45.9% (required: at least 26%)",
-        f"{MET} output error of local attention without the first token: 9% (required: at most 25%)",
-        f"{UNMET} output error of local attention: 96.3% (required: at most 25%)",
-        f"{UNMET} share of attention within the window without the first token: 20% (required: at least 26%)",
+        MEASURED,
+        f"{MET} attention within the window: 45.9% (at least 26%)",
+        f"{MET} output error without the first token: 9% (at most 25%)",
+        f"{UNMET} output error of local attention: 96.3% (at most 25%)",
+        f"{UNMET} attention within the window without the first token: 20% (at least 26%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     failed = listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3})
-    assert failed == "Share of attention within the window, median over heads: 20% (required: at least 26%)"
-    assert listed("two_layers", two=95.0).split("  \n") == [f"{UNMET} {BOTH_LAYERS}: 95% (required: exactly 100%)"]
+    assert failed == "Attention within the window, median over heads: 20% (required: at least 26%)"
+    assert listed("two_layers", two=95.0).split("  \n") == [MEASURED, f"{UNMET} {BOTH_LAYERS}: 95% (exactly 100%)"]
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():

@@ -67,7 +67,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [below] = [text for text in texts(at) if text.startswith("- For 4 pairs, Linear is enough")]
     assert below.removeprefix("- ").split("\n- ") == [
         "For 4 pairs, Linear is enough. It adds all pairs up in one state, in which 24 pairs interfere too much. With "
-        "24 pairs, softmax still succeeds, because it stores each token separately.",
+        "24 pairs, softmax succeeds, because it stores each token separately.",
         "**Local with window 16** gets 72% right. Its mask hides 43% of the answers; knowing the rest and guessing "
         "these would give 70%, so the second layer hardly helps with these.",
         "After 400 steps, **Gated linear** gets 32% right. It learned the task when its weights were kept positive, or "

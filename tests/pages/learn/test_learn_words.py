@@ -269,7 +269,7 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
             0.9,
             "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds with 16 "
             "pairs.**  \nFor 4 pairs, Linear is enough. It adds all pairs up in one state, in which 16 pairs interfere "
-            "too much. With 16 pairs, softmax still succeeds, because it stores each token separately.",
+            "too much. With 16 pairs, softmax succeeds, because it stores each token separately.",
         ),
         (
             0.95,
@@ -296,7 +296,7 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     assert words.learned_steps(results) == ["Linear (step 10)", "softmax (step 20)"]
     assert "interfere" not in headline("linear", "deltanet", deltanet=1.0), "no cache grows"
     two = headline("softmax", "linear", "alibi", alibi=0.95)
-    assert "With 16 pairs, softmax and ALiBi still succeed, because they store each token separately." in two
+    assert "With 16 pairs, softmax and ALiBi succeed, because they store each token separately." in two
     for changes, capacity in (
         ({"linear": 0.95}, "With 16 pairs instead of 4, "),
         ({"softmax": 0.5, "deltanet": 0.5}, "With 16 pairs to remember instead of 4, no variant"),

@@ -210,7 +210,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
             "**With the first token also visible (an attention sink), it rises to only 1.10 times the original.** "
             "Both variants see at most 65 tokens. A sees the query and the 64 tokens before it. B gives up the "
             "farthest one to keep the first. In many heads, queries without a relevant key put their weight on the "
-            "first token (an attention sink). A hides this token, so the weight goes to other tokens.  \n"
+            "first token. A hides this token, so the weight goes to other tokens.  \n"
             f"**Copying a token from 95 tokens back fails with both variants{reason}"
         )
     )

@@ -134,17 +134,17 @@ CLAIM = Claim(
     "token receives {first}% of the attention. If this token is removed from the input, the window receives "
     "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(
-        Quantity("mass", "share of attention within the window, median over heads", "%"),
+        Quantity("mass", "attention within the window, median over heads", "%"),
         Quantity("even", "share of attention within the local window if all keys have equal weights", "%"),
         Quantity("error", "output error of local attention, median over heads", "%"),
         Quantity("first", "share of attention on the first token, median over heads", "%"),
-        Quantity("mass_rest", "share of attention within the window without the first token, median over heads", "%"),
+        Quantity("mass_rest", "attention within the window without the first token, median over heads", "%"),
         Quantity(
             "even_rest",
             "share of attention within the local window if all keys have equal weights and the first token is removed",
             "%",
         ),
-        Quantity("error_rest", "output error of local attention without the first token, median over heads", "%"),
+        Quantity("error_rest", "output error without the first token, median over heads", "%"),
         Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),
     figure=Figure(
