@@ -17,7 +17,7 @@ COUNT = len(claims.all_claims())
 SEEN = """(({ top }) => top >= 0 && top <= innerHeight / 2)(
     document.querySelector(".st-key-claims-panel-cosine_closest").getBoundingClientRect())"""
 """JavaScript that returns whether the opened panel begins in the upper half of the screen."""
-SENTENCE = re.compile(r"(No claim is tested yet|\d+ of (the )?\d+ claims?( tested)? holds?)\.")
+SENTENCE = re.compile(r"(No claim is tested yet|\d+ of (the )?\d+ (tested )?claims? holds?)[.;]")
 
 
 def sentence(page):
