@@ -25,7 +25,7 @@ export function showFigures() {
 
   function show() {
     const card = document.querySelector(CARD);
-    // the scrolling would move a card that is not fixed out of the window
+    // a card that is not fixed would leave the window when the page scrolls to the figure
     if (!card || getComputedStyle(card).position !== "fixed") return;
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);

@@ -1,4 +1,4 @@
-"""The sum of a row's weights before division (Z), for softmax and squared ReLU, at each number of tokens."""
+"""The normaliser Z of softmax and squared ReLU at each number of tokens: the sum by which a row is divided."""
 
 import math
 from collections.abc import Callable, Iterable

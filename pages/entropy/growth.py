@@ -236,7 +236,7 @@ def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[in
         # Log n scaling multiplies the logits by a factor that depends on the number of keys. With a causal mask, each
         # row has its own number of keys, so there is no length at which all factors are 1.
         return None
-    # Each line is short enough for half of a chart on a phone.
+    # On a phone, each line of this label fits into half of the chart's width.
     return base, _("at {base:,} tokens, log n<br>scaling changes nothing", base=base)
 
 

@@ -182,7 +182,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         line = replace(line, texts=texts)
         if len(group) == 1:
             line = replace(line, symbol="circle-open" if line.hollow else "circle")
-        if budget is None:  # Its only setting is the current one.
+        if budget is None:  # A variant without a budget has one point, its current setting.
             line = replace(line, large_index=0)
         curves.append(line)
     return curves

@@ -90,7 +90,7 @@ def settings_beyond_axis(
         budget = attention.variant.budget
         title = _(attention.title)
         if budget is not None and expensive:
-            # The words of the last setting have the right form for several: "Nyström with 64 and 106 landmarks".
+            # The words for the last setting are plural, as in "Nyström with 64 and 106 landmarks".
             words = in_words(f"{title} · {setting_name(budget.name)} {expensive[-1]}")
             before, value, after = words.rpartition(f"{expensive[-1]}")
             title = before + enumeration([*map(str, expensive[:-1]), value]) + after

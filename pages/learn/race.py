@@ -49,7 +49,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     task = task_of(spec.model.task)
     chance = task.chance(spec.length, spec.items)
-    # Selective copying is excluded: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
+    # False for selective copying: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
     lines, note = [_line(each, measure, by) for each in results], ""
     if measure == "accuracy":

@@ -182,7 +182,7 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     Otherwise, return "". The constant number of multiply-adds is estimated from the work at two lengths.
     """
     lines = [line for line in series if not line.masked and line.points]
-    if series[0].run.spec.device != "cpu":  # On a GPU, short texts take longer to launch than to compute.
+    if series[0].run.spec.device != "cpu":  # On a GPU, launching kernels takes most of the time of short texts.
         return ""
     if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
         return ""

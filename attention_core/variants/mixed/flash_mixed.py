@@ -114,8 +114,8 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Return the cost: products with k and v within the chunks, and the two products of the linear term."""
     size, step = min(p.chunk, n), min(tokens_per_step(p), n)
     chunks, rest = -(-n // size), n % step
-    # Pairs of the causal linear term within one step of ``step`` tokens. They exist only if the step is longer than a
-    # chunk: a query then has earlier chunks in its own step.
+    # Pairs of queries and keys of the causal linear term in the same step of ``step`` tokens. They exist only if a step
+    # is longer than a chunk: a query then has earlier chunks in its own step.
     step_pairs = n // step * step**2 * (step > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
     # Memory of the squared ReLU: several chunks are computed at the same time. Each chunk needs ``block`` numbers for
     # its logits. It also needs memory for their squares or for the scaled queries, whichever is larger.
