@@ -151,7 +151,7 @@ all numbers are at least 1."""
 
 
 MAX_PREFIXED = 1e15
-"""Numbers below this limit can be written with the common prefixes k, M, G and T."""
+"""Upper limit for values that are written with the common prefixes k, M, G and T."""
 
 
 def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - properties of plotly's axis
