@@ -32,7 +32,7 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
-            "**1 of 2 variants leaks if token 3 “down” is replaced: Pyramid pooling with levels 1 (changed outputs: "
+            "**1 of 2 variants leaks if token 3 “down” is replaced: Pyramid pooling with 1 level (changed outputs: "
             "2).** If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks "
             "uses later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet.",
         ),
@@ -45,7 +45,7 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
             "**2 of 2 variants leak if token 2 “sat” is replaced: Linear (changed outputs: 1) and Pyramid pooling "
-            "with levels 1 (changed outputs: 1).** If a variant leaks, earlier outputs change when a later token is "
+            "with 1 level (changed outputs: 1).** If a variant leaks, earlier outputs change when a later token is "
             "replaced. A variant that leaks uses later tokens, so it cannot be used unchanged to generate text: later "
             "tokens do not exist yet.",
         ),
@@ -73,7 +73,7 @@ def test_one_token_has_no_future():
 def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
     [text] = reasons(influences(softmax=TIGHT, pyramid=LEAKY))
     assert (
-        text == f":material/water_drop: **Pyramid pooling with levels 1** leaks: {ac.variant('pyramid').causal_reason}"
+        text == f":material/water_drop: **Pyramid pooling with 1 level** leaks: {ac.variant('pyramid').causal_reason}"
     )
 
 
@@ -91,7 +91,7 @@ def test_leaking_variants_are_explained(open_view, causal):
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
     headline = spoken(at)
     assert "**2 of 6 variants leak if token 9 " in headline
-    assert "32 landmarks (changed outputs: 9) and Pyramid pooling with levels 1 (changed outputs: 9).**" in headline
+    assert "32 landmarks (changed outputs: 9) and Pyramid pooling with 1 level (changed outputs: 9).**" in headline
     reasons = " ".join(c.value for c in at.caption)
     for key in keys:
         reason = ac.variant(key).causal_reason
