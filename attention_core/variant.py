@@ -169,6 +169,16 @@ class Intermediate:
     columns: Axis = "key"
 
 
+LOGITS = Intermediate(
+    name="logits",
+    title="Logits",
+    symbol="x",
+    formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
+    mechanism="As in softmax, the logit of a query and a key is their scaled dot product.",
+)
+"""The description of ``logits`` in the ``anatomy`` of variants that use softmax's logits."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Variant:
     """One attention variant: its mathematics, algorithm, settings and source. Tests verify its flags.

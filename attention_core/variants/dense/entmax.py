@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
-from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
+from attention_core.variant import LOGITS, Cost, Intermediate, Paper, Params, Variant, param
 
 STEPS = 200
 """Most steps of Newton's method; α = 1.5 takes about ten, α = 1.1 about fifty."""
@@ -134,13 +134,7 @@ VARIANT = Variant(
     complexity="n² d",
     params=EntmaxParams,
     intermediates=(
-        Intermediate(
-            name="logits",
-            title="Logits",
-            symbol="x",
-            formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
-            mechanism="As in softmax, the logit of a query and a key is their scaled dot product.",
-        ),
+        LOGITS,
         Intermediate(
             name="threshold",
             title="Thresholds",

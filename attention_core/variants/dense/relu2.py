@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import RowBlock, block_size, blockwise_attention, n_pairs
 from attention_core.ops.softmax.masked import causal_mask, key_counts, normalise_rows, safe_divisor, scores
-from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
+from attention_core.variant import LOGITS, Cost, Intermediate, Paper, Params, Variant, param
 
 
 class Relu2Params(Params):
@@ -94,13 +94,7 @@ VARIANT = Variant(
     complexity="n² d",
     params=Relu2Params,
     intermediates=(
-        Intermediate(
-            name="logits",
-            title="Logits",
-            symbol="x",
-            formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
-            mechanism="As in softmax, the logit of a query and a key is their scaled dot product.",
-        ),
+        LOGITS,
         Intermediate(
             name="squares",
             title="Squares",
