@@ -252,11 +252,14 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
         return ""
     text = (
-        N_("With {own}, {fast} learns sooner than {names}. After {steps} steps, only {names} succeeds with {pairs}.")
+        N_(
+            "With {own}, {fast} learns sooner than {names}. After {steps} steps, only {names} succeeds in a test with "
+            "{pairs}."
+        )
         if len(solving) == 1
         else N_(
             "With {own}, {fast} learns sooner than {names}. After {steps} steps, only these slower variants succeed "
-            "with {pairs}."
+            "in a test with {pairs}."
         )
     )
     return _(

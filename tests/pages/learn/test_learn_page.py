@@ -61,7 +61,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [text] = [text for text in texts(at) if text.startswith("**With 4 pairs, Linear")]
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text == (
-        "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds with "
+        "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds in a test with "
         f"[24 pairs](#?l_view=capacity{chosen}).**"
     )
     [below] = [text for text in texts(at) if text.startswith("- For 4 pairs, Linear is enough")]

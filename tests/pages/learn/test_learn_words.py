@@ -267,15 +267,15 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
         (
             0.95,
             0.9,
-            "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds with 16 "
-            "pairs.**  \nFor 4 pairs, Linear is enough. It adds all pairs up in one state, in which 16 pairs interfere "
-            "too much. With 16 pairs, softmax succeeds, because it stores each token separately.",
+            "**With 4 pairs, Linear learns sooner than softmax. After 400 steps, only softmax succeeds in a test "
+            "with 16 pairs.**  \nFor 4 pairs, Linear is enough. It adds all pairs up in one state, in which 16 pairs "
+            "interfere too much. With 16 pairs, softmax succeeds, because it stores each token separately.",
         ),
         (
             0.95,
             0.95,
             "**With 4 pairs, Linear learns sooner than softmax and DeltaNet. After 400 steps, only these slower "
-            "variants succeed with 16 pairs.**",
+            "variants succeed in a test with 16 pairs.**",
         ),
     ],
 )
