@@ -53,7 +53,7 @@ def show() -> None:
         uniform_error=budgets.uniform_error,
         columns=[_("output error"), *(_("cost at {n} tokens", n=n) for n in lengths)],
         headings=[
-            _("output error\n0% = same as softmax"),
+            _("output error of all words\n0% = same as softmax"),
             _("cost (softmax = 100%)"),
             *(_("{n} tokens", n=n) for n in lengths),
         ],
@@ -80,7 +80,7 @@ def caption(budgets: BudgetComparison, *, is_example: bool) -> str:
     """
     head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
     return paragraph(
-        _("Cost: multiply-adds."),
+        _("Cost counts multiply-adds."),
         _(
             "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
             n=budgets.n,

@@ -94,9 +94,9 @@ def show(stack_reach: StackReach) -> None:
 
 def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairKinds) -> Panel:
     knob = variant_picker.board_knob(attention, len(masks.labels))
-    lines = [rule_text(pattern), caption(pattern, all_heads=masks.view.head is None)]
+    lines = [f"{rule_text(pattern)} · {caption(pattern, all_heads=masks.view.head is None)}"]
     if masks.key_labels is None:
-        lines.append(layers_text(pattern.diameter))
+        lines.insert(0, layers_text(pattern.diameter))
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),

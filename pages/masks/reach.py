@@ -132,13 +132,17 @@ def smallest_window(stride: int, window: int, cost: float, strided: str = "") ->
     fields = {"least": stride - 1, "stride": stride, "half": stride // 2, "strided": strided}
     return paragraph(
         _(
-            "A window of {least} would be enough: {half} fills the gaps between {strided}'s keys from both sides, but "
-            "at the ends only one side has keys.",
+            "A window of {least} is enough. In the middle of the text, {half} would do, because {strided} reaches keys "
+            "on both sides; near the ends, it reaches keys on one side only.",
             **fields,
         )
         if strided and stride // 2 < stride - 1
-        else _("A window of {least} would be enough, because stride {stride} leaves gaps of {least} keys.", **fields),
-        _("The two layers then need only {cost:.0%} as many pairs as one softmax layer.", cost=cost),
+        else _("A window of {least} is enough, because stride {stride} leaves gaps of {least} keys.", **fields),
+        _(
+            "With window {least}, the two layers compute {cost:.0%} of the pairs of one softmax layer.",
+            least=stride - 1,
+            cost=cost,
+        ),
     )
 
 

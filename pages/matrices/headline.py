@@ -145,7 +145,11 @@ def masked_weight(attention: Attention, compared: MatrixComparison, hidden: str 
     # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
     drawn = compared.passport.total_variation
     if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
-        return _("masks {share:.0%} of softmax's weight, mostly on {tokens}", share=compared.misplaced, tokens=hidden)
+        return _(
+            "masks {share:.0%} of softmax's weight, mostly on {tokens} (not drawn)",
+            share=compared.misplaced,
+            tokens=hidden,
+        )
     return _("masks {share:.0%} of softmax's weight", share=compared.misplaced)
 
 

@@ -52,8 +52,8 @@ def findings(
     )
     if grey and len(weights) == len(grey):
         almost_mean = _n(
-            "**{names} weights all pixels almost equally, so it returns an almost uniform image.**",
-            "**{names} weight all pixels almost equally, so they return almost uniform images.**",
+            "**{names} gives all pixels similar weights, so it returns an almost uniform image.**",
+            "**{names} give all pixels similar weights, so they return almost uniform images.**",
             n=len(grey),
             names=enumeration(grey),
         )

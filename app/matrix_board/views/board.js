@@ -80,9 +80,9 @@ export class Board {
     this.root = make(
       "div",
       { class: "board" },
-      make("div", { class: "bar" }, this.legend, this.reading, this.buttons),
+      make("div", { class: "bar" }, this.legend, this.reading),
       this.grid,
-      make("div", { class: "foot" }, this.hint, make("span", {}, this.note, " ", this.link)),
+      make("div", { class: "foot" }, make("div", { class: "notes" }, this.hint, make("span", {}, this.note, " ", this.link)), this.buttons),
       this.readout.tip,
       this.readout.live,
     );
@@ -365,7 +365,7 @@ export class Board {
   paintLegend() {
     const boardWidth = this.root.clientWidth;
     const ruler = new CanvasPen(contextOf(this.legend), devicePixelRatio, this.theme.font);
-    let width = boardWidth > 560 ? boardWidth - this.buttons.offsetWidth - GAP : boardWidth; // next to the buttons, or above them
+    let width = boardWidth;
     if (this.reading.textContent && this.sharedScale) {
       width = Math.min(width, legendLayout(ruler, width - 2, this.sharedScale, this.appearance, { masked: this.maskedLabel }).width + 2);
     }

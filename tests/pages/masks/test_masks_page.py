@@ -208,8 +208,8 @@ def test_the_captions_equal_the_numbers_of_the_library():
         f"In {layers} layers, the allowed pairs add up to {layers * local / 300:.0%}" in panels["local"][0]["details"]
     )
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
-        "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed\n{costs}"),
-        "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed\nnever connects all pairs"),
+        "local": ("Local", f"{costs}\nup to {window} tokens away · {local / 300:.1%} of pairs allowed"),
+        "atrous": ("Atrous", f"never connects all pairs\nevery 8 tokens · {atrous / 300:.1%} of pairs allowed"),
     }
     assert board_settings(at, "masks.board")["texts"]["note"] == "Softmax is not drawn, because it allows all pairs."
     several = open_masks(variants=chosen("softmax", "linear", "local"))
@@ -228,7 +228,7 @@ def test_the_headline_begins_with_the_stack():
 
 
 def test_shares_in_any_head_are_shown_for_all_heads_only():
-    for head, words in ((-1, "per head"), (0, "of pairs allowed\n")):
+    for head, words in ((-1, "per head"), (0, "of pairs allowed")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 
@@ -319,13 +319,14 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     state = {"n": 60, "causal": causal, "stack": order}
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
-    need = f"The two layers then need only {scores:.0%} as many pairs as one softmax layer."
+    need = f"With window 7, the two layers compute {scores:.0%} of the pairs of one softmax layer."
     reason = (
         ", because stride 8 leaves gaps of 7 keys."
         if causal
-        else ": 4 fills the gaps between Atrous's keys from both sides, but at the ends only one side has keys."
+        else ". In the middle of the text, 4 would do, because Atrous reaches keys on both sides; near the ends, it "
+        "reaches keys on one side only."
     )
-    assert f"A window of 7 would be enough{reason} {need}" in spoken(wide)
+    assert f"A window of 7 is enough{reason} {need}" in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
@@ -336,8 +337,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    assert "**Two layers are enough to connect all pairs: BigBird twice, or Local and then Atrous.** Together" in text
-    assert "the two layers compute at most 41% as many pairs as one softmax layer." in text
+    assert "**Two layers are enough to connect all pairs: BigBird twice, or Local and then Atrous.** Either" in text
+    assert "the two layers compute at most 41% of the pairs of one softmax layer." in text
     reason = "**BigBird**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read "
     assert f"**Local** fills the gaps between them. {reason}" in text
 

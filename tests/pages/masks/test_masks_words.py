@@ -204,8 +204,8 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (7, "With a smaller window, two layers would not connect all pairs."),
         (
             16,
-            "A window of 7 would be enough, because stride 8 leaves gaps of 7 keys. The two layers then need only 26% "
-            "as many pairs as one softmax layer.",
+            "A window of 7 is enough, because stride 8 leaves gaps of 7 keys. With window 7, the two layers compute "
+            "26% of the pairs of one softmax layer.",
         ),
     ],
 )
@@ -216,21 +216,21 @@ def test_the_smallest_window_of_a_stack_is_named(window, words):
 @pytest.mark.parametrize(
     ("stride", "words"),
     [
-        (2, "A window of 1 would be enough, because stride 2 leaves gaps of 1 keys."),
+        (2, "A window of 1 is enough, because stride 2 leaves gaps of 1 keys."),
         (
             3,
-            "A window of 2 would be enough: 1 fills the gaps between Atrous's keys from both sides, but at the ends "
-            "only one side has keys.",
+            "A window of 2 is enough. In the middle of the text, 1 would do, because Atrous reaches keys on both "
+            "sides; near the ends, it reaches keys on one side only.",
         ),
         (
             8,
-            "A window of 7 would be enough: 4 fills the gaps between Atrous's keys from both sides, but at the ends "
-            "only one side has keys.",
+            "A window of 7 is enough. In the middle of the text, 4 would do, because Atrous reaches keys on both "
+            "sides; near the ends, it reaches keys on one side only.",
         ),
     ],
 )
 def test_a_smaller_window_is_enough_where_keys_are_on_both_sides(stride, words):
-    assert smallest_window(stride, 16, 0.262, "Atrous").startswith(f"{words} The two layers")
+    assert smallest_window(stride, 16, 0.262, "Atrous").startswith(f"{words} With window")
     near, n = stride // 2, 5 * stride
     distance = np.abs(np.arange(n)[:, None] - np.arange(n))
     for window, complete in ((near, True), (near - 1, False)):
@@ -288,22 +288,22 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Together, the two "
-            "layers compute at most 50% as many pairs as one softmax layer.",
+            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Either way, the two "
+            "layers compute at most 50% of the pairs of one softmax layer.",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Together, the 3 layers compute at "
-            "most 40% as many pairs as one softmax layer.",
+            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Either way, the 3 layers compute "
+            "at most 40% of the pairs of one softmax layer.",
         ),
         (
             2,
             2,
             {"C": 0.401},
-            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Together, the two layers "
-            "compute 40% as many pairs as one softmax layer.",
+            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, the two layers "
+            "compute 40% of the pairs of one softmax layer.",
         ),
         (
             1,

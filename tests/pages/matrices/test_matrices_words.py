@@ -452,7 +452,7 @@ def test_the_weight_hidden_by_a_window(share, words):
     for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
         local, numbers = make_compared("local", total_variation=drawn)
         assert lost_weight(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "the token [CLS]") == (
-            f"{masks} {share:.0%} of softmax's weight, mostly on the token [CLS]."
+            f"{masks} {share:.0%} of softmax's weight, mostly on the token [CLS] (not drawn)."
             if special
             else f"{masks} {share:.0%} of softmax's weight."
         )

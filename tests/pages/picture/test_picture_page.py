@@ -62,7 +62,7 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     [headline] = [each.value for each in at.markdown if "**Softmax comes closest to the original at" in each.value]
     assert headline == (
         "**Softmax comes closest to the original at these settings.** **Three sparse variants come close (within 1.5 "
-        "dB) at 12% of its cost or less.**  \n**Linear and Performer weight all pixels almost equally, so they "
+        "dB) at 12% of its cost or less.**  \n**Linear and Performer give all pixels similar weights, so they "
         "return almost uniform images.**"
     )
     [reasons] = [each.value for each in at.markdown if "The largest weight" in each.value]

@@ -37,11 +37,11 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     even = "The largest weight is typically at most"
     mean = "times an equal weight (softmax: 84 times)."
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
-        f"{first} **Linear weights all pixels almost equally, so it returns an almost uniform image.** With "
+        f"{first} **Linear gives all pixels similar weights, so it returns an almost uniform image.** With "
         f"**Linear**, a query's weights hardly differ, because Linear has no exponential. {even} 1.1 {mean}"
     )
     assert headline(both, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
-        f"{first} **Performer and Linear weight all pixels almost equally, so they return almost uniform images.** "
+        f"{first} **Performer and Linear give all pixels similar weights, so they return almost uniform images.** "
         f"With **Linear and Performer**, a query's weights hardly differ, because Linear has no exponential and "
         f"Performer mostly uses 1 of 64 random features. {even} 2.9 {mean}"
     )
