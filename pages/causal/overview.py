@@ -168,25 +168,32 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
 def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     """Return the lines of the memories of constant size, and a band.
 
-    Linear attention and the smallest other memory have a line each. The band covers all others; their names are in
+    Linear attention and the smallest other memory have a line each. The band covers all others; their number is in
     its middle on a logarithmic axis.
     """
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
     name = _(ac.from_word(linear.variant).title)
-    band = replace(_constant_line(others, group_name(others)), width=0)
-    extent = _("{names}: {low} to {high} KiB", names=band.name, low=number(low, 3), high=number(high, 3))
+    band = replace(_constant_line(others, group_name(others)), width=1)
+    extent = _n(
+        "{n} variant: {low} to {high} KiB",
+        "{n} variants: {low} to {high} KiB",
+        n=len(others),
+        low=number(low, 3),
+        high=number(high, 3),
+    )
     return [
         _constant_line([linear], name),
-        _constant_line([smallest], label(ac.from_word(smallest.variant))),
+        _constant_line([smallest], label(ac.from_word(smallest.variant)).replace(" ", "\N{NO-BREAK SPACE}")),
         replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
         replace(
             band,
             x=TOKEN_COUNTS[-1:],
             y=[math.sqrt(low * high)],
             notes=band.notes[-1:],
-            label=extent,
+            # The only place to break the line is after the colon.
+            label=": ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in extent.split(": ")),
         ),
     ]
 

@@ -53,7 +53,7 @@ def show() -> None:
         uniform_error=budgets.uniform_error,
         columns=[_("output error"), *(_("cost at {n} tokens", n=n) for n in lengths)],
         headings=[
-            _("output error of all words\n0% = same as softmax"),
+            _("output error\n0% = same as softmax"),
             _("cost (softmax = 100%)"),
             *(_("{n} tokens", n=n) for n in lengths),
         ],

@@ -78,18 +78,18 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
     linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
     names = ["Linear", "Longformer · window 8", "Gated linear, Cosine and Performer"]
-    assert [line.name for line in (linear, smallest, band)] == names
+    assert [line.name.replace("\N{NO-BREAK SPACE}", " ") for line in (linear, smallest, band)] == names
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
     assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"
     assert (middle.name, middle.notes[0], band.name_at_end) == (band.name, band.notes[0], False)
-    assert middle.label == "Gated linear, Cosine and Performer: 1.48 to 8.96 KiB"
+    assert middle.label.replace("\N{NO-BREAK SPACE}", " ") == "3 variants: 1.48 to 8.96 KiB"
     assert band.low[0] / middle.y[0] == pytest.approx(middle.y[0] / band.high[0])
     [first, second, *rest] = constant_lines(
         [replace(row(size), variant=word) for word, size in [("linear", 500), ("longformer", 1000), ("cosine", 9000)]]
     )
-    assert (first.name, second.name) == ("Linear", "Longformer · window 8"), "linear attention may be the smallest"
-    assert rest[-1].label == "Cosine: 8.79 to 8.79 KiB"
+    assert (first.name, second.name[:10]) == ("Linear", "Longformer"), "linear attention may be the smallest"
+    assert rest[-1].label.replace("\N{NO-BREAK SPACE}", " ") == "1 variant: 8.79 to 8.79 KiB"
 
 
 def test_a_group_is_named_by_its_best_known_variants():

@@ -82,8 +82,7 @@ def test_error_and_cost_use_the_same_tokens(text):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     lengths = [f"{length} tokens" for length in (n, "8,192")]
     assert settings["texts"]["columns"] == ["output error", *(f"cost at {each}" for each in lengths)]
-    error = "output error of all words\n0% = same as softmax"
-    assert settings["texts"]["headings"] == [error, "cost (softmax = 100%)", *lengths]
+    assert settings["texts"]["headings"] == ["output error\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
     assert f"The {n} tokens include [CLS] and [SEP], which also receive weight" in settings["texts"]["notes"][1]
     head = f"ayer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     chosen = f" L{head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ."
