@@ -137,7 +137,7 @@ def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "legend": _(
-            "Each row is one attention variant. Thicker arcs mean more weight. The framed word is the query; "
+            "Each row shows one variant. Thicker arcs mean more weight. The framed word is the query; "
             "crossed-out words are hidden from it."
         ),
         "help": _("Query word. Use the arrow keys to move between words."),
