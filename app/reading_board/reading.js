@@ -1,6 +1,6 @@
 // A text whose tokens are coloured by the difference of their losses between two language models, for example before and
 // after a change of the attention. A reading is the result of one model on the text: its losses, and numbers about them.
-// A list above the text has one line per reading.
+// A table above the text has one row per reading.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
@@ -9,6 +9,8 @@ import { fill } from "../page_script/templates.js";
 
 const FULL_COLOUR_NATS = 6; // a token whose loss changes by at least this many nats has the full colour
 const NAMED_CHANGES = 3; // the number of tokens named below the text
+/** @type {Record<string, string>} */
+const ROW_TITLE = { cell: "rowheader", columnheader: "columnheader" }; // role of a row's first cell, by that of the others
 
 export class ReadingBoard {
   /** @type {string[]} */
@@ -22,7 +24,7 @@ export class ReadingBoard {
   /** @type {HTMLElement[]} */
   tokens = [];
   /** @type {HTMLElement[]} */
-  lines = [];
+  choices = []; // one button per changed model, which shows its losses
   /** @type {ReadingSettings} */
   settings;
   shown = 0; // the index of the shown reading among the changed models, which are `rows` without the first
@@ -36,14 +38,16 @@ export class ReadingBoard {
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
-    this.table = make("div", { class: "readers", role: "radiogroup" });
+    this.table = make("div", { class: "readers", role: "table" });
+    this.choice = make("span", { class: "choice", role: "radiogroup" });
+    this.choiceLabel = make("span");
     this.text = make("div", { class: "tokens", role: "group", dir: "auto" });
     this.loss = make("p", { class: "loss", role: "status", "aria-live": "polite" });
     this.baselineLabel = make("span");
     this.baseline = make("select");
     this.scale = make("span");
-    const baseline = make("label", {}, this.baselineLabel, " ", make("span", { class: "select" }, this.baseline), ":");
-    this.legend = make("p", { class: "legend" }, baseline, this.scale);
+    const baseline = make("label", {}, this.baselineLabel, " ", make("span", { class: "select" }, this.baseline));
+    this.legend = make("p", { class: "legend" }, this.choiceLabel, this.choice, baseline, this.scale);
     this.remarks = make("p", { class: "remarks" });
     const head = make("div", { class: "panel-head" }, this.legend, this.loss);
     const panel = make("div", { class: "panel" }, head, this.text, this.remarks);
@@ -54,7 +58,7 @@ export class ReadingBoard {
     this.text.addEventListener("focusin", (event) => this.showLoss(readIndex(event.target, "token")));
     this.text.addEventListener("click", (event) => this.chooseToken(readIndex(event.target, "token")));
     this.text.addEventListener("keydown", (event) => this.handleTokenKey(event));
-    this.table.addEventListener("keydown", (event) => this.handleReadingKey(event));
+    this.choice.addEventListener("keydown", (event) => this.handleReadingKey(event));
     this.baseline.addEventListener("change", () => {
       this.baselineIndex = Number(this.baseline.value);
       this.paint();
@@ -102,34 +106,35 @@ export class ReadingBoard {
     this.root.dataset.mode = readTheme(this.root).mode;
   }
 
-  /** Create the list with one line per reading. */
+  /** Create the table with one row per reading, and the choice of the reading that colours the text. */
   build() {
     const { texts } = this.settings;
-    const focused = this.lines.some((each) => each.matches(":focus"));
+    const focused = this.choices.some((each) => each.matches(":focus"));
     this.table.setAttribute("aria-label", texts.rows);
     this.text.setAttribute("aria-label", texts.help);
     this.table.style.setProperty("--columns", String(this.columns.length));
-    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[texts.rows, ...this.columns].map((word) => make("span", {}, word)));
-    this.lines = this.rows.slice(1).map(({ name, numbers }, index) => {
-      const text = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
-      const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(index) });
-      const title = make("span", { "data-shown": texts.shown, "data-show": texts.show }, name);
-      line.append(title, ...numbers.map((word) => make("span", {}, word)));
-      line.addEventListener("click", () => this.chooseReading(index));
-      return line;
+    const row = (/** @type {string} */ kind, /** @type {string[]} */ words, role = "cell") =>
+      make("div", { class: `reader ${kind}`, role: "row" }, ...words.map((word, i) => make("span", { role: i ? role : ROW_TITLE[role] }, word)));
+    const lines = this.rows.map(({ name, numbers }) => row("", [name, ...numbers]));
+    if (this.floor.length) lines.push(row("floor", this.floor));
+    this.table.replaceChildren(row("head", [texts.rows, ...this.columns], "columnheader"), ...lines);
+    this.choices = this.rows.slice(1).map(({ short }, index) => {
+      const button = make("button", { type: "button", role: "radio" }, short);
+      button.addEventListener("click", () => this.chooseReading(index));
+      return button;
     });
-    const [{ name, numbers }] = this.rows;
-    const original = make("div", { class: "reader original" }, ...[name, ...numbers].map((word) => make("span", {}, word)));
-    const floor = make("div", { class: "reader floor" }, ...this.floor.map((word) => make("span", {}, word)));
-    this.table.replaceChildren(head, original, ...this.lines, ...(this.floor.length ? [floor] : []));
-    if (focused) this.lines[this.shown]?.focus();
+    this.choiceLabel.textContent = texts.show;
+    this.choice.setAttribute("aria-label", texts.show);
+    this.choice.replaceChildren(...this.choices);
+    this.choice.hidden = this.choiceLabel.hidden = this.choices.length < 2;
+    if (focused) this.choices[this.shown]?.focus();
   }
 
   /** Draw the losses. */
   paint() {
-    this.lines.forEach((line, index) => {
-      line.setAttribute("aria-checked", String(index === this.shown));
-      line.tabIndex = index === this.shown ? 0 : -1;
+    this.choices.forEach((button, index) => {
+      button.setAttribute("aria-checked", String(index === this.shown));
+      button.tabIndex = index === this.shown ? 0 : -1;
     });
     if (!this.rows[this.baselineIndex]?.losses.length || this.baselineIndex === this.shown + 1) this.baselineIndex = 0;
     const before = this.rows[this.baselineIndex]?.losses ?? [];
@@ -158,7 +163,7 @@ export class ReadingBoard {
     if (!changed) return;
     this.baselineLabel.textContent = texts.baseline;
     const choices = [...this.rows.entries()].filter(([i]) => i !== this.shown + 1);
-    this.baseline.replaceChildren(...choices.map(([i, { name }]) => make("option", { value: String(i) }, name)));
+    this.baseline.replaceChildren(...choices.map(([i, { short }]) => make("option", { value: String(i) }, short)));
     this.baseline.value = String(this.baselineIndex);
     this.baseline.disabled = choices.length < 2;
     this.scale.replaceChildren(texts.lower, make("i"), texts.higher, " ", fill(texts.full, { nats: String(FULL_COLOUR_NATS) }));
@@ -192,14 +197,14 @@ export class ReadingBoard {
   /** @param {number | null} index */
   showLoss(index) {
     const shown = index ?? (this.token >= 0 ? this.token : null);
-    this.loss.textContent = shown !== null ? this.sentence(shown) : this.lines.length ? this.settings.texts.hint : "";
+    this.loss.textContent = shown !== null ? this.sentence(shown) : this.choices.length ? this.settings.texts.hint : "";
   }
 
   /** @param {number} index */
   chooseReading(index) {
     this.shown = index;
     this.paint();
-    this.lines[index]?.focus();
+    this.choices[index]?.focus();
     this.report();
   }
 
@@ -239,7 +244,7 @@ export class ReadingBoard {
 
   /** @param {KeyboardEvent} event */
   handleReadingKey(event) {
-    const count = this.lines.length;
+    const count = this.choices.length;
     if (!count) return;
     const move = (/** @type {number} */ step) => this.chooseReading((this.shown + step + count) % count);
     runKeyAction(event, { ArrowUp: () => move(-1), ArrowLeft: () => move(-1), ArrowDown: () => move(1), ArrowRight: () => move(1) });

@@ -20,13 +20,15 @@ class Reading:
     """The losses of one model on the text, token by token.
 
     Attributes:
-        name: the model's name on screen.
-        numbers: the numbers in the model's line of the list of models, as strings, one for each column.
+        name: the model's name in the table.
+        short: its name in the choice of the model that colours the text.
+        numbers: the numbers in the model's row of the table, as strings, one for each column.
         losses: the loss of each token except the first, in nats; empty until they are computed.
         note: a remark shown next to the legend of the colours.
     """
 
     name: str
+    short: str
     numbers: Sequence[str]
     losses: Sequence[float]
     note: str = ""
@@ -59,15 +61,15 @@ def reading_board(
     key: str,
     on_change: Callable[[ReadingState], None],
 ) -> None:
-    """Draw a text whose words are coloured by a model's losses, and the list of models to choose from.
+    """Draw a table of models, and a text whose words are coloured by the losses of one of them.
 
     Args:
         tokens: the words of the text.
         original: the losses of the unchanged model.
         changed: the losses of the changed models.
-        columns: the titles of the columns of numbers in the list of models.
+        columns: the titles of the columns of numbers in the table.
         choices: the visitor's choices.
-        floor: name and numbers of one more line of the list, without losses; empty for no such line.
+        floor: name and numbers of one more row of the table, without losses; empty for no such row.
         key: the element's key, unique in the app.
         on_change: called before the script's next run, once a visitor chose another model or token.
     """
@@ -116,15 +118,14 @@ def _texts() -> dict[str, str]:
             "Tokens of the text. Use the arrow keys to move between tokens. Enter shows the model's top predictions."
         ),
         "rows": _("Attention variant"),
-        "shown": _("shown below"),
-        "show": _("show below"),
+        "show": _("Colours show:"),
         "both": _("Loss of “{token}”: {after} nats instead of {before}."),
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Click a token to see its predictions."),
-        "baseline": _("Compared with"),
+        "baseline": _("Compared with:"),
         "largest": _("Largest loss changes in nats:"),
         "higher": _("harder to predict"),
         "lower": _("easier"),
-        "full": _("(full colour: {nats} nats or more)"),
+        "full": _("(full colour: {nats} nats)"),
     }

@@ -2,9 +2,10 @@
 
 import type { Header } from "../matrix_board/messages";
 
-/** The result of one model on the text: its line in the list above the text, and its losses. */
+/** The result of one model on the text: its row in the table above the text, and its losses. */
 export interface SentReading {
   name: string;
+  short: string; // its name in the choices of the colours
   numbers: string[];
   losses: number[]; // one per token except the first; empty until the text has been read
   note: string; // about the colours
@@ -14,12 +15,12 @@ export interface ReadingHeader extends Header<"reading"> {
   tokens: string[];
   columns: string[];
   rows: SentReading[]; // the unchanged model, then the changed ones
-  floor: string[]; // name and numbers of a line without losses, or empty
+  floor: string[]; // name and numbers of a row without losses, or empty
 }
 
 /** Sentences; the parts in braces are filled in. */
 export type ReadingTexts = Record<
-  "help" | "rows" | "shown" | "show" | "both" | "first" | "waiting" | "hint" | "baseline" | "largest" | "higher" | "lower" | "full",
+  "help" | "rows" | "show" | "both" | "first" | "waiting" | "hint" | "baseline" | "largest" | "higher" | "lower" | "full",
   string
 >;
 

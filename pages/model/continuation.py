@@ -6,13 +6,12 @@ import streamlit as st
 
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, escape_markdown, paragraph
-from app.words.labels import in_words
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
 from attention_core.formatting import memory
 from attention_core.variant import SOFTMAX
 from pages.model import words
-from pages.model.options import ORIGINAL, Question, display_name
+from pages.model.options import ORIGINAL, Question, display_name, name_in_sentence
 from pages.model.view import View
 
 SEED = 1
@@ -101,7 +100,8 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
     if original is None or not changed:
         return []
     smallest = min(changed, key=lambda row: row.held)
-    divergences = [(in_words(name_of(row)), first_difference(original, row)) for row in changed]
+    names = [name_in_sentence(row.word, [each.word for each in changed]) for row in changed]
+    divergences = [(name, first_difference(original, row)) for name, row in zip(names, changed, strict=True)]
     other, same = ([name for name, position in divergences if position == wanted] for wanted in (0, None))
     text = paragraph(
         _(
@@ -138,7 +138,7 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
             _(
                 "With {names}, the cache takes {share:.0%} of the memory ({least} instead of {first}).",
                 **values,
-                names=words.listed_names([in_words(name_of(row)) for row in changed], len(changed)),
+                names=words.listed_names(names, len(changed)),
             )
             if {row.held for row in changed} == {smallest.held}
             else _(

@@ -104,12 +104,13 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
             N_("**The ranking by similarity changes with {names}** (Kendall's rank correlation {taus})."),
         ),
     )
+    every = [row.word for row in rows]
     findings = [
         [
             Finding(
                 _(
                     text,
-                    names=enumeration(name_in_sentence(row.word) for row in group),
+                    names=enumeration(name_in_sentence(row.word, every) for row in group),
                     taus=enumeration(number(row.tau, 2) for row in group),
                 )
             )
@@ -127,9 +128,10 @@ def describe_unrelated(rows: Sequence[EmbeddingRow]) -> str:
         return ""
     half = np.argsort(rows[0].before)[: len(rows[0].before) // 2]
     before, after = np.mean(np.asarray(rows[0].before)[half]), [np.mean(np.asarray(row.after)[half]) for row in rows]
+    names = [name_in_sentence(row.word, [each.word for each in rows]) for row in rows]
     higher = [
-        _("{similarity} with {name}", similarity=formatted(value, ".2f"), name=name_in_sentence(row.word))
-        for row, value in zip(rows, after, strict=True)
+        _("{similarity} with {name}", similarity=formatted(value, ".2f"), name=name)
+        for name, value in zip(names, after, strict=True)
         if value >= before + HIGHER
     ]
     if not higher:

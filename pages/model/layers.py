@@ -95,10 +95,11 @@ def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow],
         return []
     findings = []
     for word, points in lines.items():
+        name = name_in_sentence(word, list(lines))
         if word not in BASELINES and edge == "single":
-            findings += _most_harmful(name_in_sentence(word), points, reading_row.perplexity)
+            findings += _most_harmful(name, points, reading_row.perplexity)
         elif word not in BASELINES:
-            findings.append(_tolerated_layers(name_in_sentence(word), points, reading_row.perplexity, copy_row))
+            findings.append(_tolerated_layers(name, points, reading_row.perplexity, copy_row))
     return [[finding] for finding in findings]
 
 
@@ -183,7 +184,7 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
                         "In {reads} of {n} layers, replacing softmax with {name} gives a lower perplexity than "
                         "replacing it with either variant that ignores the text.",
                         n=len(reads),
-                        name=name_in_sentence(word),
+                        name=name_in_sentence(word, list(lines)),
                         reads=sum(reads),
                     ),
                     _n(
@@ -192,7 +193,7 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
                         "In {copies} of {n} layers, {name} gives a lower copying loss than either variant that ignores "
                         "the text.",
                         n=len(copies),
-                        name=name_in_sentence(word),
+                        name=name_in_sentence(word, list(lines)),
                         copies=sum(copies),
                     ),
                 )

@@ -120,6 +120,17 @@ def encoder_depth() -> int:
     return models.layer_count(embedding.ENCODER)
 
 
+VIEW_GROUPS = {
+    N_("Text"): ("text", "copying", "continuation"),
+    N_("Layers and budget"): ("layers", "budget", "predicts"),
+    N_("Embeddings"): ("encoder",),
+    N_("Tiny model"): ("trained",),
+}
+"""Views by the title of their group, which is the first choice on the page."""
+GROUP_KEY = "model.group"
+"""Session state key of the title of the group."""
+
+
 class ModelOptions(Options, prefix="m_"):
     """The options that a link to this page carries in addition to those of all pages."""
 
@@ -275,9 +286,15 @@ def display_name(word: str) -> str:
     return " · ".join([_(attention.title), *values])
 
 
-def name_in_sentence(word: str) -> str:
-    """Return the name of a variant within a sentence: its name on screen, with the settings in words."""
-    return in_words(display_name(word))
+def short_name(word: str, words: Sequence[str]) -> str:
+    """Return the name of a variant on screen, without its settings unless two of ``words`` have the same name."""
+    title, *others = (display_name(each).partition(" · ")[0] for each in dict.fromkeys((word, *words)))
+    return display_name(word) if title in others else title
+
+
+def name_in_sentence(word: str, words: Sequence[str]) -> str:
+    """Return the short name of a variant among ``words`` within a sentence, with any settings in words."""
+    return in_words(short_name(word, words))
 
 
 def select_reading(reported: ReadingState) -> None:

@@ -18,7 +18,16 @@ from pages.model.encoder import EMBEDDINGS
 from pages.model.forecast import FORECAST
 from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
-from pages.model.options import OWN_TEXT, ModelOptions, Question, current_question, model_title, scope
+from pages.model.options import (
+    GROUP_KEY,
+    OWN_TEXT,
+    VIEW_GROUPS,
+    ModelOptions,
+    Question,
+    current_question,
+    model_title,
+    scope,
+)
 from pages.model.tiny import trained_swap
 
 
@@ -29,7 +38,7 @@ def top() -> Question:
     """
     headline = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
-        view = ModelOptions.view.draw(label_visibility="collapsed")
+        view = _draw_view_choice()
         if view == "layers":
             ModelOptions.edge.draw(label_visibility="collapsed")
     if view == "encoder":
@@ -58,6 +67,28 @@ def top() -> Question:
             )
         )
     return question
+
+
+def _draw_view_choice() -> str:
+    """Draw the choice of the group of views, and of the view if the group has several. Return the view."""
+    view = ModelOptions.view.value
+    group = st.session_state[GROUP_KEY] = next(title for title, views in VIEW_GROUPS.items() if view in views)
+    st.segmented_control(
+        _("Group of views"),
+        list(VIEW_GROUPS),
+        key=GROUP_KEY,
+        format_func=_,
+        on_change=_open_group,
+        required=True,
+        label_visibility="collapsed",
+    )
+    if len(views := VIEW_GROUPS[group]) > 1:
+        ModelOptions.view.draw(options=views, label_visibility="collapsed")
+    return view
+
+
+def _open_group() -> None:
+    ModelOptions.view.set(VIEW_GROUPS[st.session_state[GROUP_KEY]][0])
 
 
 def header() -> None:

@@ -10,7 +10,6 @@ from app.reading_board import Reading, ReadingState, reading_board
 from app.state import presets
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, paragraph
-from app.words.labels import in_words
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
@@ -19,7 +18,7 @@ from attention_core.formatting import formatted, number
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX
 from pages.model import sweep, token_details, words
-from pages.model.options import TEXTS, Question, name_in_sentence, select_reading, tokens_text
+from pages.model.options import TEXTS, Question, name_in_sentence, select_reading, short_name, tokens_text
 from pages.model.view import View, show_definitions
 
 
@@ -64,7 +63,8 @@ def describe_outcome(
     if not question.words:
         return _("Choose a replacement for softmax.")
     original, changed = scores(question, rows)
-    changed = [replace(each, name=in_words(each.name)) for each in changed]
+    names = [name_in_sentence(word, question.words) for word in question.words]
+    changed = [replace(each, name=name) for each, name in zip(changed, names, strict=True)]
     if complete := [each for each in changed if original.complete and each.complete]:
         return describe(original, complete)
     # The first task reads the text and returns a ``ReadingRow``. If the first row has another type, that task failed.
@@ -95,8 +95,11 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     variants = zip(question.words, changed, changed_rows, strict=True)
     reading_board(
         original_row.labels,
-        _reading(original, original, original_row, str(n)),
-        [_reading(each, original, row, visible_tokens(word, each, n)) for word, each, row in variants],
+        _reading(original, original.name, original, original_row, str(n)),
+        [
+            _reading(each, short_name(word, question.words), original, row, visible_tokens(word, each, n))
+            for word, each, row in variants
+        ],
         [
             _("Visible tokens (at most)"),
             _("Perplexity (lower is better)"),
@@ -132,14 +135,15 @@ def visible_tokens(word: str, each: Score, n: int) -> str:
     return "–" if word != UNIFORM and registry.from_word(word).variant.pattern else str(n)
 
 
-def _reading(each: Score, original: Score, row: ReadingRow | None, visible: str) -> Reading:
+def _reading(each: Score, short: str, original: Score, row: ReadingRow | None, visible: str) -> Reading:
     numbers = [
         visible,
         _number(each.perplexity, 3),
         f"× {_number(each.perplexity / original.perplexity, 3)}",
         "…" if math.isnan(each.copied) else formatted(each.copied, ".1f"),
     ]
-    return Reading(name=each.name, numbers=numbers, losses=row.losses if row else (), note=uncoloured_note(each))
+    losses = row.losses if row else ()
+    return Reading(name=each.name, short=short, numbers=numbers, losses=losses, note=uncoloured_note(each))
 
 
 def uncoloured_note(variant_score: Score) -> str:
@@ -160,7 +164,7 @@ def _number(value: float, digits: int) -> str:
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:
     def describe(original: Score, changed: Sequence[Score]) -> Lines:
-        note = words.other_texts({name_in_sentence(word): other_ratios(question, word) for word in shown})
+        note = words.other_texts({name_in_sentence(word, shown): other_ratios(question, word) for word in shown})
         return [*words.describe_effects(original, changed), [Finding("", note)]]
 
     shown = question.words[: words.MAX_SENTENCES + 1]

@@ -5,6 +5,7 @@ The copying loss is a model's loss on random tokens that it has read before.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
@@ -12,7 +13,7 @@ from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
 from attention_core.experiments.swap.derived import Score, lost_share
-from attention_core.formatting import number
+from attention_core.formatting import formatted, number
 from pages.model.options import model_title
 
 SAME_RATIO = 1.05
@@ -28,6 +29,15 @@ FAILED_LOSS = 0.8
 """Copying fails if at least this share of the gain from copying is lost."""
 GUESS_LOSS = math.log(swap.VOCABULARY)
 """Loss in nats of a uniform guess over the vocabulary."""
+RISES = {
+    100: N_("grows more than a hundredfold"),
+    10: N_("grows more than tenfold"),
+    3: N_("more than triples"),
+    2: N_("more than doubles"),
+}
+"""Verbs for a rise of perplexity to more than a multiple of the original."""
+MAX_PERCENT_RATIO = 3.0
+"""A perplexity is written as a multiple of the original, instead of a change in percent, from this ratio on."""
 MAX_SENTENCES = 3
 """Largest number of variants with one sentence per variant. Of more variants, only the best and worst are named."""
 
@@ -51,21 +61,24 @@ def measured_text(*, layers: str, tokens: str, title: str) -> str:
 
 def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
     """Return the findings about how the variants change perplexity and copying, compared with the original model."""
+    test = _("Copy test (last column): the model reads {period} random tokens twice.", period=swap.PERIOD)
+    first, *others = _copying_effects(original, changed)
+    copying = [replace(first, explanation=paragraph(test, first.explanation)), *others]
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         summary = _(
-            "**Perplexity is lowest with {least} ({low} times the original) and highest with {most} ({high} times).**",
+            "**Perplexity is lowest with {least} ({low}) and highest with {most} ({high}).**",
             least=least.name,
             most=most.name,
-            low=number(least.perplexity / original.perplexity, 3),
-            high=number(most.perplexity / original.perplexity, 3),
+            low=number(least.perplexity, 3),
+            high=number(most.perplexity, 3),
         )
         reading = [Finding(summary)]
     else:
         if first_token := _first_token_effects(original, changed):
-            return [*first_token, _copying_effects(original, changed)]
+            return [*first_token, copying]
         reading = [_perplexity_effect(original, each) for each in changed]
-    return [reading, _copying_effects(original, changed)]
+    return [reading, copying]
 
 
 def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
@@ -81,31 +94,23 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
         return []
     if (least.hidden.share, least.hidden.max_keys) != (most.hidden.share, most.hidden.max_keys):
         return []
-    low, high = (each.perplexity / original.perplexity for each in (least, most))
-    if low <= SAME_RATIO or number(low, 3) == number(high, 3):
+    low, high = (number(each.perplexity, 3) for each in (least, most))
+    if least.perplexity <= SAME_RATIO * original.perplexity or low == high:
         return []
-    worse = _(
-        "**With {most}, the model predicts the text worse: perplexity rises to {high} times the original.**",
-        most=most.name,
-        high=number(high, 3),
-    )
+    worse = _perplexity_effect(original, most).text
     better = _(
-        "**With {least}, the first token stays visible, and perplexity rises to only {low} times the original.**",
+        "**With {least}, which also sees the first token (an attention sink), it is only {low}.**",
         least=least.name,
-        low=number(low, 3),
+        low=low,
     )
     counted = N_("Both variants see at most {n} tokens.")
     if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
         worse = _(
-            "**A window of {n} tokens makes this text harder to predict: perplexity rises to {high} times the "
-            "original.**",
+            "**With a window of {n} tokens, perplexity {rises} from {before} to {after}.**",
             n=most.hidden.window,
-            high=number(high, 3),
+            **_rise(original, most),
         )
-        better = _(
-            "**With the first token also visible (an attention sink), it rises to only {low} times the original.**",
-            low=number(low, 3),
-        )
+        better = _("**With the first token also visible (an attention sink), it is only {low}.**", low=low)
         counted = N_(
             "Both variants see at most {n} tokens. {most} sees the query and the {window} tokens before it. {least} "
             "gives up the farthest one to keep the first."
@@ -123,12 +128,12 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
 
 def _perplexity_effect(original: Score, each: Score) -> Finding:
     ratio = each.perplexity / original.perplexity
-    values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME_RATIO - 1}
+    values = {"name": each.name, "same": SAME_RATIO - 1, **_rise(original, each)}
     if ratio > SAME_RATIO:
-        text = _("**{name} raises perplexity to {ratio} times the original.**", **values)
+        text = _("**With {name}, perplexity {rises} from {before} to {after}.**", **values)
         return Finding(text, _hidden_pairs(each))
     if ratio < 1 / SAME_RATIO:
-        return Finding(_("**{name} lowers perplexity to {ratio} times the original.**", **values))
+        return Finding(_("**With {name}, perplexity falls from {before} to {after}.**", **values))
     if each.covered:
         text = _n(
             "**{name} changes perplexity by at most {same:.0%}**, because it attends to the only token.",
@@ -138,6 +143,15 @@ def _perplexity_effect(original: Score, each: Score) -> Finding:
         )
         return Finding(text)
     return Finding(_("**{name} changes perplexity by at most {same:.0%}.**", **values))
+
+
+def _rise(original: Score, each: Score) -> dict[str, str]:
+    """Return both perplexities, and the verb for a rise from the first to the second, as values of a sentence."""
+    # The rounded numbers on screen determine the verb, so that the sentence agrees with them.
+    before, after = number(original.perplexity, 3), number(each.perplexity, 3)
+    ratio = float(f"{each.perplexity:.3g}") / float(f"{original.perplexity:.3g}")
+    verb = next((verb for least, verb in RISES.items() if ratio > least), N_("rises"))
+    return {"rises": _(verb), "before": before, "after": after}
 
 
 def _hidden_pairs(each: Score) -> str:
@@ -183,17 +197,21 @@ def _effect_on_texts(name: str, least: float, most: float) -> str:
         least: the smallest perplexity, relative to the original model.
         most: the largest one.
     """
-    low, high = number(least, 3), number(most, 3)
-    times = high if low == high else _("{low} to {high}", low=low, high=high)
-    if least > SAME_RATIO:
-        text = N_("{name} raises perplexity to {times} times the original")
-    elif most < 1 / SAME_RATIO:
-        text = N_("{name} lowers perplexity to {times} times the original")
-    elif least >= 1 / SAME_RATIO and most <= SAME_RATIO:
-        text = N_("{name} hardly changes perplexity ({times} times the original)")
+    if least >= 1 / SAME_RATIO and most <= SAME_RATIO:
+        # Rounded up, after an error in the last digits of a float is removed.
+        bound = max(1, math.ceil(round(100 * max(1 - least, most - 1), 6)))
+        return _("{name} changes perplexity by at most {percent}%", name=name, percent=bound)
+    if most > MAX_PERCENT_RATIO:
+        text, ends = N_("perplexity with {name} is {change} times the original"), [number(r, 3) for r in (least, most)]
+    elif least > 1:
+        text, ends = N_("{name} raises perplexity by {change}"), [f"{ratio - 1:.0%}" for ratio in (least, most)]
+    elif most < 1:
+        text, ends = N_("{name} lowers perplexity by {change}"), [f"{1 - ratio:.0%}" for ratio in (most, least)]
     else:
-        text = N_("perplexity with {name} is {times} times the original")
-    return _(text, name=name, times=times)
+        text = N_("{name} changes perplexity by {change}")
+        ends = [formatted(ratio - 1, "+.0%") for ratio in (least, most)]
+    change = ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1])
+    return _(text, name=name, change=change)
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
@@ -259,8 +277,7 @@ def _copying_cause(group: Sequence[Score]) -> str:
         if len(windows) == 1 and None not in windows
         else _("Most queries cannot attend to the token to copy."),
         _(
-            "A chain of {n} layers could pass the token on to the query, but the model was trained without this "
-            "variant and has not learned to do so.",
+            "A chain of {n} layers could pass it on to the query, but the model was trained without this variant.",
             n=relays.pop(),
         )
         if len(relays) == 1 and None not in relays

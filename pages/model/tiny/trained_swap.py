@@ -101,17 +101,26 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
     same = [each for each in changed if percent(each.accuracy) == before]
     falls = [each for each in changed if each not in same and each.accuracy < original.accuracy]
     rises = [each for each in changed if each not in same + falls]
+    every = [each.word for each in changed]
     text = paragraph(
-        _("**The share of correct answers falls from {before} to {changes}.**", before=before, changes=_changes(falls))
+        _(
+            "**The share of correct answers falls from {before} to {changes}.**",
+            before=before,
+            changes=_changes(falls, every),
+        )
         if falls
         else "",
-        _("**The share of correct answers rises from {before} to {changes}.**", before=before, changes=_changes(rises))
+        _(
+            "**The share of correct answers rises from {before} to {changes}.**",
+            before=before,
+            changes=_changes(rises, every),
+        )
         if rises
         else "",
         _(
             "**With {names}, {before} of the answers are correct**, as before the replacement (after rounding).",
             before=before,
-            names=enumeration(name_in_sentence(each.word) for each in same),
+            names=enumeration(name_in_sentence(each.word, every) for each in same),
         )
         if same
         else "",
@@ -119,10 +128,10 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
     return [[Finding(text)]]
 
 
-def _changes(rows: Sequence[TrainedSwapRow]) -> str:
-    """Return a list in words of the accuracy with each replacement."""
+def _changes(rows: Sequence[TrainedSwapRow], words: Sequence[str]) -> str:
+    """Return a list in words of the accuracy with each replacement, named as among ``words``."""
     return enumeration(
-        _("{share} with {name}", share=percent(row.accuracy), name=name_in_sentence(row.word)) for row in rows
+        _("{share} with {name}", share=percent(row.accuracy), name=name_in_sentence(row.word, words)) for row in rows
     )
 
 

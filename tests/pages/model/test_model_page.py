@@ -19,7 +19,8 @@ from attention_core.experiments.swap import CopyRow, ReadingTask
 from attention_core.inputs.labels import number_repeats
 from attention_core.runtime import progress
 from pages.model.encoder import MOVED, SENTENCES
-from pages.model.options import DEFAULT_WORDS, display_name
+from pages.model.options import DEFAULT_WORDS, GROUP_KEY, VIEW_GROUPS, display_name, name_in_sentence, short_name
+from pages.model.page import PAGE
 
 open_model = partial(open_page, "model", m_live=True)
 VIEWS = ("text", "copying", "layers", "budget", "predicts")
@@ -48,6 +49,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
+    assert [row["short"] for row in header["rows"]] == ["Original model", "Local", "Attention sinks"]
     assert header["columns"] == [
         "Visible tokens (at most)",
         "Perplexity (lower is better)",
@@ -62,14 +64,36 @@ def test_the_page_opens_with_a_window_and_a_sink():
     assert header["floor"] == ["Uniform guess over the vocabulary", "0", "49,152", "× 4,915", "10.8"]
     assert (settings["shown"], settings["baseline"]) == (0, 0)
     text = spoken(at, "caption")
-    assert "**Local with window 64 raises perplexity to 20.1 times the original.**" in text
+    assert "**With Local, perplexity grows more than tenfold from 10 to 201.**" in text
     assert (
-        "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
-        "uniform guess.**" in text
+        "**Copying a token from 95 tokens back fails with Local: the loss is higher than that of a uniform guess.**"
+        in text
     )
     assert "Replace softmax in all 30 layers of **SmolLM2-135M** (4-bit quantised, not retrained) with:" in text
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in text
     assert "Text: “Long” (" in text
+
+
+def test_names_are_short_unless_two_variants_have_the_same_name():
+    words = ("local~window~64", "sink~window~64~sinks~1", "local~window~32")
+    assert [short_name(word, words) for word in words] == ["Local · window 64", "Attention sinks", "Local · window 32"]
+    assert name_in_sentence(words[0], words) == "Local with window 64"
+    assert name_in_sentence(words[0], words[:2]) == name_in_sentence(words[0], ()) == "Local"
+
+
+def test_a_group_opens_its_first_view_and_a_link_opens_its_group():
+    titles = [view for views in VIEW_GROUPS.values() for view in views]
+    assert sorted(titles) == sorted(PAGE.views)
+    at = open_model(m_view="budget")
+    assert at.button_group(key=GROUP_KEY).value == "Layers and budget"
+    assert at.button_group(key="m_view").formatted_values == ["Budget"]
+    at.button_group(key=GROUP_KEY).set_value("Embeddings").run()
+    assert at.session_state["m_view"] == "encoder"
+    assert not [each for each in at.get("button_group") if each.key == "m_view"]
+    at.button_group(key=GROUP_KEY).set_value("Text").run()
+    assert "m_view" not in at.query_params
+    at.button_group(key="m_view").set_value("copying").run()
+    assert at.session_state["m_view"] == "copying"
 
 
 def test_losses_on_screen_equal_the_rows():
@@ -132,10 +156,10 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
     assert lines_of(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
     assert (
-        "**Copying a token from 95 tokens back fails with Local with window 64: the loss is higher than that of a "
-        "uniform guess.**" in spoken(at)
+        "**Copying a token from 95 tokens back fails with Local: the loss is higher than that of a uniform guess.**"
+        in spoken(at)
     )
-    assert "Mean loss of a copied token: 1.01 nats in the original model, 11.0 with Local with window 64" in spoken(at)
+    assert "Mean loss of a copied token: 1.01 nats in the original model, 11.0 with Local" in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
@@ -163,10 +187,8 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
-    assert "**Local with window 64 loses over half of the ability to copy between 8 and 15 replaced layers.**" in text
-    assert (
-        "Local with window 64 raises perplexity above 1.5 times the original between 4 and 8 replaced layers." in text
-    )
+    assert "**Local loses over half of the ability to copy between 8 and 15 replaced layers.**" in text
+    assert "Local raises perplexity above 1.5 times the original between 4 and 8 replaced layers." in text
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
@@ -188,7 +210,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Random Synthesizer, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Random Synthesizer"]
-    assert "**With Local with window 64 in a single layer, perplexity is highest if this is layer" in spoken(at)
+    assert "**With Local in a single layer, perplexity is highest if this is layer" in spoken(at)
     assert any("Equal weights and Random Synthesizer ignore the text" in c.value for c in at.caption)
 
 
@@ -298,7 +320,7 @@ def test_typed_text_is_never_markup():
 
 
 def test_the_board_refuses_losses_of_another_text():
-    other = Reading(name="X", numbers=["1"], losses=[1.0, 2.0])
+    other = Reading(name="X", short="X", numbers=["1"], losses=[1.0, 2.0])
     with pytest.raises(ValueError, match="2 losses for 5 tokens"):
         pack("abcde", other, [], ["n"], key="k")
 
@@ -332,14 +354,8 @@ def test_the_encoder_accepts_variants_without_causal_form():
 def test_continuations_are_bold_after_the_divergence():
     at = open_model(m_view="continuation")
     text = spoken(at)
-    assert (
-        "**With Local with window 64, the generated text is the same as the original model's up to token 1 of 4.**"
-        in text
-    )
-    assert (
-        "**With Attention sinks with window 64 and 1 sink, the generated text is the same as the original model's.**"
-        in text
-    )
+    assert "**With Local, the generated text is the same as the original model's up to token 1 of 4.**" in text
+    assert "**With Attention sinks, the generated text is the same as the original model's.**" in text
     found = at.table[0].value.set_index("Model")
     assert "… 1 **4 \\$5\\$ \\[6\\](7)**" in found.loc["Local · window 64", "Most likely tokens"]
     assert "… 1 \\<2\\> \\*\\*3\\*\\* ↵" in found.loc["Original model", "Most likely tokens"]

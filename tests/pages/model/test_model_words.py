@@ -21,6 +21,7 @@ from pages.model import budget, continuation, encoder, forecast, layers, reading
 from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
+TEST = " Copy test (last column): the model reads 96 random tokens twice."
 
 
 def explained(describe, *args):
@@ -55,17 +56,25 @@ def scores(*pairs):
     [
         (20.0, "**A changes perplexity by at most 5%.**"),
         (20.9, "**A changes perplexity by at most 5%.**"),
-        (21.1, "**A raises perplexity to 1.06 times the original.**"),
-        (29.8, "**A raises perplexity to 1.49 times the original.**"),
+        (21.1, "**With A, perplexity rises from 20 to 21.1.**"),
+        (40.0, "**With A, perplexity rises from 20 to 40.**"),
+        (40.04, "**With A, perplexity rises from 20 to 40.0.**"),
+        (40.1, "**With A, perplexity more than doubles from 20 to 40.1.**"),
+        (60.0, "**With A, perplexity more than doubles from 20 to 60.**"),
+        (60.1, "**With A, perplexity more than triples from 20 to 60.1.**"),
+        (200.0, "**With A, perplexity more than triples from 20 to 200.**"),
+        (201.0, "**With A, perplexity grows more than tenfold from 20 to 201.**"),
+        (2000.0, "**With A, perplexity grows more than tenfold from 20 to 2,000.**"),
+        (2010.0, "**With A, perplexity grows more than a hundredfold from 20 to 2,010.**"),
         (19.1, "**A changes perplexity by at most 5%.**"),
-        (19.0, "**A lowers perplexity to 0.950 times the original.**"),
-        (10.0, "**A lowers perplexity to 0.500 times the original.**"),
+        (19.0, "**With A, perplexity falls from 20 to 19.**"),
+        (10.0, "**With A, perplexity falls from 20 to 10.**"),
     ],
 )
 def test_the_perplexity_is_described_before_copying(perplexity, expected):
     assert (
         explained(words.describe_effects, AS_IT_IS, scores((perplexity, 1.0)))
-        == f"{expected}  \n**Copying is preserved with A.**"
+        == f"{expected}  \n**Copying is preserved with A.**{TEST}"
     )
 
 
@@ -87,19 +96,22 @@ def test_the_effects_on_copying(copied, expected):
 @pytest.mark.parametrize(
     ("losses", "expected"),
     [
-        ((10, 10), "**Copying a token from 95 tokens back fails with both variants.**"),
-        ((10, 10, 10), "**Copying a token from 95 tokens back fails with all 3 variants.**"),
+        ((10, 10), f"**Copying a token from 95 tokens back fails with both variants.**{TEST}"),
+        ((10, 10, 10), f"**Copying a token from 95 tokens back fails with all 3 variants.**{TEST}"),
         (
             (10, 5, 1),
-            "**Copying a token from 95 tokens back fails with A.** **Copying a token from 95 tokens back gets worse "
-            "with B.** **Copying is preserved with C.**",
+            f"**Copying a token from 95 tokens back fails with A.**{TEST} **Copying a token from 95 tokens back gets "
+            "worse with B.** **Copying is preserved with C.**",
         ),
-        ((10, 1, 10), "**Copying a token from 95 tokens back fails with A and C.** **Copying is preserved with B.**"),
+        (
+            (10, 1, 10),
+            f"**Copying a token from 95 tokens back fails with A and C.**{TEST} **Copying is preserved with B.**",
+        ),
     ],
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expected):
     assert explained(words.describe_effects, AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
-        f"raises perplexity to 2 times the original.**  \n{expected}"
+        f"perplexity rises from 20 to 40.**  \n{expected}"
     )
 
 
@@ -114,15 +126,15 @@ def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
 def test_many_variants_are_summarised_by_the_best_and_the_worst():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert explained(words.describe_effects, AS_IT_IS, many) == (
-        "**Perplexity is lowest with B (1 times the original) and highest with C (10 times).**  \n"
-        "**Copying a token from 95 tokens back fails with all 4 variants.**"
+        "**Perplexity is lowest with B (20) and highest with C (200).**  \n"
+        f"**Copying a token from 95 tokens back fails with all 4 variants.**{TEST}"
     )
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
         == "**Copying a token from 95 tokens back fails with all 4 variants.**"
     )
     assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
-        "**A raises perplexity to 2 times the original.** **B changes"
+        "**With A, perplexity rises from 20 to 40.** **B changes"
     )
 
 
@@ -187,27 +199,27 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, hides_first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
-    far_back = ".** The token to copy is beyond the window of 64 tokens."
+    far_back = " The token to copy is beyond the window of 64 tokens."
     reason = (
-        f"{far_back} A chain of 2 layers could pass the token on to the query, but the model was trained without this "
-        "variant and has not learned to do so."
+        f".**{TEST}{far_back} A chain of 2 layers could pass it on to the query, but the model was trained without "
+        "this variant."
     )
     assert explained(words.describe_effects, AS_IT_IS, [blind, sink]) == (
-        "**A raises perplexity to 2 times the original.** A hides 61% of the query–key pairs, and it hides the first "
-        "token from most queries. **B raises perplexity to 2 times the original.** B hides 61% of the query–key "
+        "**With A, perplexity rises from 20 to 40.** A hides 61% of the query–key pairs, and it hides the first "
+        "token from most queries. **With B, perplexity rises from 20 to 40.** B hides 61% of the query–key "
         "pairs, but not the first token.  \n"
         f"**Copying a token from 95 tokens back fails with both variants{reason}"
     )
     assert explained(words.describe_effects, AS_IT_IS, [blind, far]).endswith(
-        "**Copying a token from 95 tokens back fails with both variants.**"
+        f"**Copying a token from 95 tokens back fails with both variants.**{TEST}"
     )
     seen = dataclasses.replace(sink, perplexity=22.0)
     assert (
         explained(words.describe_effects, AS_IT_IS, [blind, seen])
         == explained(words.describe_effects, AS_IT_IS, [seen, blind])
         == (
-            "**A window of 64 tokens makes this text harder to predict: perplexity rises to 2 times the original.**  \n"
-            "**With the first token also visible (an attention sink), it rises to only 1.10 times the original.** "
+            "**With a window of 64 tokens, perplexity rises from 20 to 40.**  \n"
+            "**With the first token also visible (an attention sink), it is only 22.** "
             "Both variants see at most 65 tokens. A sees the query and the 64 tokens before it. B gives up the "
             "farthest one to keep the first. In many heads, queries without a relevant key put their weight on the "
             "first token. A hides this token, so the weight goes to other tokens.  \n"
@@ -224,8 +236,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
             for each, part in ((blind, blind_part), (seen, seen_part))
         ]
         assert explained(words.describe_effects, AS_IT_IS, pair).startswith(
-            "**With A, the model predicts the text worse: perplexity rises to 2 times the original.**  \n"
-            "**With B, the first token stays visible, and perplexity rises to only 1.10 times the original.** "
+            "**With A, perplexity rises from 20 to 40.**  \n"
+            "**With B, which also sees the first token (an attention sink), it is only 22.** "
             f"Both variants see at most {pair[0].hidden.max_keys} tokens. In many heads"
         )
     less = dataclasses.replace(hidden, share=0.5, hides_first=False)
@@ -238,15 +250,19 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, max_keys=66)),
         dataclasses.replace(seen, hidden=None),
     ):
-        assert explained(words.describe_effects, AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
-    assert explained(words.describe_effects, AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
+        assert explained(words.describe_effects, AS_IT_IS, [blind, other]).startswith(
+            "**With A, perplexity rises from 20 to 40.** "
+        )
+    assert explained(words.describe_effects, AS_IT_IS, [blind, seen, far]).startswith(
+        "**With A, perplexity rises from 20 to 40.** "
+    )
     worse = dataclasses.replace(blind, copied=5.0)
     assert explained(words.describe_effects, AS_IT_IS, [worse]).endswith(
         f"**Copying a token from 95 tokens back gets worse with A{reason}"
     )
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, layers_to_copy=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
-        assert explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0].endswith(far_back)
+        assert explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0].endswith(f".**{far_back}")
     wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
     stride = dataclasses.replace(never, hidden=dataclasses.replace(never.hidden, window=None))
     for group in ([never, wide], [stride], [stride, wide]):
@@ -254,7 +270,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         assert text.endswith(".** Most queries cannot attend to the token to copy.")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
     assert explained(words.describe_effects, AS_IT_IS, [same]) == (
-        "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
+        f"**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**{TEST}"
     )
     assert reading.uncoloured_note(blind) == (
         "The first 66 tokens have no colour, because the mask hides no token before them."
@@ -271,18 +287,21 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     [
         (
             {"A": [1.4, 1.78, 1.5], "B": [0.997, 1.01, 1.0]},
-            "On 3 other texts, A raises perplexity to 1.40 to 1.78 times the original; B hardly changes perplexity "
-            "(0.997 to 1.01 times the original).",
+            "On 3 other texts, A raises perplexity by 40% to 78%; B changes perplexity by at most 1%.",
         ),
         (
             {"A": [1.06], "B": [1.001, 1.004]},
-            "On 1 other text, A raises perplexity to 1.06 times the original. On 2 other texts, B hardly changes "
-            "perplexity (1.00 times the original).",
+            "On 1 other text, A raises perplexity by 6%. On 2 other texts, B changes perplexity by at most 1%.",
         ),
-        ({"A": [], "B": [0.96]}, "On 1 other text, B hardly changes perplexity (0.960 times the original)."),
-        ({"A": [0.8, 0.95]}, "On 2 other texts, A lowers perplexity to 0.800 to 0.950 times the original."),
-        ({"A": [0.8, 1.01]}, "On 2 other texts, perplexity with A is 0.800 to 1.01 times the original."),
-        ({"A": [1.01, 1.4]}, "On 2 other texts, perplexity with A is 1.01 to 1.40 times the original."),
+        ({"A": [], "B": [0.96]}, "On 1 other text, B changes perplexity by at most 4%."),
+        ({"A": [0.8, 0.95]}, "On 2 other texts, A lowers perplexity by 5% to 20%."),
+        ({"A": [0.8, 1.01]}, "On 2 other texts, A changes perplexity by −20% to +1%."),
+        ({"A": [1.01, 1.4]}, "On 2 other texts, A raises perplexity by 1% to 40%."),
+        ({"A": [0.96, 1.002]}, "On 2 other texts, A changes perplexity by at most 4%."),
+        ({"A": [1.0, 1.0]}, "On 2 other texts, A changes perplexity by at most 1%."),
+        ({"A": [1.021]}, "On 1 other text, A changes perplexity by at most 3%."),
+        ({"A": [1.01, 3.0]}, "On 2 other texts, A raises perplexity by 1% to 200%."),
+        ({"A": [1.01, 3.1]}, "On 2 other texts, perplexity with A is 1.01 to 3.10 times the original."),
     ],
 )
 def test_a_claim_about_one_text_is_compared_with_other_recorded_texts(ratios, expected):
@@ -598,7 +617,7 @@ def test_variants_with_similar_rankings_share_a_line():
     rows = [embedded("local", 0.3), embedded("linear", 0.96), embedded("softmax", 0.2)]
     assert explained(encoder.describe_rankings, rows) == (
         "**The ranking by similarity hardly changes with Linear** (Kendall's rank correlation 0.96).  \n"
-        "**The ranking by similarity changes with Local with window 16 and Softmax** (Kendall's rank correlation 0.30 "
+        "**The ranking by similarity changes with Local and Softmax** (Kendall's rank correlation 0.30 "
         "and 0.20)."
     )
     assert encoder.describe_rankings([]) == []
