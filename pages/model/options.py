@@ -138,7 +138,7 @@ class ModelOptions(Options, prefix="m_"):
         {
             "text": N_("Perplexity"),
             "copying": N_("Copying"),
-            "continuation": N_("Generate"),
+            "continuation": N_("Generation"),
             "layers": N_("Layers"),
             "budget": N_("Budget"),
             "predicts": N_("Output error"),

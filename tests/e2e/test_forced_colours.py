@@ -69,11 +69,11 @@ def test_the_sentence_on_home_shows_weights_behind_its_words(forced, server):
     assert all(readable(word) for word in words)
 
 
-def test_tokens_the_chosen_row_and_the_layers_are_visible_on_model(forced, server):
+def test_tokens_the_chosen_variant_and_the_layers_are_visible_on_model(forced, server):
     visit(forced, f"{server}/model")
     ground = commonest(picture(forced.locator(".loss")))
-    rows = forced.locator(".reader[role=radio]")
-    chosen, other = picture(rows.nth(0)), picture(rows.nth(1))
+    choices = forced.locator(".choice [role=radio]")
+    chosen, other = picture(choices.nth(0)), picture(choices.nth(1))
     assert contrast(commonest(chosen), commonest(other)) > 2
     assert readable(chosen)
     tokens = forced.locator(".token")

@@ -326,7 +326,7 @@ def test_perplexity_and_copying_are_reported_together():
     assert reading.describe_outcome(question, rows, words.describe_effects) == "Reading the text …"
     rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
     assert explained(reading.describe_outcome, question, rows, words.describe_effects).endswith(
-        "**Copying is preserved with Linear.**"
+        f"**Copying is preserved with Linear.**{TEST}"
     )
 
 

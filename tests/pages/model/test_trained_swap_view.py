@@ -77,7 +77,7 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
         (
             0.5,
             [0.25, 0.5, 0.1, 1.0],
-            "**The share of correct answers falls from 50% to 25% with Linear and 10% with Local with window 16.** "
+            "**The share of correct answers falls from 50% to 25% with Linear and 10% with Local.** "
             "**The share of correct answers rises from 50% to 100% with Equal weights.** "
             "**With Softmax, 50% of the answers are correct**, as before the replacement (after rounding).",
         ),
