@@ -37,8 +37,8 @@ def test_a_visitor_opens_all_steps_of_nystrom_and_another_variant(page, server):
 
     open_step(page, "1 · Three factors")
     settle(page)
-    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
-    assert panels(page) == ["L", "× Z", "× R", "= A", "Softmax (target)"]
+    expect(page.locator(f"{BOARD} figure")).to_have_count(6)
+    assert panels(page) == ["L", "× Z", "× R", "= A", "L × R", "Softmax (target)"]
     assert query(page) == "variants=softmax&step=2"
     marks = page.locator(f"{BOARD} figure .title.marked").evaluate_all(
         "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
@@ -66,11 +66,11 @@ def test_the_factors_and_their_result_are_entirely_visible_on_a_projector(newly_
     page.add_init_script(FORGET)
     page.set_viewport_size({"width": 1280, "height": 720})
     inside(page, server)
-    boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(5)]
+    boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(6)]
     assert len({box["y"] for box in boxes}) == 1
     assert max(box["y"] + box["height"] for box in boxes) <= 720
     expect(
-        page.get_by_text("without Z is closer to softmax's matrix (error 69%) than with Z (72%)")
+        page.get_by_text("L × R alone is closer to softmax (matrix error 69% instead of 72%)")
     ).to_be_in_viewport()
 
 
@@ -109,12 +109,12 @@ def test_a_token_pointed_at_is_highlighted_everywhere(page, server):
     expect(page.locator("[data-token][data-lit]")).to_have_attribute("data-token", token)
 
     open_step(page, "1 · Three factors")
-    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
+    expect(page.locator(f"{BOARD} figure")).to_have_count(6)
     settle(page)
     point_at(page.locator(f"{BOARD} .plot").first, 0.6, 0.5)
-    expect(lit).to_have_count(4)
+    expect(lit).to_have_count(5)
     row, column = board(page).first.get_attribute("data-cell").split(",")
-    texts = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}"]
+    texts = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}", f"row {row}"]
     assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == texts
 
 

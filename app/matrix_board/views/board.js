@@ -16,6 +16,7 @@ import { Views } from "./zoom.js";
 
 const GAP = 20;
 const LINE_SIDE = 196; // smallest side at which four or more panels share one line, where they are easier to compare
+const STEP_SIDE = 180; // the same for panels with a colour scale each, six of which fit a projector
 const MAX_SHARE = 0.45; // largest share of the window's height for a panel, so that the text above it stays in view
 const MIN_SIDE = 224; // smallest side of a panel otherwise: smaller panels are hard to read
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
@@ -265,8 +266,9 @@ export class Board {
     const count = this.panels.length;
     const width = this.root.clientWidth;
     const countThatFit = (/** @type {number} */ side) => Math.floor((width + GAP) / (side + GAP));
-    const maxColumns = Math.min(count, count > 8 ? 6 : count === 5 ? 5 : 4);
-    this.columns = maxColumns >= 4 && countThatFit(LINE_SIDE) >= maxColumns ? maxColumns : clamp(countThatFit(MIN_SIDE), 1, maxColumns);
+    const isStep = this.settings.scale === "panel"; // a step of a story, whose panels are factors and their product
+    const maxColumns = Math.min(count, count > 8 || isStep ? 6 : count === 5 ? 5 : 4);
+    this.columns = maxColumns >= 4 && countThatFit(isStep ? STEP_SIDE : LINE_SIDE) >= maxColumns ? maxColumns : clamp(countThatFit(MIN_SIDE), 1, maxColumns);
     const maxSide = Math.min(this.settings.panel_size, Math.max(innerHeight * MAX_SHARE, MIN_SIDE));
     this.side = Math.floor(Math.min(maxSide, (width - GAP * (this.columns - 1)) / this.columns));
     const isSwiped = this.columns === 1 && count > 1;

@@ -3,6 +3,7 @@
 import numpy as np
 from torch import Tensor
 
+from attention_core.analysis.low_rank.factors import product, relative_error_of
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
@@ -54,6 +55,16 @@ def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | 
     """Return the results of ``Attention.anatomy`` on a head's first ``tokens``, without a causal mask."""
     anatomy = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
     return {name: part.numpy() for name, part in anatomy.items()}
+
+
+def heads_closer_without_inverse(qkv: QKV, attention: Attention) -> int:
+    """Return in how many heads Nyström's product ``left @ right``, without the inverse, is closer to the reference."""
+    heads = (intermediate_results(qkv, attention, head, False) for head in range(len(qkv.q)))
+    return sum(
+        relative_error_of(product(each.parts["left"], each.parts["right"]), each.reference)
+        < relative_error_of(each.weights, each.reference)
+        for each in heads
+    )
 
 
 def logits(qkv: QKV, head: int) -> np.ndarray:

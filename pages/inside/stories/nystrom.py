@@ -11,15 +11,14 @@ import numpy as np
 import streamlit as st
 
 from app.figures.lines.curves import guide
-from app.jobs import dispatch
+from app.jobs import cached, dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
-from attention_core.analysis.low_rank.factors import negative_share_of, product, relative_error_of
+from attention_core.analysis.low_rank.factors import product, relative_error_of
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
-from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
@@ -162,32 +161,31 @@ def _factors(data: HeadData) -> Step:
     n, m = left.shape
     top = float(max(np.abs(data.weights).max(), np.abs(data.reference).max()))
     sides_top = float(max(left.max(), right.max()))
-    without, error = (relative_error_of(each, data.reference) for each in (product(left, right), data.weights))
+    blurred = product(left, right)
+    without, error = (relative_error_of(each, data.reference) for each in (blurred, data.weights))
+    top = max(top, float(blurred.max()))
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(data), _("landmark")
-        on_landmarks = _("{n:,} × {m} · query–landmark weights", n=n, m=m)
         inverted = (
             _("{m} × {m} · exact inverse", m=m)
             if data.setting("inverse") == "exact"
-            else _("{m} × {m} · approximate inverse", m=m)
+            else _("{m} × {m} · approx. inverse", m=m)
         )
-        on_keys = _("{m} × {n:,} · landmark–key weights", n=n, m=m)
         pictures.board(
             f"{key}.factors",
             replace(
-                pictures.panel("L", left, data.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
+                pictures.panel("L", left, data.labels, keys, column=landmark, caption=f"{n:,} × {m}", mark=LEFT),
                 top=sides_top,
             ),
             _landmark_panel("× Z", inverse, keys, queries, inverted, mark=MIDDLE),
             replace(
-                pictures.panel("× R", right, queries, data.labels, row=landmark, caption=on_keys, mark=RIGHT),
+                pictures.panel("× R", right, queries, data.labels, row=landmark, caption=f"{m} × {n:,}", mark=RIGHT),
                 top=sides_top,
                 scale_panel="L",
             ),
-            replace(
-                pictures.pair_panel(data, "= A", data.weights, product_caption(data.weights), mark=RESULT), top=top
-            ),
+            replace(pictures.pair_panel(data, "= A", data.weights, error_caption(error), mark=RESULT), top=top),
+            replace(pictures.pair_panel(data, "L × R", blurred, error_caption(without)), top=top, scale_panel="A"),
             replace(
                 pictures.reference_panel(data),
                 title=_("{name} (target)", name=pictures.reference_title(data)),
@@ -202,14 +200,12 @@ def _factors(data: HeadData) -> Step:
         title=_("Three factors"),
         headline=inverse_headline(without, error, averaged=m < n),
         mechanism=paragraph(
-            _("The product L R without Z would blur the weights twice.")
+            _("The product L × R without Z would blur the weights twice.")
             if m == n
-            else _("Each landmark is the mean of neighbouring queries or keys, so L and R are both blurred.")
+            else _("Each landmark is an average of neighbouring tokens, so L and R both blur.")
             if data.setting("method") == "segment_means"
-            else _("Each landmark is the mean of similar queries or keys, so L and R are both blurred."),
-            _("Z, the exact inverse, should remove one blur.")
-            if data.setting("inverse") == "exact"
-            else _("Z, an approximate inverse, should remove one blur."),
+            else _("Each landmark is an average of similar tokens, so L and R both blur."),
+            _("Z is meant to undo one of the two blurs. Compare A and L × R with softmax."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -221,6 +217,7 @@ def _factors(data: HeadData) -> Step:
             ""
             if m < n
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
+            inverse_count(cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q)),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
         draw=draw,
@@ -238,26 +235,25 @@ def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
     """
     values = {"without": percent(without), "error": percent(error)}
     return paragraph(
-        _("Three smaller matrices replace the softmax matrix.")
+        _("Nyström replaces the softmax matrix by three smaller ones, L × Z × R.")
         if averaged
-        else _("Three matrices replace the softmax matrix."),
-        _(
-            "In this head, the product is about as close to softmax's matrix with Z as without (error {error}).",
-            **values,
-        )
-        if percent(without) == percent(error)
+        else _("Nyström replaces the softmax matrix by three others, L × Z × R."),
+        _("In this head, L × R alone is about as close to softmax (matrix error {error}).", **values)
+        if values["without"] == values["error"]
         else _(
-            "In this head, the product with Z is closer to softmax's matrix (error {error}) than without Z "
-            "({without}).",
+            "In this head, Z brings the product closer to softmax (matrix error {error} instead of {without}).",
             **values,
         )
         if error < without
-        else _(
-            "In this head, the product without Z is closer to softmax's matrix (error {without}) than with Z "
-            "({error}).",
-            **values,
-        ),
+        else _("In this head, L × R alone is closer to softmax (matrix error {without} instead of {error}).", **values),
     )
+
+
+def inverse_count(closer: int, heads: int) -> str:
+    """Return the sentence about in how many of several heads the product is closer without Z; empty for one head."""
+    if heads == 1:
+        return ""
+    return _("In {closer} of {heads} heads, L × R alone is closer to softmax.", closer=closer, heads=heads)
 
 
 def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
@@ -339,11 +335,9 @@ def _inverse_method(data: HeadData) -> str:
     return _n("{n} iteration", "{n} iterations", n=data.setting("iterations"))
 
 
-def product_caption(weights: np.ndarray) -> str:
-    """Return the caption of the product of the factors; it explains the orange cells if some weights are negative."""
-    if negative_share_of(weights) > NEGATIVE_TOLERANCE:
-        return _("orange: negative, due to Z")
-    return _("product of the three")
+def error_caption(error: float) -> str:
+    """Return the caption of a product of factors with its matrix error."""
+    return _("matrix error {error}", error=percent(error))
 
 
 def inverse_sentence(rows: Sequence[InverseRow]) -> str:

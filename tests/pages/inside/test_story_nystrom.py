@@ -7,18 +7,20 @@ from driver import board, open_page, spoken
 from stories import data, figures, head
 
 import attention_core as ac
+from attention_core.analysis.matrix.inside import heads_closer_without_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from pages.inside.headline import measurements
 from pages.inside.stories import nystrom
 from pages.inside.stories.nystrom import (
+    error_caption,
     exact_inverse_sentence,
+    inverse_count,
     inverse_effect,
     inverse_headline,
     inverse_sentence,
     inverse_size,
     inverted_sentence,
     landmark_sizes,
-    product_caption,
 )
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1"}
@@ -49,9 +51,30 @@ def test_the_exact_inverse_is_compared_with_iterations():
     assert "Stopping the iteration early gives a smaller error" in close
 
 
-def test_visible_negative_weights_are_explained():
-    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative, due to Z"
-    assert product_caption(np.array([[1.0, -1e-9]])) == "product of the three"
+def test_the_product_is_shown_with_and_without_the_inverse():
+    drawn = [*board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()]
+    matrices = {panel["title"]: values for panel, values in drawn}
+    captions = {panel["title"]: panel["caption"] for panel, _values in drawn}
+    softmax = matrices["Softmax (target)"]
+    for title in ("= A", "L × R"):
+        error = np.linalg.norm(matrices[title] - softmax) / np.linalg.norm(softmax)
+        assert captions[title] == error_caption(error) == f"matrix error {error:.0%}"
+    np.testing.assert_allclose(matrices["L × R"], matrices["L"] @ matrices["× R"], atol=1e-4)
+
+
+def test_the_heads_in_which_the_inverse_harms_are_counted():
+    step_data = data(ac.get("nystrom", landmarks=6))
+    closer = 0
+    for q, k in zip(*(x.double() for x in step_data.qkv.tensors[:2]), strict=True):
+        parts, softmax = step_data.attention.anatomy(q, k, k), ac.get("softmax").weights(q, k)
+        errors = [
+            (each - softmax).norm() for each in (parts["left"] @ parts["right"], step_data.attention.weights(q, k))
+        ]
+        closer += errors[0] < errors[1]
+    heads = len(step_data.qkv.q)
+    assert heads_closer_without_inverse(step_data.qkv, step_data.attention) == closer
+    assert inverse_count(closer, heads) == f"In {closer} of {heads} heads, L × R alone is closer to softmax."
+    assert inverse_count(1, 1) == ""
 
 
 def inverses(*errors):
@@ -104,20 +127,23 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     assert "of softmax's multiply-adds" in measurements(step_data, with_error=False)
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
-    assert step.findings == ""
+    counted = inverse_count(heads_closer_without_inverse(step_data.qkv, step_data.attention), len(step_data.qkv.q))
+    assert step.findings == counted
     assert step.headline == (
-        "Three smaller matrices replace the softmax matrix. In this head, the product with Z is closer to softmax's "
-        f"matrix (error {off:.0%}) than without Z ({without:.0%})."
+        "Nyström replaces the softmax matrix by three smaller ones, L × Z × R. In this head, Z brings the product "
+        f"closer to softmax (matrix error {off:.0%} instead of {without:.0%})."
     )
-    assert step.mechanism.startswith("Each landmark is the mean of neighbouring queries or keys, so L and R are")
+    assert step.mechanism.startswith("Each landmark is an average of neighbouring tokens, so L and R both blur. Z is")
     similar = nystrom.steps(data(ac.get("nystrom", landmarks=6, method="kmeans")))[0]
-    assert similar.mechanism.startswith("Each landmark is the mean of similar queries or keys, so L and R are both")
+    assert similar.mechanism.startswith("Each landmark is an average of similar tokens, so L and R both blur.")
     whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0]
     assert whole.headline.startswith(
-        "Three matrices replace the softmax matrix. In this head, the product with Z is closer "
+        "Nyström replaces the softmax matrix by three others, L × Z × R. In this head, Z brings the product "
     )
-    assert whole.mechanism.startswith("The product L R")
-    assert whole.findings == "Every token is its own landmark, so no tokens are averaged and no information is lost."
+    assert whole.mechanism.startswith("The product L × R without Z")
+    assert whole.findings.startswith(
+        "Every token is its own landmark, so no tokens are averaged and no information is lost."
+    )
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
@@ -158,15 +184,15 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
 @pytest.mark.parametrize(
     ("without", "effect"),
     [
-        (0.65, "with Z is closer to softmax's matrix (error 43%) than without Z (65%)"),
-        (0.4301, "is about as close to softmax's matrix with Z as without (error 43%)"),
-        (0.4, "without Z is closer to softmax's matrix (error 40%) than with Z (43%)"),
+        (0.65, "Z brings the product closer to softmax (matrix error 43% instead of 65%)"),
+        (0.4301, "L × R alone is about as close to softmax (matrix error 43%)"),
+        (0.4, "L × R alone is closer to softmax (matrix error 40% instead of 43%)"),
     ],
 )
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, effect):
-    assert inverse_headline(without, 0.43, averaged=True).endswith(f" In this head, the product {effect}.")
+    assert inverse_headline(without, 0.43, averaged=True).endswith(f" In this head, {effect}.")
     reason = "Averaging tokens into landmarks causes errors in L and R. Large entries of Z (up to ±10) amplify them."
-    assert inverse_effect(without, 0.43, 10.4, averaged=True) == (reason if effect.startswith("without") else "")
+    assert inverse_effect(without, 0.43, 10.4, averaged=True) == (reason if "alone is closer" in effect else "")
 
 
 @pytest.mark.parametrize(("largest", "averaged"), [(1.0, True), (10.4, False)])
