@@ -63,9 +63,9 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
             weights=weights,
         ),
         _("A negative weight (orange) subtracts the value.") if any(last[name][layer] < 0 for name in order) else "",
-        _("Choose layer {layer} to see these weights.", layer=layer) if layer != shown_layer else "",
     )
-    return Finding(f"**{mostly}**", explanation)
+    hint = _("Choose layer {layer} to see these weights.", layer=layer) if layer != shown_layer else ""
+    return Finding(f"**{paragraph(mostly, hint)}**", explanation)
 
 
 def _answer_weights(row: LearnRow) -> list[float]:

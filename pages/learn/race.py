@@ -7,7 +7,6 @@ import streamlit as st
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.figures.lines.spread import QUANTILES, RANGE, spread
-from app.figures.theme import style
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import axis_title
@@ -23,14 +22,6 @@ NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
 MAX_GAP, WIDER = 0.01, 3
 """Largest difference of accuracies that coincide on screen; pixels that a line gains for each line covering it."""
-SAMPLES = {
-    "longdash": "dashed",
-    "longdashdot": "dashdot",
-    "dashdot": "dashdot",
-    "14px,3px,3px,3px,3px,3px": "dashdot",
-    "20px,3px": "dashed",
-}
-"""The style of a sample line in the key of a chart, by the dash pattern of a variant."""
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -51,7 +42,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     chance = task.chance(spec.length, spec.items)
     # False for selective copying: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
-    lines, note = [_line(each, measure, by) for each in results], ""
+    lines = [_line(each, measure, by) for each in results]
     if measure == "accuracy":
         # The horizontal reference lines end at the last planned step, so that the axis does not change while curves
         # grow.
@@ -65,15 +56,9 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
         # The label is below its line: above, it would touch the line at 100%.
         lines.append(replace(threshold, text_position="bottom right"))
-        hidden = {share: each for each in results if (share := words.guess_accuracy(each)) is not None}
-        if len(hidden) == 1:
-            [(share, guessing)] = hidden.items()
-            note = words.hidden_guesses_note(guessing.rows[0].spec)
-            text = _("{share}: visible answers known,<br>hidden ones guessed", share=percent(share))
-            lines.append(replace(_guide(text, (0.0, x_end), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn", learned=words.learned_steps(results))
-    definition = paragraph(words.threshold_note(from_sequence=from_sequence), note, words.fastest_by_seed(results))
-    _explain(rows, results, references=measure == "accuracy", definition=definition)
+    definition = paragraph(words.threshold_note(from_sequence=from_sequence), words.fastest_by_seed(results))
+    _explain(rows, definition=definition)
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -144,7 +129,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=ticks, log_x=by == "length")
     longest = length_with_items(task, spec.length, int(x[-1]))
     numbers = {each.name_in_sentence: numbers_stored(each.rows[0].spec.model) for each in results}
-    _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
+    _explain(rows, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
     # The chart is drawn several times during training. The button for the other position encoding is drawn only with
     # the last chart.
     if by == "length" and key == "end":
@@ -157,27 +142,12 @@ def _coincide(line: Curve, other: Curve) -> bool:
     return line.x == other.x and all(a is not None and b is not None and abs(a - b) < MAX_GAP for a, b in pairs)
 
 
-def _explain(
-    rows: Sequence[LearnRow], results: Sequence[Outcome], *texts: str, references: bool = True, definition: str = ""
-) -> None:
-    """Draw the key of a chart's line styles, notes on the chart in its tooltip, and other texts below it.
-
-    Args:
-        rows: the measurements.
-        results: the same measurements by variant.
-        texts: the texts below the key.
-        references: whether the chart has reference lines.
-        definition: a text at the beginning of the tooltip.
-    """
+def _explain(rows: Sequence[LearnRow], text: str = "", *, definition: str = "") -> None:
+    """Draw below a chart what its lines and bands show, with a definition in the tooltip, and another text."""
     seeds = len({each.row.seed for each in rows})
-    dashes = sorted({SAMPLES[dash] for each in results if (dash := style(each.colour).dash) != "solid"})
-    help_text = paragraph(definition, words.reading_note(seeds))
-    key = "".join(
-        f'<span class="line-key">{"".join(f"""<i class="{sample}"></i>""" for sample in samples)} {meaning}</span>'
-        for samples, meaning in words.line_key(seeds, dashes=dashes, references=references)
-    )
-    st.caption(key, unsafe_allow_html=True, width="content", help=help_text or None)
-    if text := paragraph(*texts):
+    note = paragraph(words.medians_note(seeds), words.reading_note(seeds))
+    st.caption(note, width="content", help=definition or None)
+    if text:
         st.caption(text)
 
 
@@ -208,6 +178,11 @@ def _draw(
         x_ticks=ticks or (),
         log_x=log_x,
     )
+    # A dash only distinguishes variants of the same colour, so it is not needed if all colours differ.
+    own = [trace["line"] for trace in figure["data"] if trace["line"].get("dash", "dot") != "dot"]
+    if len({line["color"] for line in own}) == len(own):
+        for line in own:
+            line["dash"] = "solid"
     alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=_(AXES[x]))
     if learned:  # A screen reader cannot read these numbers from the lines.
         alt = paragraph(f"{alt}.", _("These variants learned the task: {names}.", names=enumeration(learned)))

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from app.words.finding import Finding
-from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
-from attention_core.learning.train import TrainSpec
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, numbers_stored
 
 MAX_FEW_RUNS = 3
@@ -42,30 +41,33 @@ def cause(outcome: Outcome) -> str:
     }
     if hidden := hidden_share(spec):
         expected = guess_accuracy(outcome)
+        result = _("**{name}** gets {share} right.", **values)
         if expected is None:
-            text = N_("Its mask hides {hidden} of the answers.")
-        elif hidden_share(spec, layers=spec.model.layers) == hidden:
-            text = N_(
-                "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}."
+            return paragraph(result, _("Its mask hides {hidden} of the answers.", hidden=percent(hidden)))
+        text = (
+            N_(
+                "Knowing these and guessing the rest among the hidden answers ({right:.1%} right) would give "
+                "{expected:.1%}."
             )
-        elif spec.model.layers == 2:
-            text = N_(
-                "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}, so "
-                "the second layer hardly helps with these."
+            if hidden_share(spec, layers=spec.model.layers) == hidden
+            else N_(
+                "Knowing these and guessing the rest among the hidden answers ({right:.1%} right) would already give "
+                "{expected:.1%}, so its {n} layers hardly recover them."
             )
-        else:
-            text = N_(
-                "Its mask hides {hidden} of the answers; knowing the rest and guessing these would give {expected}, so "
-                "the {n} layers hardly help with these."
-            )
+        )
+        # One more digit than elsewhere lets readers check the calculation.
         return paragraph(
-            _("**{name}** gets {share} right.", **values),
-            _(text, hidden=percent(hidden), n=spec.model.layers, expected=percent(expected or 0)),
+            result,
+            _("Its mask shows {visible:.1%} of the answers.", visible=1 - hidden),
+            _(text, right=1 - (1 - expected) / hidden, expected=expected, n=spec.model.layers),
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
             _("After {steps} steps, **{name}** gets {share} right.", **values),
-            _("It learned the task when its weights were kept positive, or when its queries and keys had length 1."),
+            _(
+                "In other runs, it learned the task when its weights were kept positive, or when its queries and keys "
+                "had length 1."
+            ),
         )
     return ""
 
@@ -79,21 +81,6 @@ def guess_accuracy(outcome: Outcome) -> float | None:
         return None
     expected = accuracy_with_guesses(outcome.rows[0].spec)
     return expected if abs(outcome.accuracy - expected) <= MAX_CLOSE else None
-
-
-def hidden_guesses_note(spec: TrainSpec) -> str:
-    """Return how the accuracy of a model that guesses the answers hidden by its mask is computed.
-
-    The percentages have one more digit than in the text below the chart, so that readers can check the calculation.
-    """
-    hidden, expected = hidden_share(spec), accuracy_with_guesses(spec)
-    return _(
-        "{expected:.1%} is the accuracy of a model that knows the {visible:.1%} of the answers that its mask shows. It "
-        "guesses the others among the hidden answers of the sequence, and {right:.1%} of these guesses are right.",
-        expected=expected,
-        visible=1 - hidden,
-        right=1 - (1 - expected) / hidden,
-    )
 
 
 def guess_label(chance: float, *, from_sequence: bool) -> str:
@@ -165,7 +152,7 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
     return (
         surprise or _count_sentence(len(learned), results, names=enumeration(map(escape_markdown, learned))),
         _lines(
-            _choice(results) if surprise else capacity_note(results, link),
+            _test_of_surprise(results) if surprise else capacity_note(results, link),
             *(text for _share, text in sorted(explained)),
             _(
                 N_("Correct answers of the other variants: {names}.") if learned else N_("Correct answers: {names}."),
@@ -242,33 +229,23 @@ def _pairs_link(n: int, link: str) -> str:
 
 
 def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
-    """Return the sentence that the variant that learned recall first fails with more pairs, unlike slower variants.
+    """Return the sentences about a variant that learned recall sooner than others, but fails with more pairs.
 
-    It is empty unless the first variant fails and another does not.
+    They are empty unless the first variant fails and another does not.
     """
     pairs, tested, solving = _solving_more(results)
     steps = {outcome.name: outcome.learned_at[0] for outcome in tested if outcome.learned_at}
     fast = min(steps, key=lambda name: steps[name], default="")
     if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
         return ""
-    text = (
-        N_(
-            "With {own}, {fast} learns sooner than {names}. After {steps} steps, only {names} succeeds in a test with "
-            "{pairs}."
-        )
-        if len(solving) == 1
-        else N_(
-            "With {own}, {fast} learns sooner than {names}. After {steps} steps, only these slower variants succeed "
-            "in a test with {pairs}."
-        )
-    )
-    return _(
-        text,
-        fast=escape_markdown(fast),
-        own=_pairs_link(results[0].rows[0].spec.items, ""),
-        steps=results[0].rows[0].spec.steps,
-        pairs=_pairs_link(pairs, link),
-        names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
+    return paragraph(
+        _(
+            "With {own}, {fast} learns the task sooner than {names}.",
+            fast=escape_markdown(fast),
+            own=_pairs_link(results[0].rows[0].spec.items, ""),
+            names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
+        ),
+        _("For {n} pairs, see {view}.", n=pairs, view=f"[{_('More pairs')}]({link})") if link else "",
     )
 
 
@@ -278,36 +255,37 @@ def _lines(*texts: str) -> str:
     return "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else "".join(lines)
 
 
-def _choice(results: Sequence[Outcome]) -> str:
-    """Return the sentences about why some variants solve only few pairs, and others many.
+def _test_of_surprise(results: Sequence[Outcome]) -> str:
+    """Return the sentences about the test with most pairs, in which only slower variants succeed.
 
-    They are empty unless the variant that learned recall first stores a state of constant size, and those that solve
-    the test with most pairs store a cache that grows with the text.
+    The reason is left out unless the variant that learned recall first stores a state of constant size, and those that
+    solve the test store a cache that grows with the text.
     """
     pairs, tested, solving = _solving_more(results)
-    fast = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0])
+    fast, spec = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0]), results[0].rows[0].spec
     _state, per_token = numbers_stored(fast.rows[0].spec.model)
     caches = {numbers_stored(outcome.rows[0].spec.model) for outcome in solving}
-    if per_token or len(caches) > 1 or any(constant for constant, _grown in caches):
-        return ""
-    own_pairs = results[0].rows[0].spec.items
+    has_reason = not per_token and len(caches) == 1 and not any(constant for constant, _grown in caches)
     return paragraph(
         _n(
-            "For {n} pair, {name} is enough. It adds all pairs up in one state, in which {pairs} pairs interfere too "
-            "much.",
-            "For {n} pairs, {name} is enough. It adds all pairs up in one state, in which {pairs} pairs interfere too "
-            "much.",
-            n=own_pairs,
+            "Trained with {own} but tested with {pairs}, only {names} still gets at least {most} right.",
+            "Trained with {own} but tested with {pairs}, only {names} still get at least {most} right.",
+            n=len(solving),
+            own=_pairs_link(spec.items, ""),
             pairs=pairs,
-            name=escape_markdown(fast.name_in_sentence),
+            names=enumeration(f"**{escape_markdown(outcome.name_in_sentence)}**" for outcome in solving),
+            most=percent(THRESHOLD),
         ),
         _n(
-            "With {pairs} pairs, {names} succeeds, because it stores each token separately.",
-            "With {pairs} pairs, {names} succeed, because they store each token separately.",
+            "It stores each token separately, whereas {name} adds all pairs up in one state, in which they interfere.",
+            "They store each token separately, whereas {name} adds all pairs up in one state, in which the pairs "
+            "interfere.",
             n=len(solving),
-            pairs=pairs,
-            names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
-        ),
+            name=escape_markdown(fast.name_in_sentence),
+        )
+        if has_reason
+        else "",
+        _("Training for more than {steps} steps was not tested.", steps=spec.steps),
     )
 
 
@@ -394,27 +372,6 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
     )
 
 
-def line_key(seeds: int, *, dashes: Sequence[str], references: bool) -> list[tuple[tuple[str, ...], str]]:
-    """Return the key of a chart: for each entry, the line styles to draw as samples, and what they mean.
-
-    Args:
-        seeds: number of training runs of each variant.
-        dashes: the styles of the samples of broken lines, "dashed" and "dashdot", if some variants have such lines.
-        references: whether the chart has reference lines.
-    """
-    variant = _n("variant ({n} run)", "variant (median of {n} runs)", n=seeds)
-    if dashes:
-        variant = _("{variant}; dashes only distinguish variants", variant=variant)
-    key: list[tuple[tuple[str, ...], str]] = [(("solid", *dashes), variant)]
-    if references:
-        key.append((("dotted",), _(C_("line of a chart", "reference"))))
-    if seeds > 1:
-        few = seeds <= MAX_FEW_RUNS
-        text = N_("range of the runs (point at a line)") if few else N_("middle half of the runs (point at a line)")
-        key.append((("band",), _(text)))
-    return key
-
-
 def medians_note(seeds: int) -> str:
     """Return the sentence about the number of training runs (seeds) that each line of a chart shows."""
     return _n(
@@ -429,8 +386,8 @@ def reading_note(seeds: int) -> str:
     if seeds == 1:
         return ""
     if seeds <= MAX_FEW_RUNS:
-        return _("The runs of a variant have different seeds. The band extends from the lowest run to the highest.")
-    return _("The runs of a variant have different seeds. The band is between their quartiles.")
+        return _("Point at a line to see the range of its runs.")
+    return _("Point at a line to see the middle half of its runs.")
 
 
 def diverged_note(results: Sequence[Outcome]) -> str:
