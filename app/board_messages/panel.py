@@ -1,7 +1,7 @@
 """Data classes that describe a board, which draws one panel per matrix, side by side.
 
-A panel may have a slider (``Knob``). On some boards, each value is the number of a category, and a ``Category`` holds
-the name and the colours of one category.
+A panel may have a slider (``Knob``). On some boards, each matrix cell belongs to a category, such as "allowed by the
+window". The cell's value is then the category's index, and a ``Category`` holds the category's name and colours.
 """
 
 from collections.abc import Sequence

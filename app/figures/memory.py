@@ -1,7 +1,7 @@
 """Three charts about the state of a recurrent attention variant at one token of a text.
 
-The first shows one number for each feature of the state, such as its normaliser. The second shows the norm of the
-state after each token. The third shows the output at the chosen token.
+The first shows one number for each feature, such as the feature's sum over the keys (the normaliser). The second shows
+the norm of the state after each token. The third shows the output at the chosen token.
 """
 
 from collections.abc import Mapping

@@ -124,9 +124,9 @@ class Lesson:
         title: its topic in a few words.
         question: the question that it answers, shown in the list of lessons.
         minutes: the time that it takes; 0 if unknown.
-        seen: the conclusion, shown after the last answer.
+        seen: the lesson's conclusion, shown after the last answer.
         steps: its steps.
-        key: the name of an included lesson.
+        key: the name in links of a lesson that comes with the app; empty for other lessons.
     """
 
     title: str

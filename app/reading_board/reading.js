@@ -172,7 +172,7 @@ export class ReadingBoard {
     const largestIndices = visible.slice(0, NAMED_CHANGES);
     const named = (/** @type {number} */ i) => `“${this.labels[i + 1]}” ${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
     const changeTexts = largestIndices.map(named);
-    // If all of these changes have the same sign, the largest change with the other sign follows.
+    // If all changes named so far have the same sign, also name the largest change with the other sign.
     const opposite = visible.find((i) => largestIndices.every((each) => (changes[each] < 0) !== (changes[i] < 0)));
     if (opposite !== undefined) changeTexts.push(`${changes[opposite] < 0 ? texts.lower : texts.higher}: ${named(opposite)}`);
     const largest = changeTexts.length ? `${texts.largest} ${changeTexts.join(" · ")}` : "";

@@ -1,10 +1,10 @@
 """Records the training runs that the app shows first: ``python -m attention_core.learning.record_runs [TASK ...]``.
 
 For each task, these are the runs for the claims about trained models, the runs with one part removed or with rotary
-positions, and the runs of the Learn page's default selection. Each model is first trained with each rate of
-``rates.GRID`` on a seed that is not shown, and the rate with the lowest loss is recorded. Then the runs are trained
-with these rates. This takes about ten minutes per task on one core. Every finished run is written, and recorded runs
-are skipped, so the command can be stopped and continued.
+positions, and the runs of the Learn page's default selection. Each model is first trained with each learning rate of
+``rates.GRID`` on a seed that is not shown, and the learning rate with the lowest loss is recorded. Then the runs are
+trained with these rates. This takes about ten minutes per task on one core. Every finished run is written, and recorded
+runs are skipped, so the command can be stopped and continued.
 """
 
 import json

@@ -192,7 +192,10 @@ def group_name(rows: Sequence[MemoryRow]) -> str:
 
 
 def group_short_name(rows: Sequence[MemoryRow]) -> str:
-    """Return the name at the end of a line for variants of similar size: two names, or one and the number of others."""
+    """Return the label of a chart's line that represents variants with similar memory.
+
+    It has two names, or one name and the number of the others.
+    """
     if len(rows) == 2:
         return enumeration(_(ac.from_word(row.variant).title) for row in rows)
     return _abbreviated(_(ac.from_word(_smallest(rows).variant).title), len(rows) - 1)

@@ -84,7 +84,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the view: one head (the first if the average is chosen) and the tokens followed."""
+    """Return the scope of the view: one head (the first instead of the average) and the tokens up to the chosen one."""
     attention: ac.Attention = StateOptions.variant.value
     shown = input_panel.scope(chosen)
     return replace(

@@ -126,7 +126,8 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
 def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
     """Return the estimated milliseconds of a task.
 
-    A recurrent cost task takes 0.5 ms per token. Other cost tasks grow with n² and n d². A comparison takes 100 ms.
+    A cost task takes 0.5 ms per token in the recurrent mode; in the other modes, its time grows with n² and n d². An
+    agreement task takes 100 ms.
     """
     if isinstance(task, causal_modes.CostTask):
         return 0.5 * task.n if task.algorithm == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5

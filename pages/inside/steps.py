@@ -1,4 +1,4 @@
-"""The tabs of the steps on the Inside page, and the drawing of the current step.
+"""Draws the Inside page's tabs, one per step of an explanation, and the chosen step.
 
 The steps that explain a variant are called its story.
 """

@@ -154,7 +154,7 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
-    """Draw how the models were trained and when, and the download."""
+    """Write how and when the models were trained, and draw the download button."""
     parts = LearnOptions.view.value == "parts"
     shown = [each.full for each in missing.part_results(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec

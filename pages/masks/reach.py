@@ -73,7 +73,7 @@ def compute_reach(masks: Masks) -> StackReach:
 
 
 def show(stack_reach: StackReach) -> None:
-    """Draw the curves of connected pairs, and the reach of one token."""
+    """Draw how many pairs are connected after each layer, and the reach of one token."""
     if stack_reach.masks.key_labels is not None:
         st.info(
             _(

@@ -1,4 +1,4 @@
-"""The numbers of the Model page that a lesson can ask about: perplexity, copying loss, and a rank correlation."""
+"""The numbers of the Model page that a lesson can ask about, such as the perplexity and the loss when copying."""
 
 from collections.abc import Sequence
 from typing import cast

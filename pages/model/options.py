@@ -1,4 +1,4 @@
-"""The options and widgets of the Model page, and the ``Question`` class: a measurement that the options describe."""
+"""The options and widgets of the Model page, and the ``Question`` class, which describes one measurement."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

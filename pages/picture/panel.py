@@ -46,7 +46,7 @@ def draw() -> None:
     try:
         chosen = input_panel.read_input(options, kind)
     except ac.LabError:
-        return  # the main part of the page shows this error message
+        return  # the main part of the page shows why the image cannot be read
     if chosen:
         input_panel.draw_layer_and_head(chosen.source, chosen.qkv)
         st.caption(input_panel.describe_size(chosen.qkv, shown=chosen.qkv.n))

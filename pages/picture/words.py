@@ -253,7 +253,7 @@ def is_even(largest: float) -> bool:
 
 
 def units() -> str:
-    """Return what the arrows and the costs on the board are."""
+    """Return the note that explains the arrows and the costs on the board."""
     return paragraph(_("No model is trained. ▲ better than the noisy image, ▼ worse."), cost_unit())
 
 

@@ -49,7 +49,7 @@ def informative_query_of_record(weights: np.ndarray, qkv: QKV, *, special: bool)
         qkv: the record.
         special: whether tokens that the tokenizer added are shown; they do not count as words.
     """
-    if qkv.crosses:  # no key is the query's own token, so take the largest weight
+    if qkv.crosses:  # keys of another sequence: no weight is on the query itself
         return int(np.nan_to_num(weights).max(-1).argmax())
     is_shown = shown_tokens(qkv, special=special).tolist()
     tokens = [token for token, shown_ in zip(qkv.tokens, is_shown, strict=True) if shown_]

@@ -1,4 +1,4 @@
-"""A variant's intermediate results (such as features or landmarks), matrix and reference matrix on one head."""
+"""A variant's matrix on one head, its intermediate results (such as landmarks), and the matrix that it approximates."""
 
 import numpy as np
 from torch import Tensor

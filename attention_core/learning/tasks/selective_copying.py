@@ -23,7 +23,7 @@ def sample(generator: torch.Generator, sequences: int, length: int, items: int) 
 
 
 def label(symbol: int) -> str:
-    """Return a capital letter for a symbol, ``·`` for a blank and ``?`` for a mark."""
+    """Return how a symbol is shown: a capital letter, ``·`` for a blank, or ``?`` for a question mark."""
     return {BLANK: "·", MARK: "?"}.get(symbol, chr(ord("A") + symbol))
 
 

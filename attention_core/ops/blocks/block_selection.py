@@ -107,7 +107,7 @@ class Selection:
         return {"block": own_block.tril() if causal else own_block, "chosen": chosen}
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
-        """Return attention to the own and the chosen blocks, ``[..., n, d_v]``.
+        """Return attention to each query's own block and the blocks chosen for it, ``[..., n, d_v]``.
 
         With m chosen blocks of b tokens, it takes O(n (m + 1) b d) time, in addition to the scores, and O(n (m + d))
         memory.

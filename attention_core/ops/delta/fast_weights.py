@@ -285,7 +285,7 @@ def cost(
     matrices = 4 if has_directions else min(matrices + 1, 3) if erases and not causal else matrices
     if causal or erases:
         chunk_elements = matrices * c * c + (5 + 4 * erases + 3 * has_directions) * c * d // 2 + d * d
-    else:  # in memory: the keys of a chunk, their gates, and the values
+    else:  # largest tensors: the keys of a chunk, their gates, and the values
         chunk_elements = 6 * c * d + d * d if has_channel_gates else 0
     return Cost(
         multiply_adds=(2 * causal * (1 + has_directions) + erases + 2 * has_directions) * chunk_pairs * d

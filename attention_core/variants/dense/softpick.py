@@ -45,7 +45,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: products with k and v, by blocks of queries; memory for the output and 4 blocks of weights."""
+    """Return the cost of the products with k and v, computed by blocks of queries.
+
+    The memory is that of the output and of 4 blocks of weights.
+    """
     return Cost(
         multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + 4 * largest_block(n, keys=keys),

@@ -203,7 +203,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
 def has_even_decay(p: RetentionParams, *, causal: bool) -> bool:
     """Return whether ``decayed_attention`` can be used.
 
-    It cannot for ``exp``, which scales each feature differently, or for the causal mode "recurrent".
+    It needs the same decay for all features, so it cannot be used for ``exp``, which scales each feature differently.
+    The causal mode "recurrent" does not use it either.
     """
     return p.feature_map != "exp" and not (causal and p.mode == "recurrent")
 
@@ -231,7 +232,7 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
         return Cost(*decayed_cost(n, d, d, causal=causal))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
     adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns
-    block_elements = c * (4 * d + 2 * c + columns) + 4 * d * columns  # a chunk and its states
+    block_elements = c * (4 * d + 2 * c + columns) + 4 * d * columns  # tensors of one chunk, and its states
     if causal:
         return Cost(multiply_adds=adds, peak_elements=(n - c) * d + block_elements)
     return Cost(multiply_adds=2 * adds, peak_elements=n * columns + block_elements + 5 * c * d)

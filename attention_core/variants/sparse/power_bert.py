@@ -75,7 +75,7 @@ def _expand_heads(x: Tensor, q: Tensor) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q kᵀ / √d)`` with zero rows for the eliminated tokens, ``[..., n, n]``."""
-    survives = pattern(q, k, p, causal=causal)  # [..., n, n], the same along a row
+    survives = pattern(q, k, p, causal=causal)  # [..., n, n]; all entries of a row are equal
     return masked_softmax(scores(q, k), survives)
 
 

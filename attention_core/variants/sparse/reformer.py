@@ -75,7 +75,9 @@ def round_pairs(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool
     """
     # If causal, ``position`` is a token's place in its bucket; otherwise its place in the list sorted by (bucket,
     # position).
-    position = same.tril(-1).sum(-1) if causal else lsh.bucket_order(lsh.bucket_order(bucket))  # [..., n]
+    position = (
+        same.tril(-1).sum(-1) if causal else lsh.bucket_order(lsh.bucket_order(bucket))
+    )  # places in the sorted order, [..., n]
     chunk = position // p.bucket_size
     chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
     allowed = (chunk_distance == 0) | (chunk_distance == 1)
