@@ -249,7 +249,9 @@ def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[C
     measure = measurement.options.distance
     field = {"bound": "size", "alone": ""}.get(measure, measure)
     lines = [
-        found.curve(title, colour, band=measurement.options.band, dash=DASHES[form])
+        replace(
+            found.curve(title, colour, band=measurement.options.band, dash=DASHES[form]), hides_band=form != ROTATED
+        )
         for colour, (form, title) in enumerate(form_names().items())
         if field and (found := spread(points(rows, field, form), mean=measurement.uses_mean)).x
     ]

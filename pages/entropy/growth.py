@@ -69,7 +69,7 @@ def lines_by_word(measurement: Measurement) -> dict[str, Line]:
     scaled = {
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
-            name=_("Softmax, log n scaling ({base} keys: unchanged)", base=base),
+            name=_("Softmax, log n scaling"),
             label=_("Softmax, log n scaling"),
             dash="dash",
         ),
@@ -195,7 +195,8 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
     for word, line in lines_by_word(measurement).items():
         values, colour = by_length(rows, word, measurement, measure), palette.index(line.attention.key)
         curve = values.curve(line.name, colour, dash=line.dash, band=measurement.options.band)
-        curves_.append(replace(curve, label=label_with_end(line.label, values.middle, share=measure == "share")))
+        end = label_with_end(line.label, values.middle, share=measure == "share")
+        curves_.append(replace(curve, label=end, hides_band=line.dash != "solid"))
     lengths = max((curve.x for curve in curves_), key=len)
     nats = [uniform_entropy(n, causal=measurement.causal) for n in lengths]
     top = {"keys": [math.exp(h) for h in nats], "entropy": [measurement.units_per_nat * h for h in nats]}.get(
@@ -288,7 +289,12 @@ def main_finding(
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
             _("**On this input, attention does not spread over more keys in longer texts.**"),
-            paragraph(effective_keys_text(values), _("The additional keys get little weight."), scaling),
+            paragraph(
+                effective_keys_text(values),
+                _("Softmax has {few} effective keys at {a:,} tokens, and {many} at {b:,}.", **values),
+                _("The additional keys get little weight."),
+                scaling,
+            ),
         )
     growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
     for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):
@@ -296,32 +302,33 @@ def main_finding(
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**In longer texts, attention spreads over more keys, but their share of {keys} stays about the same "
-            "({before}, then {after}).**",
+            "**In longer texts, attention spreads over more effective keys (from {few} to {many}), but their share of "
+            "{keys} stays about the same.**",
             **values,
         )
     elif growth < 1:
         finding = _(
-            "**In longer texts, attention spreads over more keys, but over a smaller share of {keys} (from {before} to "
-            "{after}).**",
+            "**In longer texts, attention spreads over more effective keys (from {few} to {many}), but over a smaller "
+            "share of {keys}.**",
             **values,
         )
     else:
         finding = _(
-            "**In longer texts, attention spreads over more keys, and over a larger share of {keys} (from {before} to "
-            "{after}).**",
+            "**In longer texts, attention spreads over more effective keys (from {few} to {many}), and over a larger "
+            "share of {keys}.**",
             **values,
         )
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
-    return Finding(finding, paragraph(effective_keys_text(values), cause, scaling))
+    shares = _(
+        "Softmax has {few} effective keys at {a:,} tokens ({before} of {keys}), and {many} at {b:,} ({after}).",
+        **values,
+    )
+    return Finding(finding, paragraph(effective_keys_text(values), shares, cause, scaling))
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:
-    """Return the text about the meaning of effective keys, with softmax's number at the shortest and longest length."""
-    return paragraph(
-        _("{many} effective keys means that weight is spread as widely as equal weights on {many} keys.", **values),
-        _("Softmax has {few} effective keys at {a:,} tokens, and {many} at {b:,}.", **values),
-    )
+    """Return what softmax's number of effective keys at the longest length means."""
+    return _("{many} effective keys means that weight is spread as widely as equal weights on {many} keys.", **values)
 
 
 def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
@@ -343,14 +350,14 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
         return ""
     if high <= SAME_RATIO * low:
         return _(
-            "**With log n scaling (a factor on all logits that grows with log n), the number of effective keys stays "
-            "at about {low}.**",
+            "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
+            "effective keys stays at about {low}.**",
             low=number(low),
         )
     low_text, high_text = range_texts(low, high)
     return _(
-        "**With log n scaling (a factor on all logits that grows with log n), the number of effective keys stays "
-        "between {low} and {high}.**",
+        "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
+        "effective keys stays between {low} and {high}.**",
         low=low_text,
         high=high_text,
     )
@@ -388,7 +395,14 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
     else:
         effect = _("This sharpens the weights in texts of more than {base} tokens.", base=base)
     return paragraph(
-        _("Log n scaling multiplies every logit by log n / log {base}, which is 1 for {base} keys.", base=base), effect
+        _("Log n scaling multiplies every logit by log n / log {base}, which is 1 for {base} keys.", base=base)
+        if causal
+        else _(
+            "Log n scaling multiplies every logit by log n / log {base}, which is 1 at {base} tokens (you can choose "
+            "this length).",
+            base=base,
+        ),
+        effect,
     )
 
 

@@ -23,19 +23,19 @@ MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 VERDICTS = (
     Finding(
-        N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU grow more slowly than the text length n.**"),
-        N_("The totals of squared ReLU grow as {power}, so the row sums shrink if each row is divided by n."),
+        N_("**From {a:,} to {b:,} tokens, the row sums of squared ReLU shrink if each row is divided by n.**"),
+        N_("The totals of squared ReLU grow as {power}, more slowly than n."),
     ),
     Finding(
-        N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU grow about as fast as the text length n.**"),
         N_(
-            "The totals of squared ReLU grow as {power}, so the row sums are nearly constant if each row is divided by "
-            "n."
+            "**From {a:,} to {b:,} tokens, the row sums of squared ReLU stay nearly constant if each row is divided by "
+            "n.**"
         ),
+        N_("The totals of squared ReLU grow as {power}, about as fast as n."),
     ),
     Finding(
-        N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU grow faster than the text length n.**"),
-        N_("The totals of squared ReLU grow as {power}, so the row sums grow if each row is divided by n."),
+        N_("**From {a:,} to {b:,} tokens, the row sums of squared ReLU grow even if each row is divided by n.**"),
+        N_("The totals of squared ReLU grow as {power}, faster than n."),
     ),
 )
 """Findings for exponents below, near and above 1, to be translated."""
@@ -86,7 +86,7 @@ def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list
     for name, each in spreads.items():
         colour = palette.index(name)
         curve = each.curve(total_names()[name], colour, band=measurement.options.band)
-        curves_.append(replace(curve, label=short_labels()[name]))
+        curves_.append(replace(curve, label=short_labels()[name], hides_band=name != "relu2"))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             end = _("fit: {power}", power=power(law.exponent))

@@ -3,7 +3,6 @@
 Results are shown as a sentence, a chart, a table, definitions and downloads.
 """
 
-import html
 import pprint
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.lines.curves import Curve
-from app.figures.theme import separate_colours, style
 from app.state import presets
 from app.state.session import SharedOptions
 from app.ui import chart, export, sweep
@@ -27,6 +25,7 @@ from app.words.labels import axis_title
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import HeadRow
 from attention_core.formatting import between
+from attention_core.inputs.source import TextSource
 from pages.entropy.options import EntropyOptions, Measurement, lengths, show_heads
 
 HEIGHT = 362
@@ -152,8 +151,9 @@ class View(Generic[RowT]):
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
-            if caption := band_key(self.chart(measurement.select_heads(rows), measurement)[0], measurement):
-                st.caption(caption, unsafe_allow_html=True)
+            bands = band_note(self.chart(measurement.select_heads(rows), measurement)[0], measurement)
+            if caption := paragraph(bands, sample_note(measurement) if self.sweeps else ""):
+                st.caption(caption)
             if text := text_below(findings(rows)):
                 st.markdown(text)
             lines = self.table(measurement.select_heads(rows), measurement)
@@ -207,27 +207,29 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
     }
 
 
-def band_key(lines: Sequence[Curve], measurement: Measurement) -> str:
-    """Return the legend entry for a chart's bands as HTML; empty if bands are not always visible."""
+def band_note(lines: Sequence[Curve], measurement: Measurement) -> str:
+    """Return what the shaded bands of a chart mean; empty if no band is always visible."""
     heads = 1 if measurement.head is not None else measurement.record.heads
-    if not 0 < sum(line.low is not None for line in lines) <= MAX_BANDS or heads * measurement.seeds == 1:
+    bands = [line for line in lines if line.low is not None]
+    if not 0 < sum(not line.hides_band for line in bands) <= MAX_BANDS or heads * measurement.seeds == 1:
         return ""
-    text = _("middle half of the heads") if measurement.seeds == 1 else _("middle half of the heads and seeds")
-    colours = separate_colours(line.colour for line in lines)
-    keys = (
-        '<span class="line-key">'
-        f'<i class="band" style="background: {_sample(style(colours[line.colour]).colour, line)}"></i> '
-        f"{html.escape(line.name)}</span>"
-        for line in lines
-        if line.low is not None
+    return paragraph(
+        _("Shaded: middle half of the heads.")
+        if measurement.seeds == 1
+        else _("Shaded: middle half of the heads and seeds."),
+        _("Point at another line to see its band.") if any(line.hides_band for line in bands) else "",
     )
-    return _("{name}: {value}", name=text[0].upper() + text[1:], value=" ".join(keys))
 
 
-def _sample(colour: str, line: Curve) -> str:
-    """Return the CSS background of a legend sample: a piece of the line, solid or dashed, on the band's colour."""
-    gap = f"{colour} 60%, transparent 60%" if line.dash != "solid" else colour
-    return f"linear-gradient(90deg, {colour}, {gap}) 0 50% / 0.6rem 2px repeat-x, {colour}4d"
+def sample_note(measurement: Measurement) -> str:
+    """Return how many sequences are measured at each length."""
+    if measurement.source.is_generated:
+        return _n(
+            "One synthetic sequence for each length.", "{n} synthetic sequences for each length.", n=measurement.seeds
+        )
+    if isinstance(measurement.source, TextSource) and not measurement.record.crosses:
+        return _("One text, cut to each length.")
+    return _("One input, cut to each length.")
 
 
 def length_note(measurement: Measurement) -> str:

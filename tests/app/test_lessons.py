@@ -110,7 +110,7 @@ def _last_entropy(at, attention):
 
 
 def _slope(at, attention):
-    name = "Softmax, log n scaling (512 keys: unchanged)" if attention.key == "softmax_log_n" else label(attention)
+    name = "Softmax, log n scaling" if attention.key == "softmax_log_n" else label(attention)
     return float(table(at)["slope of entropy against log n"].loc[name])
 
 

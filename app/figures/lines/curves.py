@@ -45,8 +45,8 @@ MARKER = 3
 """Half the width in pixels of a marker, which a text does not cover."""
 MARKER_GROWTH = 6
 """Pixels by which the marker of a selected point is larger."""
-RING = 15
-"""Diameter in pixels of a ring around a point."""
+RING, STAR = 15, 18
+"""Diameters in pixels of a ring around a point, and of a star."""
 EDGE = 0.5
 """Fraction of the horizontal axis, from the left, in which a vertical line has its label to its right.
 
@@ -64,6 +64,7 @@ class Curve:
         y: values; None leaves a gap.
         low: lower edge of the band; None without a band.
         high: upper edge of the band.
+        hides_band: whether the band is visible only while the pointer is at the line.
         colour: index in the shared series of colours; a variant has the same colour on every page, unless two lines
             of a chart would have the same colour (see ``separate_colours``).
         dash: plotly's name of the dash: ``"dash"`` for baselines and references, ``"dot"`` for zero.
@@ -83,6 +84,7 @@ class Curve:
             room there, the name is at the line's end.
         large_index: index of a point with a larger marker.
         ring_index: index of a point whose marker is a ring.
+        star_index: index of a point whose marker is a star.
         width: width in pixels; the band of a line thinner than 2 pixels is paler.
         open_indices: indices of points whose markers are open.
     """
@@ -92,6 +94,7 @@ class Curve:
     y: Sequence[float | None]
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+    hides_band: bool = False
     colour: int = 0
     dash: str = "solid"
     markers: bool = True
@@ -109,6 +112,7 @@ class Curve:
     name_heights: Sequence[float] = ()
     large_index: int | None = None
     ring_index: int | None = None
+    star_index: int | None = None
     width: float = 2
     open_indices: Sequence[int] = ()
 
@@ -167,7 +171,8 @@ def curves(
     """
     colours = separate_colours(line.colour for line in lines)
     lines = [replace(line, colour=colours[line.colour]) for line in lines]
-    band = BAND if sum(line.low is not None and line.high is not None for line in lines) <= max_bands else 0.0
+    bands = sum(line.low is not None and line.high is not None and not line.hides_band for line in lines)
+    band = BAND if bands <= max_bands else 0.0
     data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=band)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
@@ -258,7 +263,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             "y": edges,
             "mode": "lines",
             "fill": "toself",
-            "opacity": band * min(1, line.width / 2),
+            "opacity": 0.0 if line.hides_band else band * min(1, line.width / 2),
             "fillcolor": style_.colour,
             "line": {"width": 0},
             "hoverinfo": "skip",
@@ -301,7 +306,7 @@ def _marker(line: Curve) -> dict[str, Any]:
         is_open = [i in line.open_indices for i in range(len(line.x))]
         marker["symbol"] = [symbol + "-open" * each for each in is_open]
         marker["line"] = {"width": [2 * each for each in is_open]}
-    if line.large_index is None and line.ring_index is None:
+    if line.large_index is None and line.ring_index is None and line.star_index is None:
         return marker | {"size": line.size}
     sizes = [line.size + MARKER_GROWTH * (i == line.large_index) for i in range(len(line.x))]
     if line.ring_index is not None:
@@ -309,6 +314,9 @@ def _marker(line: Curve) -> dict[str, Any]:
         sizes = [RING if ring else size for ring, size in zip(rings, sizes, strict=True)]
         marker["symbol"] = [symbol.removesuffix("-open") + "-open" if ring else symbol for ring in rings]
         marker["line"] = {"width": [2 * (ring or line.hollow) for ring in rings]}
+    if line.star_index is not None:
+        marker["symbol"] = ["star" if i == line.star_index else symbol for i in range(len(line.x))]
+        sizes[line.star_index] = STAR
     return marker | {"size": sizes}
 
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import torch
 from driver import full_text
 
 import attention_core as ac
+from app.figures.lines.curves import BAND, Curve, curves
 from app.figures.lines.spread import spread
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
@@ -17,7 +19,15 @@ from attention_core.inputs.positions import ALIBI
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, factor, growth, normalizer
 from pages.entropy.options import EntropyOptions, Measurement
-from pages.entropy.view import MAX_TITLE, length_note, quartiles, short_text_message, with_scale_names
+from pages.entropy.view import (
+    MAX_TITLE,
+    band_note,
+    length_note,
+    quartiles,
+    sample_note,
+    short_text_message,
+    with_scale_names,
+)
 
 
 def line(**values):
@@ -28,42 +38,45 @@ def line(**values):
     return spread(points.items())
 
 
-LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 for 64 keys."
-WITH_LOG_N = "With log n scaling (a factor on all logits that grows with log n), the number of effective keys"
+LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 at 64 tokens (you can choose this length)."
+WITH_LOG_N = (
+    "If all logits are multiplied by a factor that grows with log n (log n scaling), the number of effective keys"
+)
 TOO_FEW = "too few to show the effect of the text length. Choose a longer input:"
 
 
 @pytest.mark.parametrize(
     ("last", "finding"),
     [
-        (31.0, "but over a smaller share of all keys (from 25% to 12%)"),
-        (60.8, "but over a smaller share of all keys (from 25% to 24%)"),
-        (61.2, "but their share of all keys stays about the same (25%, then 24%)"),
-        (67.0, "but their share of all keys stays about the same (25%, then 26%)"),
-        (67.4, "and over a larger share of all keys (from 25% to 26%)"),
+        (31.0, "but over a smaller share of all keys"),
+        (60.8, "but over a smaller share of all keys"),
+        (61.2, "but their share of all keys stays about the same"),
+        (67.0, "but their share of all keys stays about the same"),
+        (67.4, "and over a larger share of all keys"),
     ],
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding):
     assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**In longer texts, attention spreads over more keys, {finding}.** {last:.0f} effective keys means that "
-        f"weight is spread as widely as equal weights on {last:.0f} keys. Softmax has 4 effective keys at 16 tokens, "
-        f"and {last:.0f} at 256. Softmax gives every key some weight, so every additional key takes a share."
+        f"**In longer texts, attention spreads over more effective keys (from 4 to {last:.0f}), {finding}.** "
+        f"{last:.0f} effective keys means that weight is spread as widely as equal weights on {last:.0f} keys. Softmax "
+        f"has 4 effective keys at 16 tokens (25% of all keys), and {last:.0f} at 256 ({100 * last / 256:.0f}%). "
+        "Softmax gives every key some weight, so every additional key takes a share."
     )
 
 
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
-    shares = f"from {100 * first:.0f}% to {100 * last:.0f}%"
-    assert f"but over a smaller share of all keys up to the query ({shares})." in text
+    assert "but over a smaller share of all keys up to the query.**" in text
+    assert f"at 16 tokens ({100 * first:.0f}% of all keys up to the query), and 31 at 256 ({100 * last:.0f}%)." in text
 
 
-@pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "from 8% to 7%")])
+@pytest.mark.parametrize(("few", "share"), [(22.2, "7%"), (22.6, "8%")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
     text = full_text(growth.main_finding(spread([(300, few), (332, few), (364, 25.0)]), None))
-    assert ("stays about the same" in text) == (share == "(7%, then 7%)")
-    assert share in text
+    assert ("stays about the same" in text) == (share == "7%")
+    assert f"at 300 tokens ({share} of all keys), and 25 at 364 (7%)." in text
 
 
 @pytest.mark.parametrize(
@@ -185,7 +198,7 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth.main_finding(line(n16=4.0, n256=last), None))
-    assert text.startswith("**In longer texts, attention spreads over more keys, ") == spreads
+    assert text.startswith("**In longer texts, attention spreads over more effective keys (from 4 to 4.2), ") == spreads
     still = f"**On this input, attention does not spread over more keys in longer texts.** {last:.2g} effective keys "
     assert text.startswith(still) != spreads
     assert text.endswith("at 256. The additional keys get little weight.") != spreads
@@ -250,18 +263,18 @@ def power(exponent):
     ("exponent", "verdict"),
     [
         (0.94, ("more slowly than", "n⁰·⁹⁴", "shrink")),
-        (0.96, ("about as fast as", "n⁰·⁹⁶", "are nearly constant")),
-        (1.04, ("about as fast as", "n¹·⁰⁴", "are nearly constant")),
-        (1.06, ("faster than", "n¹·⁰⁶", "grow")),
+        (0.96, ("about as fast as", "n⁰·⁹⁶", "stay nearly constant")),
+        (1.04, ("about as fast as", "n¹·⁰⁴", "stay nearly constant")),
+        (1.06, ("faster than", "n¹·⁰⁶", "grow even")),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
-        f"**From 16 to 256 tokens, the totals of squared ReLU grow {verdict[0]} the text length n.** A row's total is "
-        "the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax. The totals of squared "
-        f"ReLU grow as {verdict[1]}, so the row sums {verdict[2]} if each row is divided by n. The output is the "
-        "weighted mean of the values, multiplied by the row sum. The totals of softmax, which divides each row by its "
-        "total, grow approximately as n¹·⁵⁰."
+        f"**From 16 to 256 tokens, the row sums of squared ReLU {verdict[2]} if each row is divided by n.** A row's "
+        "total is the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax. The totals of "
+        f"squared ReLU grow as {verdict[1]}, {verdict[0]} n. The output is the weighted mean "
+        "of the values, multiplied by the row sum. The totals of softmax, which divides each row by its total, grow "
+        "approximately as n¹·⁵⁰."
     )
 
 
@@ -273,7 +286,7 @@ def test_a_total_with_changing_growth_gets_no_verdict():
     )
     assert "over all lengths, but as n¹·²⁰ over the 4 longest lengths, so no power of n is a good divisor." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "grow faster than the text length n.**" in full_text(
+    assert "grow even if each row is divided by n.**" in full_text(
         normalizer.main_finding({"softmax": power(1.5), "relu2": straight})
     )
 
@@ -558,3 +571,42 @@ def test_coinciding_lines_have_one_name(monkeypatch, at_eight, label):
     lines, axes = factor.chart([], measurement_up_to(16, causal=False))
     assert (lines[1].label, lines[2].name_at_end) == (label, not label)
     assert list(axes["x_ticks"].values()) == ["0.25", "0.5", "1 (unchanged)", "2", "4", "8"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "seeds", "hidden", "expected"),
+    [
+        (2, 1, [False], "Shaded: middle half of the heads."),
+        (2, 2, [False], "Shaded: middle half of the heads and seeds."),
+        (1, 2, [False, True], "Shaded: middle half of the heads and seeds. Point at another line to see its band."),
+        (2, 1, [False, False], "Shaded: middle half of the heads."),
+        (2, 1, [False, False, False], ""),
+        (2, 1, [True], ""),
+        (2, 1, [], ""),
+        (1, 1, [False], ""),
+    ],
+)
+def test_bands_are_explained_once(heads, seeds, hidden, expected):
+    request = measurement_up_to(128, causal=False)
+    request = replace(request, record=replace(request.record, **qkv_of(heads)), seeds=seeds)
+    lines = [Curve("A", [1, 2], [1, 2], low=[1, 2], high=[1, 2], hides_band=each) for each in hidden]
+    assert band_note([*lines, Curve("B", [1, 2], [1, 2])], request) == expected
+
+
+def qkv_of(heads):
+    return {name: torch.zeros(heads, 16, 2) for name in "qkv"}
+
+
+def test_the_number_of_sequences_at_each_length_is_named():
+    request = measurement_up_to(128, causal=False)
+    assert sample_note(request) == "One synthetic sequence for each length."
+    assert sample_note(replace(request, seeds=2)) == "2 synthetic sequences for each length."
+    assert sample_note(replace(request, source=TextSource("A few words."))) == "One text, cut to each length."
+    upload = SimpleNamespace(is_generated=False)
+    assert sample_note(replace(request, source=upload)) == "One input, cut to each length."
+
+
+def test_a_hidden_band_is_not_counted_and_not_visible():
+    drawn = [Curve(name, [1, 2], [1, 2], low=[1, 2], high=[1, 2], hides_band=name == "B") for name in "AB"]
+    figure = curves(drawn, x_title="", y_title="")
+    assert [trace["opacity"] for trace in figure["data"] if trace.get("fill")] == [BAND, 0.0]
