@@ -43,7 +43,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
         name, xs = (name + (" ↓" if gets_cheaper(group) else ""), [p.budget for p in group])
         line = curve(question, attention, group, xs, name=name)
         expensive = [i for i, p in enumerate(group) if p.multiply_adds >= full_cost]
-        curves.append(line if line.hollow else replace(line, open_indices=expensive))
+        curves.append(replace(line, open_indices=expensive))
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in group):
             curves.append(
                 Curve(
@@ -81,13 +81,8 @@ def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     groups = {a: group for a, group in question.by_variant(points) if a.variant.budget is not None}
     full_cost = words.cost_of_softmax(question) or 0.0
     return [
-        _("Open points on solid lines cost at least as much as softmax.")
-        if any(
-            p.multiply_adds >= full_cost and not has_zero_budget(p)
-            for attention, group in groups.items()
-            if not words.is_replacement(attention)
-            for p in group
-        )
+        _("Open points cost at least as much as softmax.")
+        if any(p.multiply_adds >= full_cost and not has_zero_budget(p) for group in groups.values() for p in group)
         else "",
         _("Dashed: the lowest error possible with the same rank or number of keys.")
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in points)
@@ -114,7 +109,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 VIEW = View(
-    axis_title=N_("budget (the setting named at each line)"),
+    axis_title=N_("setting named at each line (budget)"),
     lines=lines,
     describe=words.budget_findings,
     notes=notes,

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -26,7 +25,7 @@ from pages.error.reading_guide import worse_than_mean
 from pages.error.sweep import View, axis_end, curve, tooltip
 
 MAX_LABELLED_VARIANTS = 3
-"""Largest number of variants with a budget for which every point has its setting as text."""
+"""Largest number of variants with a budget whose first, last and current settings are written next to their points."""
 
 
 def show(top_result: tuple[DeltaGenerator, Question]) -> None:
@@ -91,31 +90,19 @@ def _measured_times(question: Question) -> dict[str, float]:
 
 
 def labels_all_points(question: Question) -> bool:
-    """Return whether the variants are few enough to write the setting next to each point."""
+    """Return whether the variants are few enough to write their settings next to points off the Pareto front."""
     return sum(attention.variant.budget is not None for attention in question.attentions) <= MAX_LABELLED_VARIANTS
-
-
-def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int | None:
-    """Return the index of the point after which the error rises most although the cost rises; None if it never does."""
-    rises = {
-        i: dearer.middle - cheaper.middle
-        for i, (cheaper, dearer) in enumerate(pairwise(group))
-        if dearer.multiply_adds > cheaper.multiply_adds
-        and cheaper.middle < dearer.middle < math.inf
-        and question.format_error(cheaper.middle) != question.format_error(dearer.middle)
-    }
-    return max(rises, key=lambda i: rises[i], default=None)
 
 
 def _mark_best(label: str) -> str:
     """Return the label of the point with the lowest error at up to half of softmax's cost."""
-    return _("{setting}: lowest error<br>up to half the cost", setting=label)
+    return _("{setting}: lowest error<br>at up to half the cost", setting=label)
 
 
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """Return one line per variant over its cost, with the setting written next to each point.
+    """Return one line per variant over its cost, with the settings of its ends and its large point as text.
 
-    If there are many variants, only the points on the Pareto front have a text.
+    If there are many variants, the points on the Pareto front have a text instead.
 
     Args:
         question: what the visitor compares.
@@ -127,6 +114,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
     comparable = [p for p in points_with_cost if p.reference == REFERENCE]
     front = [comparable[i] for i in pareto_front([(costs[p.word], p.middle) for p in comparable])]
     curves, end = [], axis_end(question, points)
+    right = words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or math.inf)
     best = words.best_cheap_point(question, points, times)
     if best is not None and any(p.word == UNIFORM and p.middle <= best.middle for p in comparable):
         best = None  # Equal weights have no larger error than the best variant, so the finding recommends no variant.
@@ -136,7 +124,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         if p.word == UNIFORM:
             xs = [
                 lowest_cost or costs[UNIFORM],
-                words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or costs[UNIFORM]),
+                right if math.isfinite(right) else words.AXIS_END_RATIO * costs[UNIFORM],
             ]
             line = guide(words.equal_weights(question), xs, [p.middle] * 2)
             label = _("▲ worse than equal weights ({error})", error=question.format_error(p.middle))
@@ -152,28 +140,26 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         name = _(attention.title)
         line = curve(question, attention, group, [costs[p.word] for p in group], name=name)
         # A point with error 0 has no label, because its variant equals softmax, which has a label of its own.
-        labelled = group if labels_all_points(question) else front
-        labelled = [p for p in labelled if question.format_error(p.middle) != question.format_error(0.0)]
+        zero, current = question.format_error(0.0), None if budget is None else getattr(attention.params, budget.name)
+        labelled = [p for p in front if question.format_error(p.middle) != zero]
+        if labels_all_points(question):
+            shown = [p for p in group if p.middle <= end and costs[p.word] <= right]
+            shown = [p for p in shown if question.format_error(p.middle) != zero]
+            labelled = [p for p in shown if p in (shown[0], shown[-1], best) or p.value == current]
         texts = [number(p.value, 3) if p in labelled and isinstance(p.value, (int, float)) else "" for p in group]
         if budget is not None:
-            setting, current_value = setting_name(budget.name), getattr(attention.params, budget.name)
-            large = next((i for i, p in enumerate(group) if p.value == current_value), None)
+            setting = setting_name(budget.name)
+            large = next((i for i, p in enumerate(group) if p.value == current), None)
             line = replace(line, label=f"{name} · {setting}", large_index=large)
-            visible = [text != "" and p.middle <= end for text, p in zip(texts, group, strict=True)]
-            if labels_all_points(question) and True in visible:
-                first = visible.index(True)
-                line = replace(line, label=f"{line.label} {texts[first]}", name_index=first)
-                texts[first] = ""
-            elif first_text := next(filter(None, texts), ""):
+            if first_text := next(filter(None, texts), ""):
+                first = texts.index(first_text)
                 # Only the first label contains the setting's name: on a narrow screen, more names would overlap.
-                texts[texts.index(first_text)] = f"{setting} {first_text}"
-            i = steepest_error_rise(question, group) if labels_all_points(question) else None
-            if i is not None and texts[i] and group[i] is not best:
-                values = {"setting": f"{name} {texts[i]}", "dearer": f"{name} {texts[i + 1]}"}
-                texts[i] = _("{setting}: less error<br>than {dearer}", **values)
+                texts[first] = f"{setting} {first_text}"
+                if labels_all_points(question):
+                    line, texts[first] = replace(line, label=f"{name} · {texts[first]}", name_index=first), ""
         if best in group:
             i = group.index(best)
-            line = replace(line, ring_index=i)
+            line = replace(line, star_index=i)
             value = group[i].value
             if budget is not None and texts[i] and isinstance(value, (int, float)):
                 texts[i] = _mark_best(f"{setting_name(budget.name)} {number(value, 3)}")
@@ -181,7 +167,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 line = replace(line, label=_mark_best(line.label or name))
         line = replace(line, texts=texts)
         if len(group) == 1:
-            line = replace(line, symbol="circle-open" if line.hollow else "circle")
+            line = replace(line, symbol="circle")
         if budget is None:  # A variant without a budget has one point, its current setting.
             line = replace(line, large_index=0)
         curves.append(line)

@@ -21,7 +21,7 @@ class ErrorOptions(Options):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     against = choice(
-        {"cost": N_("By cost"), "budget": N_("By budget"), "length": N_("By length")},
+        {"cost": N_("By cost"), "budget": N_("By setting"), "length": N_("By length")},
         N_("View"),
         default="budget",
         opening="cost",

@@ -15,33 +15,23 @@ from pages.error.words import AXIS_END_RATIO, by_reference, cost_name, is_replac
 
 
 def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequence[Curve]) -> list[str]:
-    """Return what large points, hollow points and dash-dotted lines mean, if the chart has them."""
+    """Return what large points and the star mean, if drawn, and which variants do not approximate softmax."""
     replacements = [
         _(attention.title) for attention, _points in question.by_variant(points) if is_replacement(attention)
     ]
-    hollow = [line for line in curves if line.hollow]
-    points_drawn = sum(len(line.x) for line in hollow if line.markers)
-    styles = [_("hollow points") if points_drawn > 1 else _("hollow point")] if points_drawn else []
-    styles += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []
     return [
-        *(
-            [_("Large points show the current settings.")]
-            if any(line.large_index is not None for line in curves)
-            else []
-        ),
-        *(
-            [
-                _n(
-                    "{names} ({looks}) is not meant to approximate softmax, so a large error is not a fault.",
-                    "{names} ({looks}) are not meant to approximate softmax, so a large error is not a fault.",
-                    n=len(replacements),
-                    looks=enumeration(styles),
-                    names=enumeration(replacements),
-                )
-            ]
-            if styles
-            else []
-        ),
+        _("Large points: current settings.") if any(line.large_index is not None for line in curves) else "",
+        _("Star: best setting shown at up to half the cost.")
+        if any(line.star_index is not None for line in curves)
+        else "",
+        _n(
+            "{names} is not meant to approximate softmax, so a large error is not a fault.",
+            "{names} are not meant to approximate softmax, so a large error is not a fault.",
+            n=len(replacements),
+            names=enumeration(replacements),
+        )
+        if replacements
+        else "",
     ]
 
 

@@ -24,13 +24,13 @@ MIN_NEGATIVE_INCREASE = 0.05
 
 
 def cause(question: Question, best: ErrorPoint) -> str:
-    """Return why the best variant differs from its reference, with the share of weight that it hides or moves.
+    """Return the share of weight that the best variant hides or moves.
 
-    The share is omitted if it is the chosen metric or if rows do not sum to 1.
+    Return "" if the share is the chosen metric or if rows do not sum to 1.
     """
-    values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
-        return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
+        return ""
+    values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     text = (
         N_("{name} hides {share:.0f}% of softmax's weight.")
         if best.variant == "local"
@@ -40,9 +40,9 @@ def cause(question: Question, best: ErrorPoint) -> str:
 
 
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
-    """Return why variants have errors and costs like these, the most surprising first; empty texts are left out.
+    """Return the explanation of the finding, then why variants have errors and costs like these, without empty texts.
 
-    Over the budget, the explanation of the finding is first. Over the length, there is no other reason.
+    Over the length, there is no other reason.
 
     Args:
         question: what the visitor compares.
@@ -51,7 +51,6 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
     """
     if question.options.against == "length":
         return [explanation] if explanation else []
-    over_cost = question.options.against == "cost"
     landmarks, windows_text = "", ""
     uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}
     for attention, group in question.by_variant(points):
@@ -62,8 +61,7 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
             windows_text = narrow_windows(question, windows)
         if attention.key == "nystrom":
             landmarks = more_landmarks(question, group)
-    sentences = [landmarks, near_equal_weights(question, points), block_cost(question, points)]
-    sentences.insert(len(sentences) if over_cost else 0, explanation)
+    sentences = (explanation, landmarks, block_cost(question, points), near_equal_weights(question, points))
     return [sentence for sentence in (*sentences, windows_text) if sentence]
 
 

@@ -203,7 +203,6 @@ def curve(
         high=[p.high if math.isfinite(p.high) else p.middle for p in group] if spread else None,
         colour=palette.index(attention.key),
         dash="dashdot" if replaces else "solid",
-        hollow=replaces,
         markers=markers,
         notes=[
             _("{numbers}<br>Click to open this matrix", numbers=tooltip(question, p))

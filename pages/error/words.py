@@ -69,20 +69,6 @@ def error_text(question: Question, error: float) -> str:
     return _(texts[question.options.measure], error=question.format_error(error))
 
 
-def error_sentence(question: Question, error: float, *, is_large: bool = False) -> str:
-    """Return a sentence such as "Its output error is 20%.", which continues a sentence about a variant."""
-    texts = {
-        "matrix": N_("Its matrix error is {error}."),
-        "mass": N_("Its misplaced weight is {error}."),
-        "kl": N_("Its KL divergence is {error} nats."),
-        "missed": N_("Its share of missed top keys is {error}."),
-        "output": N_("Its output error is {error}."),
-        "turn": N_("Its direction error is {error}."),
-    }
-    text = question.format_error(error)
-    return _(texts[question.options.measure], error=_("still {error}", error=text) if is_large else text)
-
-
 def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> Lines:
     """Return the best variant at half of softmax's cost or less, for each reference on a line of its own.
 
@@ -106,11 +92,10 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
         if best is not None:
             explanation = paragraph(
                 finding.explanation,
-                cause(question, best),
                 _(
-                    "{name} has less error ({error}), but needs slightly more than half of softmax's {cost}."
+                    "**{name} has less error ({error})**, but needs slightly more than half of softmax's {cost}."
                     if (share := percent(costs[next_best.word] / full_cost)) == percent(CHEAP_SHARE)
-                    else "{name} has less error ({error}), but needs slightly more than half of softmax's {cost} "
+                    else "**{name} has less error ({error})**, but needs slightly more than half of softmax's {cost} "
                     "({share}).",
                     name=sentence_name(ac.from_word(next_best.word)),
                     error=question.format_error(next_best.middle),
@@ -119,6 +104,7 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 )
                 if next_best and question.format_error(next_best.middle) != question.format_error(best.middle)
                 else "",
+                cause(question, best),
             )
             finding = Finding(finding.text, explanation)
         lines.append([finding])
@@ -178,22 +164,35 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
                 **values,
             )
         )
-    values |= {"name": sentence_name(ac.from_word(best.word)), "error": error_text(question, best.middle)}
     condition = (
-        _("Among the settings shown that cost at most half as much as softmax")
+        _("Among the settings shown at up to half of softmax's cost")
         if cost == cost_name(None)
-        else _("Among the settings shown that take at most half as long as softmax")
+        else _("Among the settings shown at up to half of softmax's time")
     )
-    values |= {"name": sentence_name(ac.from_word(best.word)), "condition": condition}
+    values |= {
+        "name": sentence_name(ac.from_word(best.word)),
+        "error": error_text(question, best.middle),
+        "condition": condition,
+    }
     if best.middle >= baseline:
         return Finding(
             _("**{condition}, none is closer to {reference} than equal weights.**", **values),
-            paragraph(_("The best is {name}.", **values), error_sentence(question, best.middle)),
+            _("The best is {name}: {error}.", **values),
         )
-    values["error"] = error_sentence(question, best.middle, is_large=best.middle > CLOSE_ERROR_SHARE * baseline)
+    is_large = best.middle > CLOSE_ERROR_SHARE * baseline
     if reference == REFERENCE:
-        return Finding(_("**{condition}, {name} comes closest. {error}**", **values))
-    return Finding(_("**{condition}, {name} comes closest to {reference}. {error}**", **values))
+        text = (
+            N_("**{condition}, {name} comes closest, but still has {error}.**")
+            if is_large
+            else N_("**{condition}, {name} comes closest, with {error}.**")
+        )
+    else:
+        text = (
+            N_("**{condition}, {name} comes closest to {reference}, but still has {error}.**")
+            if is_large
+            else N_("**{condition}, {name} comes closest to {reference}, with {error}.**")
+        )
+    return Finding(_(text, **values))
 
 
 def baseline_error(question: Question, baseline: float) -> str:

@@ -21,7 +21,7 @@ from app.figures.lines.line_names import (
     with_legend_below,
     wrap_name,
 )
-from app.figures.lines.text_placement import find_side
+from app.figures.lines.text_placement import Box, find_side
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -303,6 +303,13 @@ def test_a_text_keeps_a_distance_from_lines_if_there_is_room(heights, positions,
         shown["y"] + shown.get("yshift", 0) - 17 * ("bottom", "middle", "top").index(shown.get("yanchor", "middle")) / 2
     )
     assert (left, low) == (box.left, box.low), "the chart shows the text where it is free"
+
+
+@pytest.mark.parametrize(("x", "side"), [(500, "top right"), (950, "top left")])
+def test_a_text_without_room_is_not_cut_off_at_the_right(x, side):
+    everywhere = [Box(0, 0, 960, 300)]
+    found, box = find_side((x, 100), (90, 17), [], everywhere, 960)
+    assert (found, box.right <= 960) == (side, True)
 
 
 @pytest.mark.parametrize(("name", "size"), [("star", (29.6, 17)), ("a star<br>here", (44.4, 34))])

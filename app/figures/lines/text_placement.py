@@ -53,7 +53,9 @@ class Box:
 def find_side(
     point: tuple[float, float], size: tuple[float, float], paths: Sequence[Path], boxes: Sequence[Box], width: float
 ) -> tuple[str, Box]:
-    """Return the first of ``SIDES`` with room for a text, and the text's rectangle; the first side if none has room.
+    """Return the first of ``SIDES`` with room for a text, and the text's rectangle.
+
+    If no side has room, return the first side on which the right end of the chart does not cut the text off.
 
     Args:
         point: the point in pixels.
@@ -70,7 +72,8 @@ def find_side(
             has_room = box.left >= size[0] and box.right <= width
             if has_room and not any(map(box.overlaps, boxes)) and not any(map(padded_box.is_crossed, paths)):
                 return side, box
-    return SIDES[0], _box(*point, *size, SIDES[0])
+    uncut = ((side, _box(*point, *size, side)) for side in SIDES)
+    return next(each for each in uncut if each[1].right <= width or each[0].endswith("left"))
 
 
 def find_rise(

@@ -172,7 +172,7 @@ def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
 def test_replacements_and_variants_with_another_reference_are_named():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
     captions = " ".join(each.value for each in at.caption)
-    assert "Linear (dash-dotted lines) is not meant to approximate softmax" in captions
+    assert "Linear is not meant to approximate softmax" in captions
     assert ac.get("reformer").variant.note in spoken(at)
     curves = traces(at)
     assert curves["Linear"]["line"]["dash"] == "dashdot"
@@ -219,7 +219,7 @@ def test_the_sentence_names_the_best_variant_at_half_of_softmaxs_cost():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[sentence_name(one)] = error
     winner = min(errors, key=errors.get)
-    finding = rf"{winner} comes closest\. Its matrix error is (still )?{100 * errors[winner]:.2g}%\.\*\*"
+    finding = rf"{winner} comes closest, (with|but still has) {100 * errors[winner]:.2g}% matrix error\.\*\*"
     assert re.search(finding, spoken(at))
 
 
