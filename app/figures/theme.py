@@ -32,6 +32,8 @@ SERIES = (
 )
 """Colours with a contrast of at least 3 to 1 on a light and a dark page, as WCAG 2.2 requires for lines (1.4.11).
 Among such colours they are the farthest apart in OKLab, for colour-blind viewers too; the first ones differ most."""
+PAGE = "#ffffff"
+"""Background of annotations that cover lines behind them; ``page_script/charts/chart.js`` takes the page's colour."""
 GREY = -1
 """Index of the grey, for references that are not variants, such as uniform attention."""
 COLOURS = len(SERIES) - 1

@@ -7,7 +7,6 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
 from attention_core.benchmarking.device import stamp
@@ -195,7 +194,7 @@ def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str
     )
 
 
-def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> Finding | None:
+def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> tuple[str, str, str] | None:
     """Compare the lengths from which every variant is faster than softmax on two devices.
 
     Args:
@@ -204,8 +203,9 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
         link: address at which the page shows the run on the other device; empty for no link.
 
     Returns:
-        The finding, with its explanation. None if the variants of the two runs differ, if a
-        variant is not faster on both devices, or if the lengths are the same.
+        The finding about the run, the sentence about the other device, and notes on the run, which may be empty. None
+        if the variants of the two runs differ, if a variant is not faster on both devices, or if the lengths are the
+        same.
     """
     own, elsewhere = all_faster_from(series), all_faster_from(other)
     if own is None or elsewhere is None or {line.word for line in series} != {line.word for line in other}:
@@ -214,25 +214,21 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
     if n == other_n:
         return None
     text = (
-        N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, only "
-            "from {other_n} tokens on.**"
-        )
+        N_("**On {other}**, every variant shown is faster than softmax only from {n} tokens on.")
         if own < elsewhere
-        else N_(
-            "**On {machine}, every variant shown is faster than softmax from {n} tokens on. On {other}, already "
-            "from {other_n} tokens on.**"
-        )
+        else N_("**On {other}**, every variant shown is faster than softmax already from {n} tokens on.")
     )
     line, by_kind = series[0], crossings(series)
     fastest_below = _fastest_below(series, by_kind)
-    explanation = paragraph(
+    notes = paragraph(
         _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else "",
         _rounds_note(series, by_kind),
         missing_text(line.run),
     )
-    machines = {"machine": _machine(line), "other": _machine(other[0], link)}
-    return Finding(_(text, n=n, other_n=other_n, **machines), explanation)
+    finding = _(
+        "**On {machine}, every variant shown is faster than softmax from {n} tokens on.**", n=n, machine=_machine(line)
+    )
+    return finding, _(text, n=other_n, other=_machine(other[0], link)), notes
 
 
 def _machine(series: Series, link: str = "") -> str:

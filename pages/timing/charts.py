@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from app.figures.lines import line_names
-from app.figures.lines.curves import WIDTH, Curve, curves
+from app.figures.lines.curves import RING, WIDTH, Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
-from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, style
+from app.figures.theme import GREY, PAGE, SERIES, Figure, add_line, annotation, style
 from app.jobs.timing_runs import Series, stamp_lines
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration
@@ -26,6 +26,10 @@ With the sentence above it, the chart fits a projector's screen.
 """
 NARROW_WIDTH = 250
 """Width in pixels of the area with the lines on a phone."""
+LEADER = (24, 8)
+"""Pixels right or left of a ring, and above or below it, at which its label begins."""
+MAX_LABELLED = 4
+"""Largest number of rings with labels; more labels would cover lines and each other."""
 NEAR_RATIO = 1.5
 """Ratio of two lengths up to which their labels would overlap."""
 BRACKET_POSITION = 0.95
@@ -44,22 +48,14 @@ UNITS = {
 """Titles of the vertical axes of these charts."""
 
 
-def crossovers(series: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
-    """Return one curve per variant with a single large marker, at the length from which it is faster than softmax.
+def _crossings(series: Sequence[Series]) -> list[tuple[Series, Overtaking]]:
+    """Return the variants that become faster than softmax, and where, by ascending length."""
+    found = [(line, at) for line in series if not line.masked and (at := overtaking(line.run, line.word))]
+    return sorted(found, key=lambda each: each[1].tokens)
 
-    Args:
-        series: the timed variants on the page.
-        narrow: whether there is only room for the lengths in the labels, without the variants' names.
-    """
-    crossings = [
-        (line, crossing) for line in series if not line.masked and (crossing := overtaking(line.run, line.word))
-    ]
-    order = sorted(range(len(crossings)), key=lambda i: crossings[i][1].tokens)
-    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in crossings]
-    labels = crossing_labels([(crossings[i][1].tokens, names[i], crossings[i][0].colour) for i in order])
-    texts = dict(zip(order, labels, strict=True))
-    first = next(filter(None, labels), "")
-    sizes = sorted(point.n for line in series for point in line.points)
+
+def crossovers(series: Sequence[Series]) -> list[Curve]:
+    """Return one curve per variant with a single ring, at the length from which it is faster than softmax."""
     return [
         Curve(
             _("{name}: becomes faster than softmax", name=line.name),
@@ -69,25 +65,57 @@ def crossovers(series: Sequence[Series], *, narrow: bool = False) -> list[Curve]
             dash="solid" if line.live else "dash",
             group=line.name,
             hollow=True,
-            size=15,
+            size=RING,
             name_at_end=False,
             notes=[crossover_text(line.name, crossing)],
-            texts=[texts[i]],
-            text_position=_label_side(texts[i], crossing.tokens, sizes, is_first=texts[i] == first, narrow=narrow),
         )
-        for i, (line, crossing) in enumerate(crossings)
+        for line, crossing in _crossings(series)
     ]
 
 
-def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> str:
-    """Return Plotly's position of the label of a marker from ``crossovers``: "top left" if there is room.
+def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = False) -> None:
+    """Write next to the rings of ``crossovers`` from which length each variant is faster than softmax.
 
-    Otherwise, return "bottom right". This position is also used for the first label if it is in the left half,
-    where a label above the marker would cover the line of a variant that is slow at short lengths.
+    A short line joins each label and its ring. The label hides the grid lines behind it. If there are too many rings,
+    one text above the lines explains them all.
+
+    Args:
+        figure: the time chart.
+        series: the timed variants on the page.
+        narrow: whether there is only room for the lengths in the labels, without the variants' names.
+    """
+    crossings, sizes = _crossings(series), sorted(point.n for line in series for point in line.points)
+    annotations = figure["layout"].setdefault("annotations", [])
+    if len(crossings) > MAX_LABELLED:
+        place = {"xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
+        annotations.append(annotation(_("○ faster than softmax from here on"), 0, 1, **place, bgcolor=PAGE))
+        return
+    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in crossings]
+    labels = crossing_labels(
+        [(at.tokens, name, line.colour) for name, (line, at) in zip(names, crossings, strict=True)]
+    )
+    first = next(filter(None, labels), "")
+    for text, (_line, at) in zip(labels, crossings, strict=True):
+        if not text:
+            continue
+        is_below = _is_below(text, at.tokens, sizes, is_first=text == first, narrow=narrow)
+        side = 1 if is_below else -1
+        leader = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": SERIES[GREY], "standoff": RING / 2}
+        place = {"ax": LEADER[0] * side, "ay": LEADER[1] * side, "align": "left"}
+        place |= {"xanchor": "left", "yanchor": "top"} if is_below else {"xanchor": "right", "yanchor": "bottom"}
+        mark = annotation(text, math.log10(at.tokens), math.log10(at.ms), **leader, **place, bgcolor=PAGE)
+        annotations.append(mark)
+
+
+def _is_below(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> bool:
+    """Return whether a label of ``label_crossings`` is below and to the right of its ring.
+
+    It is there if it has no room above and to the left, or if it is the first label and in the left half, where a
+    label above the ring would cover the line of a variant that is slow at short lengths.
 
     Args:
         text: the label, as HTML.
-        tokens: the length at the marker.
+        tokens: the length at the ring.
         sizes: the measured lengths, ascending.
         is_first: whether this is the first label from the left.
         narrow: whether the chart is on a phone.
@@ -95,7 +123,7 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
     share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
     room = share * (NARROW_WIDTH if narrow else WIDTH)
     width = max(map(line_names.text_width, re.sub("<span.*?</span> ", "", text).split("<br>")))
-    return "bottom right" if width > room or (is_first and share < 0.5) else "top left"
+    return width > room or (is_first and share < 0.5)
 
 
 def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
@@ -214,7 +242,7 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value
     # itself. The text is above and to the left of the bracket's upper end, which is at softmax's time. No line is
     # there: softmax takes the longest, and its time rises with the length.
-    mark = annotation(text, math.log10(x), math.log10(top), xanchor="right", yanchor="bottom")
+    mark = annotation(text, math.log10(x), math.log10(top), xanchor="right", yanchor="bottom", bgcolor=PAGE)
     figure["layout"].setdefault("annotations", []).append(mark)
 
 
@@ -262,8 +290,10 @@ def show_chart(
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
     one_run = len({line.live for line in series}) == 1
-    if name == "time" and one_run and not chart.is_narrow():
-        mark_speedup(figure, series)
+    if name == "time":
+        label_crossings(figure, series, narrow=chart.is_narrow())
+        if one_run and not chart.is_narrow():
+            mark_speedup(figure, series)
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
         add_machine_stamp(

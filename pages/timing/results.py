@@ -9,7 +9,7 @@ from app.figures.theme import separate_colours
 from app.jobs.timing_runs import Series, device_comparison, summary_text
 from app.lessons.options import LessonOptions
 from app.state import url
-from app.ui import chart, navigation, palette
+from app.ui import navigation, palette
 from app.words.i18n import _, paragraph
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_file import recorded_runs
@@ -48,19 +48,20 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     speedup = speedup_sentence(shown)
     elsewhere, link = _on_another_device(runs)
     if comparison := device_comparison(shown, elsewhere, link):
-        summary.markdown(comparison.text)
-        explanation = paragraph(comparison.explanation, speedup)
+        finding, on_other_device, notes = comparison
+        summary.markdown(finding)
+        explanations = [on_other_device, paragraph(notes, speedup)]
     else:
         summary.markdown(paragraph(summary_text(shown), speedup, other_device_note(shown, elsewhere)))
-        explanation = ""
+        explanations = []
     with above.container():
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
-        crossed = charts.crossovers(found, narrow=chart.is_narrow())
+        crossed = charts.crossovers(found)
         charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
         settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
         growth = softmax_growth(shown) if speedup else ""
         causes = (
-            explanation,
+            *explanations,
             growth,
             slow_start_cause(shown),
             start_overhead(shown),

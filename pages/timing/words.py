@@ -231,12 +231,16 @@ def memory_sentence(series: Sequence[Series]) -> str:
     values = {"n": n, "name": escape_markdown(in_words(other)), "own": memory(softmax_peak), "other": memory(smallest)}
     decodes = series[0].run.spec.mode == "decode"
     if softmax_peak <= smallest:
-        text = _(
-            "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs."
-            if decodes
-            else "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs. Torch computes it without "
-            "storing the n × n matrix.",
-            **values,
+        least, most = (memory(choose(peak[n] for peak in peaks.values())) for choose in (min, max))
+        text = paragraph(
+            _("At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs.", **values),
+            _n(
+                "The other variant needs {amount}.",
+                "The others need {amount}.",
+                n=len(peaks),
+                amount=least if least == most else _("{low} to {high}", low=least, high=most),
+            ),
+            "" if decodes else _("Torch never stores softmax's n × n matrix."),
         )
     else:
         text = _(

@@ -67,7 +67,7 @@ export class Chart {
     this.drawnKey = key;
     this.config ??= this.makeConfig(plotly);
     const { data, layout, frames } = JSON.parse(this.figure);
-    colourLabels(data, layout.annotations ?? [], this.theme.text);
+    colourLabels(data, layout.annotations ?? [], this.theme);
     await plotly.react(this.root, {
       data,
       frames,
@@ -96,11 +96,12 @@ export class Chart {
 
 /**
  * Give labels next to points a darker or lighter shade of their line's colour, unless they contain a mark in this colour.
+ * Give annotations with a background the page's colour.
  * @param {{ line?: { color?: string }, text?: string[], textfont?: object }[]} data
- * @param {{ name?: string, text: string, font?: object }[]} annotations
- * @param {string} text the page's text colour, as rgb(…)
+ * @param {{ name?: string, text: string, font?: object, bgcolor?: string }[]} annotations
+ * @param {Theme} theme
  */
-function colourLabels(data, annotations, text) {
+function colourLabels(data, annotations, { text, background }) {
   const page = (text.match(/\d+/g) ?? []).map(Number);
   const shade = (/** @type {string | undefined} */ colour = "") => {
     const line = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
@@ -108,6 +109,7 @@ function colourLabels(data, annotations, text) {
   };
   for (const trace of data) if (trace.text && !trace.text.some((each) => each.includes("<span"))) trace.textfont = shade(trace.line?.color);
   for (const label of annotations) {
+    if (label.bgcolor) label.bgcolor = background;
     const trace = data[Number(label.name?.match(/^→ (\d+)$/)?.[1] ?? -1)];
     if (trace && !label.text.includes("<span")) label.font = shade(trace.line?.color);
   }

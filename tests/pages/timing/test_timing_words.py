@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
-from app.figures.theme import SERIES, style
+from app.figures.lines.curves import RING
+from app.figures.theme import PAGE, SERIES, style
 from app.jobs.timing_runs import Series
 from app.words.labels import sentence_name
 from attention_core.benchmarking.device import Stamp
@@ -100,19 +101,19 @@ def test_the_growth_of_softmaxs_time_has_its_cause(factor, times):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "is_first", "narrow", "side"),
+    ("tokens", "is_first", "narrow", "is_below"),
     [
-        (32, False, False, "bottom right"),
-        (256, False, False, "top left"),
-        (200, True, False, "bottom right"),
-        (1024, True, False, "top left"),
-        (256, False, True, "bottom right"),
+        (32, False, False, True),
+        (256, False, False, False),
+        (200, True, False, True),
+        (1024, True, False, False),
+        (256, False, True, True),
     ],
 )
-def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, side):
+def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, is_below):
     """Check labels without and with room at the left, the first label in both halves of the chart, and a phone."""
     text = '<span style="color:#000000">●</span> Linear: faster from 96<br>Local: faster from 99 tokens'
-    assert charts._label_side(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == side
+    assert charts._is_below(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == is_below
 
 
 @pytest.mark.parametrize(
@@ -252,13 +253,13 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     [
         (
             3 * 2**20,
-            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. Torch computes it without "
-            "storing the n × n matrix.",
+            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. The others need 3.0 MiB to 9.0 "
+            "MiB. Torch never stores softmax's n × n matrix.",
         ),
         (
             2 * 2**20,
-            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. Torch computes it without "
-            "storing the n × n matrix.",
+            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. The others need 2.0 MiB to 9.0 "
+            "MiB. Torch never stores softmax's n × n matrix.",
         ),
         (
             2**20,
@@ -278,14 +279,16 @@ def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected)
 def test_memory_is_compared_at_the_longest_length_of_all():
     softmax = line_with_memory("softmax", 2**19, 2 * 2**20)
     assert memory_sentence([softmax, line_with_memory("local", 2**20)]).startswith(
-        "At 16 tokens, softmax needs the least memory: 512.0 KiB beyond its inputs."
+        "At 16 tokens, softmax needs the least memory: 512.0 KiB beyond its inputs. The other variant needs 1.0 MiB."
     )
+    equal = [line_with_memory(word, 2**20) for word in ("local", "linear")]
+    assert "The others need 1.0 MiB. Torch" in memory_sentence([softmax, *equal])
     assert memory_sentence([softmax]) == ""
     assert memory_sentence([line_with_memory("local", 1), line_with_memory("linear", 1)]) == ""
     assert memory_sentence([softmax, line_with_memory("fused.local", 2**20, 1)]) == ""
     decoded = [line_with_memory(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
     assert memory_sentence(decoded).startswith("At 64 tokens, softmax needs the least memory: 1.0 MiB")
-    assert memory_sentence(decoded).endswith("beyond its inputs. The inputs of a decode step include its cache.")
+    assert memory_sentence(decoded).endswith("needs 1.0 MiB. The inputs of a decode step include its cache.")
 
 
 @pytest.mark.parametrize(
@@ -539,26 +542,39 @@ def test_a_crossover_lies_on_softmaxs_line_and_has_both_times():
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
-    assert (mark.texts, mark.text_position) == (
-        [f'<span style="color:{SERIES[3]}">●</span> Local: faster from 130 tokens'],
-        "top left",
-    )
-    assert charts.crossovers([overtaken()], narrow=True)[0].texts == ["faster from 130 tokens"]
-    sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
-    both = charts.crossovers([overtaken(), overtaken(run=sooner)])
-    assert [(each.texts, each.text_position) for each in both] == [
-        (['<span style="color:#2f6fc0">●</span> Local: faster from 130 tokens'], "top left"),
-        (['<span style="color:#2f6fc0">●</span> Local: faster from 78 tokens'], "top left"),
-    ]
-    longer = replace(sooner, points=(*sooner.points, points("softmax", 10**5, 1e9), points("local", 10**5, 1e8)))
-    assert [each.text_position for each in charts.crossovers([overtaken(run=longer), overtaken()])] == [
-        "bottom right",
-        "top left",
-    ]
     assert mark.notes == [
         "Local · window 16 becomes faster than softmax at 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
     ]
+
+
+def test_each_crossover_has_a_label_joined_to_its_ring():
+    def labels(series, *, narrow=False):
+        figure = {"layout": {}}
+        charts.label_crossings(figure, series, narrow=narrow)
+        return figure["layout"].get("annotations", [])
+
+    dot = f'<span style="color:{SERIES[0]}">●</span> '
+    [mark] = labels([overtaken()])
+    assert mark["text"] == f"{dot}Local: faster from 130 tokens"
+    assert (mark["x"], mark["y"]) == (pytest.approx(math.log10(128)), pytest.approx(math.log10(16)))
+    assert (mark["showarrow"], mark["bgcolor"], mark["standoff"]) == (True, PAGE, RING / 2)
+    assert [each["text"] for each in labels([overtaken()], narrow=True)] == ["faster from 130 tokens"]
+    sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
+    both = labels([overtaken(), overtaken(run=sooner)])
+    assert [each["text"] for each in both] == [f"{dot}Local: faster from {n} tokens" for n in (78, 130)]
+    longer = replace(sooner, points=(*sooner.points, points("softmax", 10**5, 1e9), points("local", 10**5, 1e8)))
+    places = [
+        (each["ax"] > 0, each["ay"] > 0, each["xanchor"], each["yanchor"]) for each in labels([overtaken(run=longer)])
+    ]
+    assert places == [(True, True, "left", "top")], "the first label is in the left half"
+    assert (mark["ax"] < 0, mark["ay"] < 0, mark["xanchor"], mark["yanchor"]) == (True, True, "right", "bottom")
+    assert labels([line("local")]) == []
+    for count, text in (
+        (charts.MAX_LABELLED, mark["text"]),
+        (charts.MAX_LABELLED + 1, "○ faster than softmax from here on"),
+    ):
+        assert [each["text"] for each in labels([overtaken()] * count)] == [text]
 
 
 @pytest.mark.parametrize("last", [64.0, 100.0, 1.0])
