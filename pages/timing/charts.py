@@ -49,9 +49,8 @@ UNITS = {
 
 
 def _crossings(series: Sequence[Series]) -> list[tuple[Series, Overtaking]]:
-    """Return the variants that become faster than softmax, and where, by ascending length."""
-    found = [(line, at) for line in series if not line.masked and (at := overtaking(line.run, line.word))]
-    return sorted(found, key=lambda each: each[1].tokens)
+    """Return the variants that become faster than softmax, and where."""
+    return [(line, at) for line in series if not line.masked and (at := overtaking(line.run, line.word))]
 
 
 def crossovers(series: Sequence[Series]) -> list[Curve]:
@@ -84,11 +83,12 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
         series: the timed variants on the page.
         narrow: whether there is only room for the lengths in the labels, without the variants' names.
     """
-    crossings, sizes = _crossings(series), sorted(point.n for line in series for point in line.points)
+    crossings = sorted(_crossings(series), key=lambda each: each[1].tokens)
+    sizes = sorted(point.n for line in series for point in line.points)
     annotations = figure["layout"].setdefault("annotations", [])
     if len(crossings) > MAX_LABELLED:
-        place = {"xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
-        annotations.append(annotation(_("○ faster than softmax from here on"), 0, 1, **place, bgcolor=PAGE))
+        corner = {"xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
+        annotations.append(annotation(_("○ faster than softmax from here on"), 0, 1, **corner, bgcolor=PAGE))
         return
     names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in crossings]
     labels = crossing_labels(
@@ -101,7 +101,7 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
         is_below = _is_below(text, at.tokens, sizes, is_first=text == first, narrow=narrow)
         side = 1 if is_below else -1
         leader = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": SERIES[GREY], "standoff": RING / 2}
-        place = {"ax": LEADER[0] * side, "ay": LEADER[1] * side, "align": "left"}
+        place: dict[str, object] = {"ax": LEADER[0] * side, "ay": LEADER[1] * side, "align": "left"}
         place |= {"xanchor": "left", "yanchor": "top"} if is_below else {"xanchor": "right", "yanchor": "bottom"}
         mark = annotation(text, math.log10(at.tokens), math.log10(at.ms), **leader, **place, bgcolor=PAGE)
         annotations.append(mark)
@@ -110,8 +110,8 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
 def _is_below(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> bool:
     """Return whether a label of ``label_crossings`` is below and to the right of its ring.
 
-    It is there if it has no room above and to the left, or if it is the first label and in the left half, where a
-    label above the ring would cover the line of a variant that is slow at short lengths.
+    It is there if it has no room above and to the left. The first label is also there if it is in the left half,
+    where a label above the ring would cover the line of a variant that is slow at short lengths.
 
     Args:
         text: the label, as HTML.
