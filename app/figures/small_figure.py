@@ -20,6 +20,8 @@ BAR = 6
 """Height in pixels of one of several bars side by side."""
 DOT = 9
 """Diameter in pixels of a dot."""
+ROUND = f'stroke-width="{DOT}" stroke-linecap="round"'
+"""Attributes that make a path of length 0 a dot. Unlike a circle, it stays round when the picture is stretched."""
 NAME = 16
 """Largest number of Latin characters in a line of a name."""
 Points = Iterable[tuple[float, float]]
@@ -52,7 +54,8 @@ def small_figure(
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
-        zero: whether a linear axis of the values must include zero; the axis of bars always does.
+        zero: whether a linear axis of the values must include zero. The axis of bars always does, but without ``zero``,
+            dots replace bars if the smallest value is more than half of the largest.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
@@ -60,10 +63,12 @@ def small_figure(
     if not heights:
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
-    low, high = axis_range(min(heights), max(heights), log=log_y, zero=zero or bool(categories))
+    # Bars from zero would hide small differences, so that dots on a shorter axis show these.
+    dots = bool(categories) and not zero and not log_y and min(heights) > max(heights) / 2
+    low, high = axis_range(min(heights), max(heights), log=log_y, zero=zero or (bool(categories) and not dots))
     ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]
     if categories:
-        return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, share, y_title, alt)
+        return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, share, dots, y_title, alt)
     return _lines(medians, colour_by_name, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
 
 
@@ -134,10 +139,8 @@ def _lines(
     shapes = [f'<path d="M{EDGE} {EDGE}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     for name in order:
         points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]
-        # A line of length 0 with round ends is a dot. Unlike a circle, it stays round when the picture is stretched.
-        end, thickness = ("h0", DOT) if len(points) == 1 else ("", 2)
-        attributes = f'stroke="{colours[name]}" stroke-width="{thickness}" stroke-linecap="round" fill="none"'
-        shapes.append(f'<path d="M{"L".join(points)}{end}" {attributes}/>')
+        end, width = ("h0", ROUND) if len(points) == 1 else ("", 'stroke-width="2" stroke-linecap="round"')
+        shapes.append(f'<path d="M{"L".join(points)}{end}" stroke="{colours[name]}" {width} fill="none"/>')
     tops = [centre - size / 2 for centre, size in zip(centres, sizes, strict=True)]
     gaps = [tops[0], *(b - a - size for (a, b), size in zip(pairwise(tops), sizes, strict=False))]
     names = "".join(
@@ -163,6 +166,7 @@ def _bars(
     ticks: Sequence[str],
     log_y: bool,
     share: bool,
+    dots: bool,
     y_title: str,
     alt: str,
 ) -> str:
@@ -170,7 +174,7 @@ def _bars(
 
     The names are to the left of the bars, and the values to the right.
 
-    Bars begin at zero, or at the end of a logarithmic axis.
+    Bars begin at zero, or at the end of a logarithmic axis. With ``dots``, dots on a common line replace them.
     """
     one_series = list(medians) == list(categories)
     values = {
@@ -178,14 +182,18 @@ def _bars(
     }
     order = sorted(values, key=lambda i: [y for _name, y in values[i][:1]])
     name_lines = [_wrap(categories[i]) for i in order]
-    rows = [max(LINE * len(lines), 0 if one_series else BAR * len(medians)) + EDGE / 2 for lines in name_lines]
-    x_pixel = _scale(axis, (1, WIDTH - EDGE), log=log_y)
-    baseline = x_pixel(axis[0] if log_y else 0.0)
+    bars_height = 0 if one_series or dots else BAR * len(medians)
+    rows = [max(LINE * len(lines), bars_height) + EDGE / 2 for lines in name_lines]
+    x_pixel = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
+    baseline = 1 if dots else x_pixel(axis[0] if log_y else 0.0)
     shapes = [f'<path d="M{baseline:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
     for i, (name, line) in enumerate(medians.items()):
         for x, y in line:
             row, size = order.index(int(x)), BAR if not one_series else LINE - EDGE / 2
             middle = sum(rows[:row]) + rows[row] / 2
+            if dots:
+                shapes.append(f'<path d="M{x_pixel(y):.1f} {middle:.1f}h0" stroke="{colours[name]}" {ROUND}/>')
+                continue
             top = middle - size / 2 if one_series else middle + (i - len(medians) / 2) * BAR
             start, end = sorted((baseline, x_pixel(y)))
             shapes.append(

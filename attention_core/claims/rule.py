@@ -49,6 +49,7 @@ class Margin:
         measured: whether the threshold is itself computed from measured numbers.
         comparison: how the number must compare with the threshold.
         top: the largest possible value of the number, such as 100 per cent; None if it has no limit.
+        factor: the factor of a measured threshold, which multiplies the value for equal weights; None for no factor.
     """
 
     quantity: str
@@ -57,6 +58,7 @@ class Margin:
     measured: bool
     comparison: Comparison
     top: float | None = None
+    factor: float | None = None
 
     @property
     def relative(self) -> float:
@@ -119,7 +121,10 @@ class Condition:
                 comparison = OPPOSITE[comparison]
         if abs(value - threshold) <= self.tolerance:
             value = threshold
-        return Margin(self.quantity, value, threshold, callable(self.threshold), comparison)
+        factor = (
+            bounds[self.threshold.factor] if isinstance(self.threshold, Measured) and self.threshold.factor else None
+        )
+        return Margin(self.quantity, value, threshold, callable(self.threshold), comparison, factor=factor)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from app.figures.small_figure import small_figure
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, clauses
+from app.words.i18n import _, clauses, escape_markdown
 from app.words.labels import axis_title, paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
@@ -89,6 +89,7 @@ class Board:
                 type="tertiary",
                 on_click=open_claim,
                 args=(claim.key,),
+                help=escape_markdown(_(claim.statement)),
             )
             self.cards[claim.key] = st.empty()
         self._draw_card(claim)
@@ -137,7 +138,6 @@ class Board:
             key: key of the container of the links. Each call needs a different key.
         """
         verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
-        st.caption(_("Point at a number to read its claim, or click to open it."))
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
             for subject in words.SUBJECTS:
                 st.markdown(words.tiles(subject, verdicts, self.opened), width="content")
@@ -215,7 +215,7 @@ def show_trained(chosen: ChosenInput) -> None:
 def card(outcome: Outcome) -> str:
     """Return the content of a claim's card, as Markdown with HTML: verdict, source, small figure and finding."""
     chart = picture(outcome)
-    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.conditions(outcome))))
+    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.unmet_condition(outcome))))
     figure = f'<span class="claim">{chart}</span>\n' if chart else ""
     return f"{words.badges(outcome)} {words.article(outcome.claim.source)}\n\n{figure}{text}"
 

@@ -42,7 +42,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
             st.markdown(words.verdict_line(outcome), width="content")
         st.caption(words.source_text(claim.source), width="content")
     if outcome:
-        st.markdown(words.finding(outcome))
+        st.markdown("\n\n".join(filter(None, (words.finding(outcome), words.conditions(outcome)))))
         longer_input.show(outcome, chosen)
     if text := words.theorem_note(claim):
         st.caption(text)

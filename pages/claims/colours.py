@@ -1,5 +1,6 @@
 """The colours in the figures of the Claims page: each attention variant has the same colour as on the other pages."""
 
+import re
 from collections.abc import Iterable
 
 import attention_core as ac
@@ -8,6 +9,8 @@ from app.ui import palette
 
 OTHER_NAMES = {
     "full attention": "softmax",
+    "local layers": "local",
+    "atrous layers": "atrous",
     "whole matrix": "softmax",
     "whole attention matrix": "softmax",
     "output of softmax": "softmax",
@@ -22,8 +25,8 @@ OTHER_NAMES = {
 """Keys of variants by the lower-case names that figures use instead of the variants' titles."""
 EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
 """Names of the baseline, which is grey on all pages."""
-FIRST_COLOUR = 4
-"""First colour for series that are not variants. The variants of a first visit have the colours before it."""
+FREE_COLOURS = (6, 9, 10, 4, 5, 7, 8, 3, 2, 1, 0)
+"""Colours for series that are not variants, best first; the variants of a first visit have the last ones."""
 
 
 def series_colours(names: Iterable[str]) -> dict[str, int]:
@@ -35,9 +38,11 @@ def series_colours(names: Iterable[str]) -> dict[str, int]:
     names = list(names)
     titles = {variant.title.casefold(): variant.key for variant in ac.all_variants()} | OTHER_NAMES
     colours = {name: GREY for name in names if name.casefold() in EQUAL_WEIGHTS}
-    for name in names:
-        if (key := titles.get(name.casefold())) and (colour := palette.index(key) % COLOURS) not in colours.values():
+    # Whole names come before names such as "softmax, all tokens", which only begin with a variant.
+    for name, start in [*zip(names, names, strict=True), *((name, re.split("[,:]", name)[0]) for name in names)]:
+        key = None if name in colours else titles.get(start.casefold())
+        if key and (colour := palette.index(key) % COLOURS) not in colours.values():
             colours[name] = colour
-    free = [colour for i in range(COLOURS) if (colour := (FIRST_COLOUR + i) % COLOURS) not in colours.values()]
+    free = [colour for colour in FREE_COLOURS if colour not in colours.values()]
     others = {name: free[i % len(free)] for i, name in enumerate(name for name in names if name not in colours)}
     return {name: (colours | others)[name] for name in names}

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
@@ -11,7 +12,7 @@ from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragrap
 from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.claims.rule import Margin
-from attention_core.formatting import format_readable
+from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "red", "blue", "gray"]
@@ -52,6 +53,8 @@ SUBJECTS = {
     "vision": N_("Images"),
 }
 """Names of the subjects of claims about an input."""
+ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
+"""Icons of met and unmet conditions."""
 NUMBERS = re.compile(r"\{(\w+)\}")
 """Placeholders of numbers in a finding."""
 FIRST_TITLE = N_("Start with these")
@@ -102,7 +105,7 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
     if outcome.untestable_reason or claim.theorem:
         return ""
     if brief:
-        return _condition_text(outcome, claim.explanation(outcome.numbers))
+        return _condition_text(outcome, claim.explanation(outcome.numbers), with_whole_percents(outcome))
     decisive = claim.margin(outcome.numbers)
     quantity, value, bound = _compared(claim, decisive)
     return _(
@@ -115,36 +118,55 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
 
 
 def conditions(outcome: Outcome) -> str:
-    """Return why a claim does not hold, or the conditions of a claim that partly holds, as Markdown.
+    """Return the conditions of a claim that partly holds, as lines of Markdown; empty for other verdicts.
 
     The met conditions come first, without those on a number for which another condition is not met.
     """
+    claim = outcome.claim
     if outcome.verdict is not Verdict.PARTLY:
-        text = margin_text(outcome, brief=True) if outcome.verdict is Verdict.FAILS else ""
-        return escape_markdown(text[:1].upper() + text[1:])
+        return ""
+    lines = [
+        f"{ICONS[met]} " + escape_markdown(_condition_text(outcome, each, claim, N_("{label}: {value} ({needs})")))
+        for met, each in _tested(outcome)
+    ]
+    return "  \n".join([_("Measured (required):"), *lines])
+
+
+def unmet_condition(outcome: Outcome) -> str:
+    """Return an unmet condition of a claim that does not hold or holds partly, as Markdown; otherwise an empty text.
+
+    If the claim holds partly, the number of met conditions comes first, if any is met.
+    """
+    if outcome.verdict not in (Verdict.FAILS, Verdict.PARTLY):
+        return ""
+    text = margin_text(outcome, brief=True)
+    if (median := _("median over heads")) in finding(outcome, brief=True):
+        text = re.sub(f"(, |，){median}", "", text)
+    text = escape_markdown(text[:1].upper() + text[1:])
+    if outcome.verdict is Verdict.FAILS:
+        return text
+    tested = _tested(outcome)
+    met = sum(met for met, _margin in tested)
+    count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
+    lines = [f"{ICONS[True]} {count}"] if met else []
+    return "  \n".join([*lines, f"{ICONS[False]} {text}"])
+
+
+def _tested(outcome: Outcome) -> list[tuple[bool, Margin]]:
+    """Return the conditions of a claim and whether each is met, without met ones on a number with an unmet one."""
     tested = sorted(outcome.claim.conditions(outcome.numbers), key=lambda each: not each[0])
     unmet = {each.quantity for met, each in tested if not met}
-    median = _("median over heads")
-    is_stated, lines = median in _sentence(outcome, outcome.sentences[0]), [_("Measured (required):")]
-    for met, each in tested:
-        if met and each.quantity in unmet:
-            continue
-        text = _condition_text(outcome, each, N_("{label}: {value} ({needs})"))
-        if is_stated:  # A card states once that its numbers are medians over heads.
-            text = re.sub(f"(, |，){median}", "", text)
-        is_stated = is_stated or median in text
-        lines.append(f"{':green[:material/check:]' if met else ':red[:material/close:]'} {escape_markdown(text)}")
-    return "  \n".join(lines)
+    return [(met, each) for met, each in tested if not met or each.quantity not in unmet]
 
 
 def _condition_text(
-    outcome: Outcome, margin: Margin, template: str = N_("{label}: {value} (required: {needs})")
+    outcome: Outcome, margin: Margin, claim: Claim, template: str = N_("{label}: {value} (needs {needs})")
 ) -> str:
     """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
     If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs.
     """
-    quantity, value, bound = _compared(outcome.claim, margin)
+    quantity, value, bound = _compared(claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
     heads = _("{share} of the heads", share=bound)
     if quantity.of_heads and outcome.heads:
@@ -156,6 +178,8 @@ def _condition_text(
         heads = _("half of the heads") if is_half else _heads_text(required, outcome.heads)
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
+    if margin.factor is not None:
+        needs = _("{needs}, {n} times what equal weights give", needs=needs, n=format_readable(margin.factor, None))
     named = NUMBERS.findall(outcome.claim.finding)
     if outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]:
         if quantity.of_heads and needs_maximum:
@@ -199,18 +223,19 @@ def link(claim: Claim, text: str) -> str:
 
 
 def tile(claim: Claim, verdict: Verdict | None) -> str:
-    """Return a claim's number and verdict icon as a Markdown link; ``verdict`` is None if the claim is not checked.
+    """Return a claim's verdict icon, number and short name as a link; ``verdict`` is None if the claim is not checked.
 
-    The link's tooltip, which screen readers read as its name, is the claim's number, short name and verdict.
+    The link's tooltip, which screen readers read as its name, also names the verdict. A phone hides the short name.
     """
     icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
     name = _(
         "{number}: {claim} ({verdict})",
         number=claim.number,
         claim=_(claim.short),
-        verdict=verdict_name(verdict) if verdict else _("not checked"),
+        verdict=verdict_name(verdict) if verdict else _("not run"),
     )
-    return f'[:{colour}-badge[{icon} {claim.number}]](#?claim={claim.key} "{escape_markdown(name)}")'
+    label = f":{colour}-badge[{icon} {claim.number}] :small[{escape_markdown(_capitalised(claim))}]"
+    return f'[{label}](#?claim={claim.key} "{escape_markdown(name)}")'
 
 
 def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
@@ -226,16 +251,46 @@ def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
 
 
 def finding(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return the finding of a claim, as Markdown; with ``brief``, without the details and notes."""
-    return escape_markdown(_sentence(outcome, outcome.sentences[0]) if brief else plain_finding(outcome))
+    """Return the finding of a claim, as Markdown; with ``brief``, in whole per cents, without the details and notes."""
+    if outcome.untestable_reason or not brief:
+        return escape_markdown(plain_finding(outcome))
+    numbers = with_whole_percents(outcome).formatted_numbers(outcome.numbers)
+    return escape_markdown(_sentence(outcome, outcome.sentences[0], numbers))
 
 
 def plain_finding(outcome: Outcome) -> str:
     """Return the finding of a claim, as plain text."""
-    return paragraph(*(_sentence(outcome, each) for each in outcome.sentences))
+    return paragraph(*(_sentence(outcome, each, outcome.formatted_numbers) for each in outcome.sentences))
 
 
-def _sentence(outcome: Outcome, template: str) -> str:
+def with_whole_percents(outcome: Outcome) -> Claim:
+    """Return the outcome's claim with quantities that are shown as whole per cents from 10% on.
+
+    The claim is returned unchanged if two numbers of its finding, or a number and its threshold, would look the same.
+    """
+    known, numbers = outcome.claim, outcome.numbers
+    scales = {each.name: 100 if each.share else 1 for each in known.quantities if each.share or each.unit == "%"}
+    sizes = {name: scale * numbers[name] for name, scale in scales.items()}
+    together = [[100.0, *(sizes[name] for name in NUMBERS.findall(known.finding) if name in sizes)]]
+    for _met, margin in known.conditions(numbers):
+        if scale := scales.get(margin.quantity):
+            together.append([scale * margin.value, scale * margin.threshold])
+    if any(len({number(x, _digits(x)) for x in each}) < len({number(x, 3) for x in each}) for each in together):
+        return known
+    return replace(
+        known,
+        quantities=tuple(
+            replace(each, digits=_digits(sizes.get(each.name, 0.0), each.digits)) for each in known.quantities
+        ),
+    )
+
+
+def _digits(percent: float, digits: int = 3) -> int:
+    """Return how many significant digits show a number as a whole per cent, at most ``digits``, from 10% to 100%."""
+    return 2 if 10 <= percent < 100 else digits
+
+
+def _sentence(outcome: Outcome, template: str, numbers: Mapping[str, object]) -> str:
     """Return a sentence of a claim with its numbers.
 
     A share of heads becomes a number of heads if the number of all heads is known, and "100% of all pairs" becomes
@@ -249,7 +304,7 @@ def _sentence(outcome: Outcome, template: str) -> str:
             text = text.replace(share.replace("{share}", place), heads)
         elif value == 100:
             text = text.replace(pairs.replace("{share}", place), _("all pairs of tokens"))
-    return _(text, **outcome.formatted_numbers)
+    return _(text, **numbers)
 
 
 def article(source: Paper) -> str:
@@ -271,13 +326,18 @@ def on_request_reason(task: ClaimTask) -> str:
 
 def request_label(count: int) -> str:
     """Return the label of the button that checks the claims that run only on request."""
-    return _n("Check {n} more claim", "Check {n} more claims", n=count)
+    return _n("Run {n} more check", "Run {n} more checks", n=count)
 
 
 def title(claim: Claim) -> str:
     """Return the number and the short name of a claim, as bold Markdown."""
+    return f"**{claim.number}. {escape_markdown(_capitalised(claim))}**"
+
+
+def _capitalised(claim: Claim) -> str:
+    """Return the short name of a claim, which begins with a capital letter."""
     short = _(claim.short)
-    return f"**{claim.number}. {escape_markdown(short[:1].upper() + short[1:])}**"
+    return short[:1].upper() + short[1:]
 
 
 def headline(claim: Claim) -> str:
@@ -334,8 +394,8 @@ def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
         "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),
         "partly": _n("{n} partly holds", "{n} partly hold", n=count[Verdict.PARTLY]),
         "fails": _n("{n} does not hold", "{n} do not hold", n=count[Verdict.FAILS]),
-        "untestable": _("{n} not testable", n=count[Verdict.UNTESTABLE]),
-        "unchecked": _("{n} not checked", n=total - len(outcomes)),
+        "untestable": _("{n} untestable", n=count[Verdict.UNTESTABLE]),
+        "unchecked": _("{n} not run", n=total - len(outcomes)),
     }
     counts = {word: count[verdict] for word, verdict in VERDICTS_BY_NAME.items()} | {"unchecked": total - len(outcomes)}
     icons = {word: VERDICT_ICONS[verdict] for word, verdict in VERDICTS_BY_NAME.items()} | {"unchecked": UNCHECKED_ICON}
@@ -373,7 +433,13 @@ def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
         return _("**{held}.**", held=text)
     if count == 1:
         return _("**{held}**; it is a theorem.", held=text)
-    return _n("**{held}**; {n} of these is a theorem.", "**{held}**; {n} of these are theorems.", n=theorems, held=text)
+    return _n(
+        "**{held}**; {n} of the {count} is a theorem.",
+        "**{held}**; {n} of the {count} are theorems.",
+        n=theorems,
+        count=count,
+        held=text,
+    )
 
 
 def trained_summary(tested: Sequence[Outcome], total: int) -> str:

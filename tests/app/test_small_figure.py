@@ -164,11 +164,15 @@ def test_the_name_and_the_values_of_the_subject_are_bold(subject):
     assert re.findall(r"font-weight:bold\">(?:<span[^>]*>)?([^<]+)", chart) == (["high", "9"] if subject else [])
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_bars_of_similar_lengths_begin_at_zero(log):
-    chart = small_figure({"a": [(0, 0.8), (1, 0.9)]}, categories=["one", "two"], log_y=log, share=True, **TITLES)
-    assert len(bars(chart)) == 2
-    assert ("0%" in words(chart)) == (not log)
+@pytest.mark.parametrize(
+    ("low", "options", "is_dots"),
+    [(0.5, {}, True), (0.4, {}, False), (0.5, {"zero": True}, False), (0.5, {"log_y": True}, False)],
+)
+def test_dots_on_a_shorter_axis_replace_bars_of_similar_lengths(low, options, is_dots):
+    chart = small_figure({"a": [(0, low), (1, 0.9)]}, categories=["one", "two"], share=True, **TITLES, **options)
+    assert len(bars(chart)) == (0 if is_dots else 2)
+    assert svg(chart).count(f'h0" stroke="{SERIES[0]}"') == (2 if is_dots else 0)
+    assert ("0%" in words(chart)) == (not is_dots and "log_y" not in options)
 
 
 def test_more_series_than_colours_repeat_colours_without_grey():

@@ -39,7 +39,7 @@ CLAIM = Claim(
     statement="Models trained to find the largest of 5 to 16 numbers are less accurate with 256 numbers. Accuracy "
     "falls least if softmax's logits are multiplied by log n (n tokens), and most if softmax is replaced by "
     "sigmoid, or by squared ReLU divided by n.",
-    short="models find the largest number less often if there are more numbers than in training",
+    short="more numbers make the largest harder to find",
     source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=MAXIMUM_VARIANTS),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest "

@@ -34,7 +34,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local attention cannot learn to find the value of a key if its window is shorter than the distance to "
     "that key.",
-    short="local attention cannot find the value of a key beyond its window",
+    short="local attention finds no value beyond its window",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "

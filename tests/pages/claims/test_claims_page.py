@@ -43,7 +43,10 @@ def finding(outcome):
 
 def on_card(outcome):
     """Return the part of the finding that a card shows."""
-    return plain(with_head_counts(outcome, outcome.sentences[0]).format(**outcome.formatted_numbers))
+    if outcome.untestable_reason:
+        return finding(outcome)
+    numbers = words.with_whole_percents(outcome).formatted_numbers(outcome.numbers)
+    return plain(with_head_counts(outcome, outcome.sentences[0]).format(**numbers))
 
 
 def with_head_counts(outcome, template):
@@ -101,12 +104,12 @@ def test_claims_that_measure_time_run_on_request():
     dispatch.drop_rows("claims", timed)
     at = open_claims(n=43)
     assert len(chips(at)) == len(EVERY) - 1
-    assert ": 1 not checked]" in shown_text(at)
+    assert ": 1 not run]" in shown_text(at)
     assert (
         shown_text(at).count("This claim is checked only on request, because the check measures computing times.") == 1
     )
     assert dispatch.cached_rows("claims", timed) is None
-    assert at.button(key="claims.check").label == "Check 1 more claim"
+    assert at.button(key="claims.check").label == "Run 1 more check"
     at.button(key="claims.check").click().run()
     assert at.session_state["check"] is True
     assert len(chips(at)) == len(EVERY)
@@ -120,14 +123,14 @@ def test_claims_that_run_a_model_run_on_request():
     text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
     at = open_claims(input="text", layer=0, text=text)
     assert shown_text(at).count("SmolLM2 must process the text a dozen times") == len(slow) == 5
-    assert ": 6 not checked]" in shown_text(at)  # and the claim that measures time
-    assert at.button(key="claims.check").label == "Check 6 more claims"
+    assert ": 6 not run]" in shown_text(at)  # and the claim that measures time
+    assert at.button(key="claims.check").label == "Run 6 more checks"
     at.button(key="claims.check").click().run()
     assert at.session_state["reads"] is at.session_state["check"] is True
     assert "checked only on request" not in shown_text(at)
     tokens = len(swap.text_tokens(text).ids)
     assert shown_text(at).count(f"This claim needs at least 64 tokens, but this input has {tokens}.") == len(slow)
-    assert " not checked]" not in shown_text(at)
+    assert " not run]" not in shown_text(at)
 
 
 def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
@@ -141,7 +144,7 @@ def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
     count = {verdict: chips(at).count(verdict) for verdict in Verdict}
     assert count[Verdict.UNTESTABLE] >= 1
     assert plain(words.summary(expected.values(), "all")) in shown
-    assert " not checked]" not in shown
+    assert " not run]" not in shown
     assert "This claim is about the attention of trained models. Choose a text" in shown
     for claim in EVERY:
         assert claim.timed or words.tile(claim, expected[claim.key].verdict) in strip(at)[claim.subject]
@@ -211,6 +214,8 @@ def test_a_method_has_the_same_colour_on_every_card():
         "Local": palette.index("local"),
         "linear attention": palette.index("linear"),
     }
+    split = colours.series_colours(["linear attention: first", "softmax, all tokens", "softmax, one removed", "x"])
+    assert [*split.values()] == [palette.index("linear"), palette.index("softmax"), *colours.FREE_COLOURS[:2]]
     many = [f"series {i}" for i in range(COLOURS)]
     assert sorted(colours.series_colours(many).values()) == list(range(COLOURS))
 

@@ -14,6 +14,7 @@ from attention_core.claims import Outcome, UntestableError, Verdict
 from attention_core.claims.checks.linear import cosine_closest
 from attention_core.claims.checks.sparse import two_layers
 from attention_core.claims.conditions import MEASURED_UNMASKED
+from attention_core.claims.rule import Measured
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
 from pages.claims import board, claim, longer_input, words
@@ -78,7 +79,7 @@ def filters(*texts, chosen="all"):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} claims hold**; 1 of these is a theorem. ",
+            f"**3 of {ALL} claims hold**; 1 of the 3 is a theorem. ",
             [("holds", "3 hold"), ("partly", "2 partly hold"), ("fails", f"{ALL - 5} do not hold")],
         ),
         (
@@ -88,31 +89,31 @@ def filters(*texts, chosen="all"):
                 ("holds", "1 holds"),
                 ("partly", "1 partly holds"),
                 ("fails", "1 does not hold"),
-                ("untestable", f"{ALL - 4} not testable"),
-                ("unchecked", "1 not checked"),
+                ("untestable", f"{ALL - 4} untestable"),
+                ("unchecked", "1 not run"),
             ],
         ),
         (
             [FAILS] * (ALL - 1),
             f"**0 of the {ALL - 1} tested claims hold.** ",
-            [("fails", f"{ALL - 1} do not hold"), ("unchecked", "1 not checked")],
+            [("fails", f"{ALL - 1} do not hold"), ("unchecked", "1 not run")],
         ),
         (
             [UNTESTABLE],
             "**No claim is tested yet.** ",
-            [("untestable", "1 not testable"), ("unchecked", f"{ALL - 1} not checked")],
+            [("untestable", "1 untestable"), ("unchecked", f"{ALL - 1} not run")],
         ),
         (
             [HOLDS] * 2 + [UNTESTABLE] * (ALL - 2),
             "**2 of the 2 tested claims hold.** ",
-            [("holds", "2 hold"), ("untestable", f"{ALL - 2} not testable")],
+            [("holds", "2 hold"), ("untestable", f"{ALL - 2} untestable")],
         ),
         (
             [FAILS],
             "**The only tested claim does not hold.** ",
-            [("fails", "1 does not hold"), ("unchecked", f"{ALL - 1} not checked")],
+            [("fails", "1 does not hold"), ("unchecked", f"{ALL - 1} not run")],
         ),
-        ([], "", [("unchecked", f"{ALL} not checked")]),
+        ([], "", [("unchecked", f"{ALL} not run")]),
     ],
 )
 def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, held, texts):
@@ -122,8 +123,8 @@ def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, hel
 @pytest.mark.parametrize(
     ("verdict", "theorems", "text"),
     [
-        (HOLDS, 1, "**2 of the 2 tested claims hold**; 1 of these is a theorem. "),
-        (HOLDS, 2, "**3 of the 3 tested claims hold**; 2 of these are theorems. "),
+        (HOLDS, 1, "**2 of the 2 tested claims hold**; 1 of the 2 is a theorem. "),
+        (HOLDS, 2, "**3 of the 3 tested claims hold**; 2 of the 3 are theorems. "),
         (FAILS, 2, "**1 of the 3 tested claims holds.** "),
         (HOLDS, 0, "**The only tested claim holds.** "),
     ],
@@ -151,21 +152,22 @@ def test_the_chosen_verdict_is_bold_and_shown_without_claims():
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     verdicts = (HOLDS, PARTLY, FAILS, UNTESTABLE, None)
     badges = [
-        ":green-badge[:material/check_circle: 1]",
-        ":orange-badge[:material/contrast: 2]",
-        ":red-badge[:material/cancel: 3]",
-        ":blue-badge[:material/help: 4]",
-        ":gray-badge[:material/remove: 5]",
+        ":green-badge[:material/check_circle: 1] :small[Softmax's Taylor series beats exp's]",
+        ":orange-badge[:material/contrast: 2] :small[Log n keeps the entropy constant]",
+        ":red-badge[:material/cancel: 3] :small[Twice the tokens, 4× the memory]",
+        ":blue-badge[:material/help: 4] :small[Squared ReLU sums grow slowly]",
+        ":gray-badge[:material/remove: 5] :small[Atrous costs 1/k, local is linear]",
     ]
     for each, verdict, badge in zip(EVERY, verdicts, badges, strict=False):
-        name = f"{each.number}: {each.short} ({words.verdict_name(verdict) if verdict else 'not checked'})"
+        name = f"{each.number}: {each.short} ({words.verdict_name(verdict) if verdict else 'not run'})"
         assert words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{escape_markdown(name)}")'
 
 
 def test_every_claim_has_a_short_name_of_its_own():
     short = [claim.short for claim in (*EVERY, *claims.trained_claims())]
     assert len(set(short)) == len(short)
-    assert all(len(name.split()) >= 3 and len(name) <= 100 for name in short), "a title fits in three lines of a card"
+    assert all(len(name.split()) >= 3 and len(name) <= 50 for name in short), "a title fits in one line of a card"
+    assert all(len(claim.short) <= 37 for claim in EVERY), "a name fits in a column of the index"
     first = EVERY[0]
     assert words.title(first) == f"**1. {first.short[0].upper()}{first.short[1:]}**"
 
@@ -235,13 +237,13 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 90.0},
             "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 80% "
-            "(required: at least 75%)",
+            "(needs at least 75%)",
         ),
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 8.0},
             "heads in which inverting Nyström's landmark matrix exactly lowers the matrix error: 8% "
-            "(required: at least 75%)",
+            "(needs at least 75%)",
         ),
         (
             "cosine_closest",
@@ -251,36 +253,36 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
         (
             "relu2_normaliser",
             {"exponent": 0.5},
-            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads: 0.500 (required: at "
+            "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads: 0.500 (needs at "
             "most 0.9)",
         ),
         # On each side of a value, the nearer bound is needed.
         (
             "sparse_costs",
             {"saving": 3.0, "local": 1.0},
-            "cost of full attention ÷ cost of atrous attention: 3 (required: at least 3.8)",
+            "cost of full attention ÷ cost of atrous attention: 3 (needs at least 3.8)",
         ),
         (
             "sparse_costs",
             {"saving": 5.0, "local": 1.0},
-            "cost of full attention ÷ cost of atrous attention: 5 (required: at most 4.2)",
+            "cost of full attention ÷ cost of atrous attention: 5 (needs at most 4.2)",
         ),
         (
             "linear_pairs",
             {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
-            "pairs recalled by linear attention: 16 (required: less than 24)",
+            "pairs recalled by linear attention: 16 (needs less than 24)",
         ),
         ("running_sums", {"times": 0.5}, f"{ONLY_IF} number is more than 1."),
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
             "drop in softmax's accuracy in finding the largest number, from the fewest to the most numbers: "
-            f"4{NBSP}percentage points (required: more than 5{NBSP}percentage points)",
+            f"4{NBSP}percentage points (needs more than 5{NBSP}percentage points)",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "matrix error of the kernel 1 + cos(q, k), median over heads: 60% (required: less than 50%)",
+            "matrix error of the kernel 1 + cos(q, k), median over heads: 60% (needs less than 50%)",
         ),
         ("path_deltanet", {}, ""),
     ],
@@ -300,21 +302,21 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which the kernel 1 + cos(q, k) is closest to softmax: 1 of 1 (required: exactly 1)",
+            "heads in which the kernel 1 + cos(q, k) is closest to softmax: 1 of 1 (needs exactly 1)",
         ),
         (
             "landmark_inverse",
             {},
             2,
             "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0 of 2 "
-            "(required: exactly 2)",
+            "(needs exactly 2)",
         ),
         (
             "landmark_inverse",
             {},
             0,
             "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0% "
-            "(required: at least 75%)",
+            "(needs at least 75%)",
         ),
     ],
 )
@@ -365,30 +367,74 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":") == (
-        f"{MEASURED}  \n{MET} matrix error of the kernel 1 + cos(q, k): 50% (less than 90%)  \n"
+        f"{MEASURED}  \n{MET} matrix error of the kernel 1 + cos(q, k), median over heads: 50% (less than 90%)  \n"
         f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (at least half)"
     )
 
 
+def changed_outcome(key, **changed):
+    """Return the outcome of a claim with these numbers; its other numbers are 1."""
+    known = claims.claim(key)
+    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
+    return Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
+
+
+NEAR = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
+
+
 def test_a_claim_that_holds_partly_lists_the_conditions_that_are_met_before_those_that_are_not():
     def listed(key, **changed):
-        known = claims.claim(key)
-        numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
-        outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-        return words.conditions(outcome).replace(r"\:", ":")
+        return words.conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
 
-    near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
-    assert listed("near_diagonal", **near).split("  \n") == [
+    equal, median = "at least 26%, 2 times what equal weights give", "median over heads"
+    assert listed("near_diagonal", **NEAR) == [
         MEASURED,
-        f"{MET} attention within the window: 45.9% (at least 26%)",
-        f"{MET} output error without the first token: 9% (at most 25%)",
-        f"{UNMET} output error of local attention: 96.3% (at most 25%)",
-        f"{UNMET} attention within the window without the first token: 20% (at least 26%)",
+        f"{MET} attention within the window, {median}: 45.9% ({equal})",
+        f"{MET} output error without the first token, {median}: 9% (at most 25%)",
+        f"{UNMET} output error of local attention, {median}: 96.3% (at most 25%)",
+        f"{UNMET} attention within the window without the first token, {median}: 20% ({equal})",
     ]
-    assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
-    failed = listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3})
-    assert failed == "Attention within the window, median over heads: 20% (required: at least 26%)"
-    assert listed("two_layers", two=95.0).split("  \n") == [MEASURED, f"{UNMET} {BOTH_LAYERS}: 95% (exactly 100%)"]
+    assert listed("near_diagonal", **NEAR | {"error": 9.0, "mass_rest": 45.9}) == [""]
+    assert listed("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}) == [""]
+    assert listed("two_layers", two=95.0) == [MEASURED, f"{UNMET} {BOTH_LAYERS}: 95% (exactly 100%)"]
+
+
+def test_a_card_shows_one_unmet_condition_and_the_number_of_those_that_are_met():
+    def unmet(key, **changed):
+        return words.unmet_condition(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
+
+    error = "Output error of local attention: 96% (needs at most 25%)"
+    assert unmet("near_diagonal", **NEAR) == [f"{MET} 2 of 4 conditions are met", f"{UNMET} {error}"]
+    assert unmet("near_diagonal", **NEAR | {"error": 9.0, "mass_rest": 45.9}) == [""]
+    assert unmet("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}) == [
+        "Attention within the window: 20% (needs at least 26%, 2 times what equal weights give)"
+    ]
+    assert unmet("two_layers", two=95.0) == [
+        f"{UNMET} {BOTH_LAYERS[0].upper()}{BOTH_LAYERS[1:]}: 95% (needs exactly 100%)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "mass", "expected"),
+    [
+        (96.3, 45.9, "gives 46% of its weight|changes by 96%"),
+        (9.34, 45.9, "gives 46% of its weight|changes by 9.34%"),
+        (25.4, 45.9, "gives 45.9% of its weight|changes by 25.4%"),  # 25% would look like the threshold.
+        (99.7, 45.9, "gives 45.9% of its weight|changes by 99.7%"),  # 100% would look like the whole.
+        (45.6, 45.9, "gives 45.9% of its weight|changes by 45.6%"),
+    ],
+)
+def test_a_card_has_whole_per_cents_unless_they_hide_a_difference(error, mass, expected):
+    text = words.finding(changed_outcome("near_diagonal", **NEAR | {"error": error, "mass": mass}), brief=True)
+    assert all(part in text for part in expected.split("|"))
+
+
+def test_a_measured_threshold_with_a_factor_comes_from_equal_weights():
+    for each_claim in EVERY:
+        labels = {each.name: each.label for each in each_claim.quantities}
+        for condition in each_claim.verdict:
+            if isinstance(condition.threshold, Measured) and condition.threshold.factor:
+                assert "equal weights" in labels[condition.threshold.quantity]
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
@@ -404,7 +450,8 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     article = words.article(FOUND.claim.source)
     assert card.startswith(f':green-badge[:material/check_circle: holds] {article}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}")
-    assert words.conditions(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
+    assert words.unmet_condition(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
+    assert words.unmet_condition(FOUND) == words.unmet_condition(UNJUDGED) == ""
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     badge = f":blue-badge[:material/help: {UNTESTABLE.value}]"
@@ -428,7 +475,7 @@ def test_claims_on_request_have_a_reason():
         words.on_request_reason(model_task)
         == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."
     )
-    assert (words.request_label(1), words.request_label(2)) == ("Check 1 more claim", "Check 2 more claims")
+    assert (words.request_label(1), words.request_label(2)) == ("Run 1 more check", "Run 2 more checks")
 
 
 def test_findings_have_numbers_or_a_reason():

@@ -75,7 +75,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 CLAIM = Claim(
     statement="At every token, the delta rule corrects the value that is stored under the token's key. Corrections "
     "make stored values grow if and only if their strength times the key's squared norm exceeds 2.",
-    short="with keys of norm 1, the delta rule's corrections of strength up to 2 never make stored values grow",
+    short="strengths up to 2 cause no growth",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "

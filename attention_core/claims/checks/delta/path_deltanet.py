@@ -74,7 +74,7 @@ CLAIM = Claim(
     statement="In PaTH attention, each token removes from all earlier keys their component along one direction. If "
     "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
     "attention that corrects stored values.",
-    short="PaTH's logits equal DeltaNet's weights if the component along each key is removed from earlier keys",
+    short="PaTH along keys equals DeltaNet",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,

@@ -75,7 +75,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
-    short="for the same error, Linformer needs no more averages of keys on long texts than on short texts",
+    short="Linformer copes with long texts",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,

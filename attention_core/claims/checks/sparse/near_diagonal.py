@@ -102,7 +102,7 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 CLAIM = Claim(
     statement="Trained models attend mostly to nearby tokens. Their output changes little if each query may attend "
     "only to a window of nearby keys.",
-    short="trained models attend mostly to nearby keys",
+    short="nearby keys are favoured and suffice",
     source=Paper(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
     ),
@@ -127,9 +127,8 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Local attention allows only keys at most {window} tokens from the query. Softmax gives these keys "
-    "{mass}% of its weight, and without the other keys, the output differs from softmax's by {error}% (median over "
-    "heads).",
+    finding="Softmax gives {mass}% of its weight to keys at most {window} tokens from the query. With only these keys "
+    "(local attention), its output changes by {error}% (median over heads).",
     details="If all keys had equal weights, {even}% of the attention would be on keys within the window. The first "
     "token receives {first}% of the attention. If this token is removed from the input, the window receives "
     "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
@@ -151,7 +150,7 @@ CLAIM = Claim(
         x="window",
         y="mass",
         by="attention",
-        x_title="distance w between query and key (tokens)",
+        x_title="distance w (tokens)",
         y_title="attention on keys within distance w (%)",
         log="x",
     ),
