@@ -10,7 +10,7 @@ import { APP, SENTENCES } from "./selectors.js";
 const EXCLUDED = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
 const QUOTATION = /“[^”]*”/g; // quoted text, which visitors typed
 const TERM = "glossary-term";
-const NAMED_LINK = 'a[href^="#?"]'; // if it has a title, it consists of an icon or a number
+const NAMED_LINK = 'a[href^="#?"]'; // if it has a title, a phone may show only an icon or a number of it
 const SPECIAL_CHARACTERS = /[.*+?^${}()|[\]\\]/g;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const SPACED = `(?!${UNSPACED.source})[\\p{L}\\p{N}_-]`;

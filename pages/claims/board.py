@@ -15,7 +15,7 @@ from app.figures.small_figure import small_figure
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, clauses, escape_markdown
+from app.words.i18n import _, clauses
 from app.words.labels import axis_title, paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
@@ -89,7 +89,6 @@ class Board:
                 type="tertiary",
                 on_click=open_claim,
                 args=(claim.key,),
-                help=escape_markdown(_(claim.statement)),
             )
             self.cards[claim.key] = st.empty()
         self._draw_card(claim)
