@@ -80,7 +80,7 @@ def caption(budgets: BudgetComparison, *, is_example: bool) -> str:
     """
     head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
     return paragraph(
-        _("Cost counts multiply-adds."),
+        _("The {n} tokens include [CLS] and [SEP], which are not drawn. Cost counts multiply-adds.", n=budgets.n),
         _(
             "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
             n=budgets.n,
@@ -107,9 +107,8 @@ def notes(budgets: BudgetComparison) -> list[str]:
             n=budgets.n,
         ),
         _(
-            "The {n} tokens include [CLS] and [SEP], which also receive weight but are not drawn. The percentages "
-            "below the words are shares of the weight on the words shown.",
-            n=budgets.n,
+            "The percentages below the words are shares of the weight on the words shown, without the weight on [CLS] "
+            "and [SEP]."
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "

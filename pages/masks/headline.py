@@ -126,7 +126,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                     "**Two layers are enough to connect all pairs: {options}.**",
                     options=alternatives([*map(twice, others), last]),
                 ),
-                _("Either way, the two layers compute {share} of the pairs of one softmax layer.", share=share),
+                _("Either way, both layers together allow {share} as many pairs as one softmax layer.", share=share),
             )
         return paragraph(
             _(
@@ -135,7 +135,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                 options=alternatives([*others, _("the stack {layers}", layers=stack)]),
             ),
             _(
-                "Either way, the {n} layers compute {share} of the pairs of one softmax layer.",
+                "Either way, the {n} layers together allow {share} as many pairs as one softmax layer.",
                 n=reach.complete,
                 share=share,
             ),

@@ -132,14 +132,17 @@ def smallest_window(stride: int, window: int, cost: float, strided: str = "") ->
     fields = {"least": stride - 1, "stride": stride, "half": stride // 2, "strided": strided}
     return paragraph(
         _(
-            "A window of {least} is enough. In the middle of the text, {half} would do, because {strided} reaches keys "
-            "on both sides; near the ends, it reaches keys on one side only.",
+            "To connect all pairs, a window of {least} is enough. In the middle of the text, {half} would do, because "
+            "{strided} reaches keys on both sides; near the ends, it reaches keys on one side only.",
             **fields,
         )
         if strided and stride // 2 < stride - 1
-        else _("A window of {least} is enough, because stride {stride} leaves gaps of {least} keys.", **fields),
+        else _(
+            "To connect all pairs, a window of {least} is enough, because stride {stride} leaves gaps of {least} keys.",
+            **fields,
+        ),
         _(
-            "With window {least}, the two layers compute {cost:.0%} of the pairs of one softmax layer.",
+            "With window {least}, both layers together allow {cost:.0%} as many pairs as one softmax layer.",
             least=stride - 1,
             cost=cost,
         ),

@@ -83,7 +83,7 @@ def test_error_and_cost_use_the_same_tokens(text):
     lengths = [f"{length} tokens" for length in (n, "8,192")]
     assert settings["texts"]["columns"] == ["output error", *(f"cost at {each}" for each in lengths)]
     assert settings["texts"]["headings"] == ["output error\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
-    assert f"The {n} tokens include [CLS] and [SEP], which also receive weight" in settings["texts"]["notes"][1]
+    assert settings["texts"]["caption"].startswith(f"The {n} tokens include [CLS] and [SEP], which are not drawn.")
     head = f"ayer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     chosen = f" L{head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ."
     other = f" Model MiniLM-L6, l{head}."

@@ -319,14 +319,14 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     state = {"n": 60, "causal": causal, "stack": order}
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
-    need = f"With window 7, the two layers compute {scores:.0%} of the pairs of one softmax layer."
+    need = f"With window 7, both layers together allow {scores:.0%} as many pairs as one softmax layer."
     reason = (
         ", because stride 8 leaves gaps of 7 keys."
         if causal
         else ". In the middle of the text, 4 would do, because Atrous reaches keys on both sides; near the ends, it "
         "reaches keys on one side only."
     )
-    assert f"A window of 7 is enough{reason} {need}" in spoken(wide)
+    assert f"To connect all pairs, a window of 7 is enough{reason} {need}" in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
@@ -338,7 +338,7 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert "**Two layers are enough to connect all pairs: BigBird twice, or Local and then Atrous.** Either" in text
-    assert "the two layers compute at most 41% of the pairs of one softmax layer." in text
+    assert "both layers together allow at most 41% as many pairs as one softmax layer." in text
     reason = "**BigBird**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read "
     assert f"**Local** fills the gaps between them. {reason}" in text
 

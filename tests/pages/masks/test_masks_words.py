@@ -204,8 +204,8 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (7, "With a smaller window, two layers would not connect all pairs."),
         (
             16,
-            "A window of 7 is enough, because stride 8 leaves gaps of 7 keys. With window 7, the two layers compute "
-            "26% of the pairs of one softmax layer.",
+            "To connect all pairs, a window of 7 is enough, because stride 8 leaves gaps of 7 keys. With window 7, "
+            "both layers together allow 26% as many pairs as one softmax layer.",
         ),
     ],
 )
@@ -216,16 +216,16 @@ def test_the_smallest_window_of_a_stack_is_named(window, words):
 @pytest.mark.parametrize(
     ("stride", "words"),
     [
-        (2, "A window of 1 is enough, because stride 2 leaves gaps of 1 keys."),
+        (2, "To connect all pairs, a window of 1 is enough, because stride 2 leaves gaps of 1 keys."),
         (
             3,
-            "A window of 2 is enough. In the middle of the text, 1 would do, because Atrous reaches keys on both "
-            "sides; near the ends, it reaches keys on one side only.",
+            "To connect all pairs, a window of 2 is enough. In the middle of the text, 1 would do, because Atrous "
+            "reaches keys on both sides; near the ends, it reaches keys on one side only.",
         ),
         (
             8,
-            "A window of 7 is enough. In the middle of the text, 4 would do, because Atrous reaches keys on both "
-            "sides; near the ends, it reaches keys on one side only.",
+            "To connect all pairs, a window of 7 is enough. In the middle of the text, 4 would do, because Atrous "
+            "reaches keys on both sides; near the ends, it reaches keys on one side only.",
         ),
     ],
 )
@@ -288,22 +288,22 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Either way, the two "
-            "layers compute at most 50% of the pairs of one softmax layer.",
+            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Either way, both "
+            "layers together allow at most 50% as many pairs as one softmax layer.",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Either way, the 3 layers compute "
-            "at most 40% of the pairs of one softmax layer.",
+            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Either way, the 3 layers "
+            "together allow at most 40% as many pairs as one softmax layer.",
         ),
         (
             2,
             2,
             {"C": 0.401},
-            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, the two layers "
-            "compute 40% of the pairs of one softmax layer.",
+            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, both layers "
+            "together allow 40% as many pairs as one softmax layer.",
         ),
         (
             1,
