@@ -167,25 +167,32 @@ def _factors(data: HeadData) -> Step:
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(data), _("landmark")
-        inverted = (
-            _("{m} × {m} · exact inverse", m=m)
-            if data.setting("inverse") == "exact"
-            else _("{m} × {m} · approx. inverse", m=m)
-        )
+        to_landmarks, to_keys = _("queries to landmarks"), _("landmarks to keys")
+        inverted = _("exact inverse") if data.setting("inverse") == "exact" else _("approximate inverse")
         pictures.board(
             f"{key}.factors",
             replace(
-                pictures.panel("L", left, data.labels, keys, column=landmark, caption=f"{n:,} × {m}", mark=LEFT),
+                pictures.panel(
+                    "L", left, data.labels, keys, column=landmark, caption=sized(to_landmarks, left), mark=LEFT
+                ),
                 top=sides_top,
             ),
-            _landmark_panel("× Z", inverse, keys, queries, inverted, mark=MIDDLE),
+            _landmark_panel("Z", inverse, keys, queries, sized(inverted, inverse), mark=MIDDLE),
             replace(
-                pictures.panel("× R", right, queries, data.labels, row=landmark, caption=f"{m} × {n:,}", mark=RIGHT),
+                pictures.panel(
+                    "R", right, queries, data.labels, row=landmark, caption=sized(to_keys, right), mark=RIGHT
+                ),
                 top=sides_top,
                 scale_panel="L",
             ),
-            replace(pictures.pair_panel(data, "= A", data.weights, error_caption(error), mark=RESULT), top=top),
-            replace(pictures.pair_panel(data, "L × R", blurred, error_caption(without)), top=top, scale_panel="A"),
+            replace(
+                pictures.pair_panel(data, "A = L × Z × R", data.weights, error_caption(error), mark=RESULT), top=top
+            ),
+            replace(
+                pictures.pair_panel(data, _("L × R (without Z)"), blurred, error_caption(without)),
+                top=top,
+                scale_panel="A",
+            ),
             replace(
                 pictures.reference_panel(data),
                 title=_("{name} (target)", name=pictures.reference_title(data)),
@@ -205,9 +212,10 @@ def _factors(data: HeadData) -> Step:
             else _("Each landmark is an average of neighbouring tokens, so L and R both blur.")
             if data.setting("method") == "segment_means"
             else _("Each landmark is an average of similar tokens, so L and R both blur."),
-            _("Z is meant to undo one of the two blurs. Compare A and L × R with softmax."),
+            _("Z is meant to undo one blur. Compare A and L × R with softmax."),
         ),
-        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
+        formula=rf"{symbol(RESULT, 'A')} = "
+        rf"{symbol(LEFT, 'L')} \times {symbol(MIDDLE, 'Z')} \times {symbol(RIGHT, 'R')}",
         shapes={
             r"L = \operatorname{softmax}(Q \tilde K^\top / \sqrt d)": left.shape,
             r"Z \approx \operatorname{softmax}(\tilde Q \tilde K^\top / \sqrt d)^{-1}": middle.shape,
@@ -217,7 +225,9 @@ def _factors(data: HeadData) -> Step:
             ""
             if m < n
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
-            inverse_count(cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q)),
+            inverse_count(
+                cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q), without, error
+            ),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
         draw=draw,
@@ -235,25 +245,38 @@ def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
     """
     values = {"without": percent(without), "error": percent(error)}
     return paragraph(
-        _("Nyström replaces the softmax matrix by three smaller ones, L × Z × R.")
+        _("Nyström replaces the softmax matrix with a product of three smaller ones.")
         if averaged
-        else _("Nyström replaces the softmax matrix by three others, L × Z × R."),
-        _("In this head, L × R alone is about as close to softmax (matrix error {error}).", **values)
+        else _("Nyström replaces the softmax matrix with a product of three others."),
+        _("In this head, the middle one (Z) hardly changes the matrix error: {error}.", **values)
         if values["without"] == values["error"]
         else _(
-            "In this head, Z brings the product closer to softmax (matrix error {error} instead of {without}).",
-            **values,
+            "In this head, the middle one (Z) makes the matrix error smaller: {error} instead of {without}.", **values
         )
         if error < without
-        else _("In this head, L × R alone is closer to softmax (matrix error {without} instead of {error}).", **values),
+        else _(
+            "In this head, the middle one (Z) makes the matrix error larger: {error} instead of {without}.", **values
+        ),
     )
 
 
-def inverse_count(closer: int, heads: int) -> str:
-    """Return the sentence about in how many of several heads the product is closer without Z; empty for one head."""
+def inverse_count(raised: int, heads: int, without: float, error: float) -> str:
+    """Return the sentence about in how many heads the inverse Z lowers the matrix error; empty for one head.
+
+    Args:
+        raised: the number of heads in which Z raises the error.
+        heads: the number of heads.
+        without: the error without Z in the shown head.
+        error: the error with Z in the shown head.
+    """
+    values = {"raised": raised, "lowered": heads - raised, "heads": heads}
     if heads == 1:
         return ""
-    return _("In {closer} of {heads} heads, L × R alone is closer to softmax.", closer=closer, heads=heads)
+    if percent(without) == percent(error):
+        return _("In {raised} of {heads} heads, Z raises the error.", **values)
+    if error < without:
+        return _("In {lowered} of {heads} heads, including this head, Z lowers the error.", **values)
+    return _("In {lowered} of {heads} heads, Z lowers the error; in this head, it raises it.", **values)
 
 
 def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
@@ -268,9 +291,9 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
     harms = without < error and percent(without) != percent(error)
     if not harms or not averaged or largest <= 1:
         return ""
-    return paragraph(
-        _("Averaging tokens into landmarks causes errors in L and R."),
-        _("Large entries of Z (up to ±{largest}) amplify them.", largest=number(largest)),
+    return _(
+        "Averaging tokens causes errors in L and R; the large entries of Z (up to ±{largest}) amplify these errors.",
+        largest=number(largest),
     )
 
 
@@ -333,6 +356,11 @@ def _inverse_method(data: HeadData) -> str:
     if data.setting("inverse") == "exact":
         return _("exact inverse")
     return _n("{n} iteration", "{n} iterations", n=data.setting("iterations"))
+
+
+def sized(meaning: str, factor: np.ndarray) -> str:
+    """Return the caption of a factor: what it is, and on a second line its size."""
+    return f"{meaning}\n{' × '.join(f'{side:,}' for side in factor.shape)}"
 
 
 def error_caption(error: float) -> str:

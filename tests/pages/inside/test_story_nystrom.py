@@ -32,10 +32,10 @@ def open_story(**query):
 
 def test_the_captions_of_the_factors_are_their_shapes():
     drawn = board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()
-    assert [(panel["caption"].split(" · ")[0], values.shape) for panel, values in [*drawn][:3]] == [
-        ("24 × 6", (24, 6)),
-        ("6 × 6", (6, 6)),
-        ("6 × 24", (6, 24)),
+    assert [(panel["title"], panel["caption"], values.shape) for panel, values in [*drawn][:3]] == [
+        ("L", "queries to landmarks\n24 × 6", (24, 6)),
+        ("Z", "approximate inverse\n6 × 6", (6, 6)),
+        ("R", "landmarks to keys\n6 × 24", (6, 24)),
     ]
 
 
@@ -56,10 +56,10 @@ def test_the_product_is_shown_with_and_without_the_inverse():
     matrices = {panel["title"]: values for panel, values in drawn}
     captions = {panel["title"]: panel["caption"] for panel, _values in drawn}
     softmax = matrices["Softmax (target)"]
-    for title in ("= A", "L × R"):
+    for title in ("A = L × Z × R", "L × R (without Z)"):
         error = np.linalg.norm(matrices[title] - softmax) / np.linalg.norm(softmax)
         assert captions[title] == error_caption(error) == f"matrix error {error:.0%}"
-    np.testing.assert_allclose(matrices["L × R"], matrices["L"] @ matrices["× R"], atol=1e-4)
+    np.testing.assert_allclose(matrices["L × R (without Z)"], matrices["L"] @ matrices["R"], atol=1e-4)
 
 
 def test_the_heads_in_which_the_inverse_harms_are_counted():
@@ -71,10 +71,20 @@ def test_the_heads_in_which_the_inverse_harms_are_counted():
             (each - softmax).norm() for each in (parts["left"] @ parts["right"], step_data.attention.weights(q, k))
         ]
         closer += errors[0] < errors[1]
-    heads = len(step_data.qkv.q)
     assert heads_closer_without_inverse(step_data.qkv, step_data.attention) == closer
-    assert inverse_count(closer, heads) == f"In {closer} of {heads} heads, L × R alone is closer to softmax."
-    assert inverse_count(1, 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (0.5, "In 9 of 12 heads, Z lowers the error; in this head, it raises it."),
+        (0.4004, "In 3 of 12 heads, Z raises the error."),
+        (0.3, "In 9 of 12 heads, including this head, Z lowers the error."),
+    ],
+)
+def test_the_heads_are_counted_in_which_the_inverse_lowers_the_error(error, expected):
+    assert inverse_count(3, 12, 0.4, error) == expected
+    assert inverse_count(1, 1, 0.4, error) == ""
 
 
 def inverses(*errors):
@@ -127,18 +137,18 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     assert "of softmax's multiply-adds" in measurements(step_data, with_error=False)
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
-    counted = inverse_count(heads_closer_without_inverse(step_data.qkv, step_data.attention), len(step_data.qkv.q))
-    assert step.findings == counted
+    raised = heads_closer_without_inverse(step_data.qkv, step_data.attention)
+    assert step.findings == inverse_count(raised, len(step_data.qkv.q), without, off)
     assert step.headline == (
-        "Nyström replaces the softmax matrix by three smaller ones, L × Z × R. In this head, Z brings the product "
-        f"closer to softmax (matrix error {off:.0%} instead of {without:.0%})."
+        "Nyström replaces the softmax matrix with a product of three smaller ones. In this head, the middle one (Z) "
+        f"makes the matrix error smaller: {off:.0%} instead of {without:.0%}."
     )
     assert step.mechanism.startswith("Each landmark is an average of neighbouring tokens, so L and R both blur. Z is")
     similar = nystrom.steps(data(ac.get("nystrom", landmarks=6, method="kmeans")))[0]
     assert similar.mechanism.startswith("Each landmark is an average of similar tokens, so L and R both blur.")
     whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0]
     assert whole.headline.startswith(
-        "Nyström replaces the softmax matrix by three others, L × Z × R. In this head, Z brings the product "
+        "Nyström replaces the softmax matrix with a product of three others. In this head, the middle one (Z) makes "
     )
     assert whole.mechanism.startswith("The product L × R without Z")
     assert whole.findings.startswith(
@@ -184,15 +194,15 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
 @pytest.mark.parametrize(
     ("without", "effect"),
     [
-        (0.65, "Z brings the product closer to softmax (matrix error 43% instead of 65%)"),
-        (0.4301, "L × R alone is about as close to softmax (matrix error 43%)"),
-        (0.4, "L × R alone is closer to softmax (matrix error 40% instead of 43%)"),
+        (0.65, "makes the matrix error smaller: 43% instead of 65%"),
+        (0.4301, "hardly changes the matrix error: 43%"),
+        (0.4, "makes the matrix error larger: 43% instead of 40%"),
     ],
 )
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, effect):
-    assert inverse_headline(without, 0.43, averaged=True).endswith(f" In this head, {effect}.")
-    reason = "Averaging tokens into landmarks causes errors in L and R. Large entries of Z (up to ±10) amplify them."
-    assert inverse_effect(without, 0.43, 10.4, averaged=True) == (reason if "alone is closer" in effect else "")
+    assert inverse_headline(without, 0.43, averaged=True).endswith(f" In this head, the middle one (Z) {effect}.")
+    reason = "Averaging tokens causes errors in L and R; the large entries of Z (up to ±10) amplify these errors."
+    assert inverse_effect(without, 0.43, 10.4, averaged=True) == (reason if "larger" in effect else "")
 
 
 @pytest.mark.parametrize(("largest", "averaged"), [(1.0, True), (10.4, False)])
