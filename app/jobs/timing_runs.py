@@ -145,7 +145,7 @@ def summary_text(series: Sequence[Series]) -> str:
         "limits": measured_limits(line.run),
     }
     fastest_below = _fastest_below(series, by_kind)
-    below_note = _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
+    below_note = _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
     if not faster:
         text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
     elif len(faster) < variant_count:
@@ -168,14 +168,15 @@ def summary_text(series: Sequence[Series]) -> str:
         if fastest_below:
             below_note = ""
             text = _(
-                "**From {last} tokens on, every variant shown is faster than softmax; below {first} tokens, softmax "
-                "is the fastest** ({device}, {limits}).",
+                "**From about {last} tokens on, every variant shown is faster than softmax; below about {first} "
+                "tokens, softmax is the fastest** ({device}, {limits}).",
                 first=fastest_below,
                 **values,
             )
         else:
             text = _(
-                "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
+                "**From about {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).",
+                **values,
             )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
     return paragraph(text, below_note, *others, _rounds_note(series, by_kind), missing_text(line.run))
@@ -214,19 +215,21 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
     if n == other_n:
         return None
     text = (
-        N_("**On {other}**, every variant shown is faster than softmax only from {n} tokens on.")
+        N_("**On {other}**, every variant shown is faster than softmax only from about {n} tokens on.")
         if own < elsewhere
-        else N_("**On {other}**, every variant shown is faster than softmax already from {n} tokens on.")
+        else N_("**On {other}**, every variant shown is faster than softmax already from about {n} tokens on.")
     )
     line, by_kind = series[0], crossings(series)
     fastest_below = _fastest_below(series, by_kind)
     notes = paragraph(
-        _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else "",
+        _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else "",
         _rounds_note(series, by_kind),
         missing_text(line.run),
     )
     finding = _(
-        "**On {machine}, every variant shown is faster than softmax from {n} tokens on.**", n=n, machine=_machine(line)
+        "**On {machine}, every variant shown is faster than softmax from about {n} tokens on.**",
+        n=n,
+        machine=_machine(line),
     )
     return finding, _(text, n=other_n, other=_machine(other[0], link)), notes
 
@@ -253,7 +256,7 @@ def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]
         point = None if line.is_reference or line.masked else crossing(line.ratios)
         if point is not None:
             name = escape_markdown(in_words(line.name))
-            text = _("{name} from {n} tokens", name=name, n=format_interpolated(point.tokens))
+            text = _("{name} from about {n} tokens", name=name, n=format_interpolated(point.tokens))
             if point.where == "below":
                 text = _("{name} at every measured length", name=name)
             by_kind.setdefault(point.where, []).append((point.tokens, name, text))

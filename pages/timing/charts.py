@@ -32,6 +32,8 @@ MAX_LABELLED = 4
 """Largest number of rings with labels; more labels would cover lines and each other."""
 NEAR_RATIO = 1.5
 """Ratio of two lengths up to which their labels would overlap."""
+ONE_LINE = 22
+"""Largest number of letters of a name at a curve's end that is on one line."""
 BRACKET_POSITION = 0.95
 """Horizontal position of the bracket that marks the speedup, as a fraction of the longest length."""
 TITLES = {
@@ -144,13 +146,13 @@ def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
         if any(name for _n, name, _colour in near):
             dots = [f'<span style="color:{style(colour).colour}">●</span> ' for *_place, colour in near]
             lines = [
-                dot + _("{names}: faster from {n} tokens", names=name, n=format_interpolated(n))
+                dot + _("{names}: faster from ≈ {n}", names=name, n=format_interpolated(n))
                 for dot, (n, name, _colour) in zip(dots, near, strict=True)
             ]
             texts.append("<br>".join(dict.fromkeys(lines)))
         else:
             lengths = enumeration(dict.fromkeys(format_interpolated(n) for n, _name, _colour in near))
-            texts.append(_("faster from {n} tokens", n=lengths))
+            texts.append(_("faster from ≈ {n}", n=lengths))
         near = []
     return texts
 
@@ -163,7 +165,11 @@ def crossover_text(name: str, overtaking: Overtaking) -> str:
     ]
     return "<br>".join(
         [
-            _("{name} becomes faster than softmax at {n} tokens", name=name, n=format_interpolated(overtaking.tokens)),
+            _(
+                "{name} becomes faster than softmax at about {n} tokens",
+                name=name,
+                n=format_interpolated(overtaking.tokens),
+            ),
             *sentences,
         ]
     )
@@ -219,6 +225,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], ser
 def end_name(line: Series) -> str:
     """Return the label at a curve's end: the variant with its settings, and "so far" if its run is not complete."""
     title = _("{name} (fused\N{NO-BREAK SPACE}kernel)", name=line.name) if line.is_reference else line.name
+    title = title.replace(" ", line_names.NO_BREAK) if len(title) <= ONE_LINE else title
     return _("{name}, so far", name=title) if unfinished(line.run) else title
 
 
@@ -261,7 +268,7 @@ def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
             if least + 1 == most
             else _("medians of {least} to {most} rounds", least=least, most=most)
         )
-    return [rounds, _("point at a line to see the quartiles")]
+    return [rounds]
 
 
 def show_chart(

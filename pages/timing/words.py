@@ -19,6 +19,8 @@ MIN_GROWTH_RATIO = 4
 """If the work grows at least this many times as much as the time, starting operations dominates on short texts."""
 NEAR_WHOLE = 0.15
 """Distance from a whole number below which a factor is called about this number."""
+ENTRY_BYTES = 2
+"""Smallest size in bytes of a matrix entry, in any number format that can be chosen."""
 MIN_FIXED_SHARE = 0.5
 """Multiply-adds independent of the length explain slow short texts if they exceed this share of the total."""
 
@@ -102,14 +104,18 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
     variant_count = sum(not line.is_reference and not line.masked for line in series)
     if "at" in where and sum(len(where.get(kind, [])) for kind in ("below", "at")) == variant_count > 1:
         return _(
-            "On the {device}, every variant shown is faster than softmax from {n} tokens on.",
+            "On the {device}, every variant shown is faster than softmax from about {n} tokens on.",
             device=device,
             n=format_interpolated(where["at"][-1][0]),
         )
     names = [
         *(_("{name} (at every measured length)", name=name) for _tokens, name, _text in where.get("below", [])),
         *(
-            _("{name} (from {n})" if i else "{name} (from {n} tokens)", name=name, n=format_interpolated(tokens))
+            _(
+                "{name} (from about {n})" if i else "{name} (from about {n} tokens)",
+                name=name,
+                n=format_interpolated(tokens),
+            )
             for i, (tokens, name, _text) in enumerate(where.get("at", []))
         ),
     ]
@@ -229,18 +235,28 @@ def memory_sentence(series: Sequence[Series]) -> str:
     other = min(peaks, key=lambda name: peaks[name][n])
     smallest = peaks[other][n]
     values = {"n": n, "name": escape_markdown(in_words(other)), "own": memory(softmax_peak), "other": memory(smallest)}
-    decodes = series[0].run.spec.mode == "decode"
+    spec = series[0].run.spec
+    decodes = spec.mode == "decode"
     if softmax_peak <= smallest:
         least, most = (memory(choose(peak[n] for peak in peaks.values())) for choose in (min, max))
+        # With a stored n × n matrix per head, softmax would need more memory than another variant.
+        is_cause = not decodes and softmax_peak + spec.heads * n * n * ENTRY_BYTES > smallest
         text = paragraph(
-            _("At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs.", **values),
+            _(
+                "At {n:,} tokens, softmax needs the least memory beyond its inputs ({own}), because torch's fused "
+                "kernel never stores the n × n matrix.",
+                **values,
+            )
+            if is_cause
+            else _("At {n:,} tokens, softmax needs the least memory beyond its inputs ({own}).", **values),
             _n(
                 "The other variant needs {amount}.",
                 "The others need {amount}.",
                 n=len(peaks),
-                amount=least if least == most else _("{low} to {high}", low=least, high=most),
+                amount=least
+                if least == most
+                else _("{low} to {high}", low=least.removesuffix(most[most.index(" ") :]), high=most),
             ),
-            "" if decodes else _("Torch never stores softmax's n × n matrix."),
         )
     else:
         text = _(

@@ -73,7 +73,7 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
     [
         (
             "at",
-            "**The variant shown is faster than softmax: Local from 32 tokens**",
+            "**The variant shown is faster than softmax: Local from about 32 tokens**",
             "",
             "32 tokens (between 16 and 64)",
         ),
@@ -91,7 +91,7 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
 def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, finding, more, cell, live):
     machine = "this server" if live else r"A \*GPU\*"
     if where == "at":
-        more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
+        more += " Below about 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
         more += "lengths from which variants are faster than softmax may differ in another run."
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
     assert summary_text(whole) == f"{finding} ({machine}, 16 to 64 tokens).{more}"
@@ -105,16 +105,20 @@ def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, f
 def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
-    faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
+    faster = (
+        "Local at every measured length, Longformer at every measured length, Linear from about 32 tokens and Top-k "
+    )
     certain = "Each time was measured in only one round, so the lengths from which variants are faster than "
     certain += "softmax may differ in another run."
     assert summary_text(series(times | others)) == (
-        f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this server, 16 to 64 tokens). "
+        f"**4 of 7 variants shown are faster than softmax: {faster}from about 60 tokens** "
+        "(this server, 16 to 64 tokens). "
         "**Sparse** shows no clear difference in time from softmax at the longest length. "
         f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
     )
     assert summary_text(series(times)) == (
-        f"**From 60 tokens on, every variant shown is faster than softmax** (this server, 16 to 64 tokens). {certain}"
+        "**From about 60 tokens on, every variant shown is faster than softmax** (this server, 16 to 64 tokens). "
+        f"{certain}"
     )
     always = {word: times[word] for word in ("softmax", "local")} | {"longformer": (0.9, 1.0)}
     assert summary_text(series(always)) == (
@@ -135,8 +139,8 @@ def elsewhere(times, device="A GPU"):
 @pytest.mark.parametrize(
     ("times", "contrast"),
     [
-        ({"local": (2.0, 8.0), "linear": (4.0, 15.8)}, "only from 63 tokens on."),
-        ({"local": (2.0, 8.0), "linear": (1.1, 8.0)}, "already from 32 tokens on."),
+        ({"local": (2.0, 8.0), "linear": (4.0, 15.8)}, "only from about 63 tokens on."),
+        ({"local": (2.0, 8.0), "linear": (1.1, 8.0)}, "already from about 32 tokens on."),
         ({"local": (2.0, 8.0), "linear": (4.0, 15.0)}, ""),
         ({"local": (2.0, 8.0), "linear": (4.0, 17.0)}, ""),
         ({"local": (0.5, 8.0), "linear": (0.5, 15.0)}, ""),
@@ -151,9 +155,11 @@ def test_the_lengths_are_compared_if_every_variant_is_faster_on_both_devices(tim
         linked = device_comparison(own, elsewhere({"softmax": SOFTMAX, **times}), "#?run=x")
         finding, on_other_device, notes = found
         assert linked[1].startswith("**On a GPU ([A GPU](#?run=x))**, ")
-        assert finding == "**On this server, every variant shown is faster than softmax from 60 tokens on.**"
+        assert finding == "**On this server, every variant shown is faster than softmax from about 60 tokens on.**"
         assert on_other_device == f"**On a GPU (A GPU)**, every variant shown is faster than softmax {contrast}"
-        assert notes.startswith("Below 32 tokens, softmax is the fastest. Each time was measured in only one round")
+        assert notes.startswith(
+            "Below about 32 tokens, softmax is the fastest. Each time was measured in only one round"
+        )
     else:
         assert found is None
 
@@ -174,10 +180,11 @@ def test_a_comparison_of_devices_names_the_cores_of_a_processor(threads, cores):
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():
     times = {"softmax": (1.0, 4.0, 16.0), "local": (2.0, 6.0, 8.0), "linear": (1.5, 2.0, 8.0)}
     assert summary_text(series(times, sizes=(16, 32, 64))).startswith(
-        "**From 41 tokens on, every variant shown is faster than softmax; below 21 tokens, softmax is the fastest** "
+        "**From about 41 tokens on, every variant shown is faster than softmax; below about 21 tokens, softmax is the "
+        "fastest** "
     )
     slow = times | {"topk": (2.0, 6.0, 17.0)}
-    assert "tokens). Below 21 tokens, softmax is the fastest." in summary_text(series(slow, sizes=(16, 32, 64)))
+    assert "tokens). Below about 21 tokens, softmax is the fastest." in summary_text(series(slow, sizes=(16, 32, 64)))
     times["local"] = (0.9, 6.0, 8.0)
     times["linear"] = (1.5, 5.0, 8.0)
     assert "softmax is the fastest" not in summary_text(series(times, sizes=(16, 32, 64)))
@@ -197,7 +204,7 @@ def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
-    assert "Local from 3,200 tokens" in summary_text(lines)
+    assert "Local from about 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
     assert ", 1,024 to 4,096 tokens)" in summary_text(lines)
     assert crossing_text(lines[1]) == "below 1,024 tokens"
@@ -212,7 +219,7 @@ def test_softmax_and_masks_on_the_full_matrix_have_no_crossover():
 
 def test_a_name_is_shown_unchanged():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
-    assert r"a\*b from 32 tokens" in summary_text([line])
+    assert r"a\*b from about 32 tokens" in summary_text([line])
 
 
 def test_a_run_without_softmax_has_no_crossover():

@@ -18,7 +18,7 @@ def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: 
     layout, extra_height = figure["layout"], 16 * len(lines)
     text = "<br>".join(html.escape(line, quote=False) for line in lines)
     anchor = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
-    stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 12, "color": SERIES[GREY]}, **anchor)
+    stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 13, "color": SERIES[GREY]}, **anchor)
     changes = {
         "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into the stamp.
         "annotations": [*layout.get("annotations", ()), stamp],

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
+from app.figures.lines import line_names
 from app.figures.lines.curves import RING
 from app.figures.theme import PAGE, SERIES, style
 from app.jobs.timing_runs import Series
@@ -112,7 +113,7 @@ def test_the_growth_of_softmaxs_time_has_its_cause(factor, times):
 )
 def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, is_below):
     """Check labels without and with room at the left, the first label in both halves of the chart, and a phone."""
-    text = '<span style="color:#000000">●</span> Linear: faster from 96<br>Local: faster from 99 tokens'
+    text = '<span style="color:#000000">●</span> Linear: faster from 96<br>Local: faster from ≈ 99'
     assert charts._is_below(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == is_below
 
 
@@ -120,9 +121,9 @@ def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, is_bel
     ("counts", "expected"),
     [
         ((1, 1), ["1 round"]),
-        ((7, 7), ["medians of 7 rounds", "point at a line to see the quartiles"]),
-        ((6, 7), ["medians of 6 or 7 rounds", "point at a line to see the quartiles"]),
-        ((5, 7), ["medians of 5 to 7 rounds", "point at a line to see the quartiles"]),
+        ((7, 7), ["medians of 7 rounds"]),
+        ((6, 7), ["medians of 6 or 7 rounds"]),
+        ((5, 7), ["medians of 5 to 7 rounds"]),
         ((), []),
     ],
 )
@@ -138,20 +139,16 @@ def test_close_crossings_share_a_label():
     labels = charts.crossing_labels
     assert labels([(96.0, "Local", 1), (99.0, "Linear", 2), (180.0, "Nyström", 3)]) == [
         "",
-        f'<span style="color:{SERIES[1]}">●</span> Local: faster from 96 tokens<br>'
-        f'<span style="color:{SERIES[2]}">●</span> Linear: faster from 99 tokens',
-        f'<span style="color:{SERIES[3]}">●</span> Nyström: faster from 180 tokens',
+        f'<span style="color:{SERIES[1]}">●</span> Local: faster from ≈ 96<br>'
+        f'<span style="color:{SERIES[2]}">●</span> Linear: faster from ≈ 99',
+        f'<span style="color:{SERIES[3]}">●</span> Nyström: faster from ≈ 180',
     ]
-    assert labels([(20.0, "", 1), (96.0, "", 2), (96.2, "", 3)]) == [
-        "faster from 20 tokens",
-        "",
-        "faster from 96 tokens",
-    ]
+    assert labels([(20.0, "", 1), (96.0, "", 2), (96.2, "", 3)]) == ["faster from ≈ 20", "", "faster from ≈ 96"]
     twice = labels([(96.0, "Local", 1), (96.2, "Local", 1)])
-    assert twice == ["", f'<span style="color:{SERIES[1]}">●</span> Local: faster from 96 tokens']
+    assert twice == ["", f'<span style="color:{SERIES[1]}">●</span> Local: faster from ≈ 96']
     assert labels([]) == []
     *_, later = labels([(96.0, "Local", 1), (99.0, "Later", len(SERIES) + 1)])
-    assert later.endswith(f'<span style="color:{style(len(SERIES) + 1).colour}">●</span> Later: faster from 99 tokens')
+    assert later.endswith(f'<span style="color:{style(len(SERIES) + 1).colour}">●</span> Later: faster from ≈ 99')
 
 
 def counted(word, *work, ms=1.0, sizes=(64, 128)):
@@ -253,13 +250,12 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     [
         (
             3 * 2**20,
-            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. The others need 3.0 MiB to 9.0 "
-            "MiB. Torch never stores softmax's n × n matrix.",
+            "At 64 tokens, softmax needs the least memory beyond its inputs (2.0 MiB). The others need 3.0 to 9.0 MiB.",
         ),
         (
             2 * 2**20,
-            "At 64 tokens, softmax needs the least memory: 2.0 MiB beyond its inputs. The others need 2.0 MiB to 9.0 "
-            "MiB. Torch never stores softmax's n × n matrix.",
+            "At 64 tokens, softmax needs the least memory beyond its inputs (2.0 MiB), because torch's fused kernel "
+            "never stores the n × n matrix. The others need 2.0 to 9.0 MiB.",
         ),
         (
             2**20,
@@ -279,15 +275,19 @@ def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected)
 def test_memory_is_compared_at_the_longest_length_of_all():
     softmax = line_with_memory("softmax", 2**19, 2 * 2**20)
     assert memory_sentence([softmax, line_with_memory("local", 2**20)]).startswith(
-        "At 16 tokens, softmax needs the least memory: 512.0 KiB beyond its inputs. The other variant needs 1.0 MiB."
+        "At 16 tokens, softmax needs the least memory beyond its inputs (512.0 KiB). The other variant needs 1.0 MiB."
     )
     equal = [line_with_memory(word, 2**20) for word in ("local", "linear")]
-    assert "The others need 1.0 MiB. Torch" in memory_sentence([softmax, *equal])
+    assert memory_sentence([softmax, *equal]).endswith("The others need 1.0 MiB.")
+    kib = [line_with_memory("local", 1000 * 2**10), line_with_memory("linear", 2**21)]
+    assert memory_sentence([softmax, *kib]).endswith("The others need 1,000.0 KiB to 2.0 MiB.")
     assert memory_sentence([softmax]) == ""
     assert memory_sentence([line_with_memory("local", 1), line_with_memory("linear", 1)]) == ""
     assert memory_sentence([softmax, line_with_memory("fused.local", 2**20, 1)]) == ""
     decoded = [line_with_memory(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
-    assert memory_sentence(decoded).startswith("At 64 tokens, softmax needs the least memory: 1.0 MiB")
+    assert memory_sentence(decoded).startswith(
+        "At 64 tokens, softmax needs the least memory beyond its inputs (1.0 MiB). The"
+    )
     assert memory_sentence(decoded).endswith("needs 1.0 MiB. The inputs of a decode step include its cache.")
 
 
@@ -466,13 +466,13 @@ def on_other_device(*times, shown=None, **short):
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
-        ((32.0,), "On the A GPU, Local (from 130 tokens) is faster than softmax."),
-        ((32.0, 32.0), "On the A GPU, every variant shown is faster than softmax from 130 tokens on."),
-        ((32.0, 50.0), "On the A GPU, every variant shown is faster than softmax from 180 tokens on."),
-        ((32.0, 99.0), "On the A GPU, only Local (from 130 tokens) is faster than softmax."),
+        ((32.0,), "On the A GPU, Local (from about 130 tokens) is faster than softmax."),
+        ((32.0, 32.0), "On the A GPU, every variant shown is faster than softmax from about 130 tokens on."),
+        ((32.0, 50.0), "On the A GPU, every variant shown is faster than softmax from about 180 tokens on."),
+        ((32.0, 99.0), "On the A GPU, only Local (from about 130 tokens) is faster than softmax."),
         (
             (32.0, 99.0, 32.0),
-            "On the A GPU, only Local (from 130 tokens) and Top-k (from 130) are faster than softmax.",
+            "On the A GPU, only Local (from about 130 tokens) and Top-k (from about 130) are faster than softmax.",
         ),
         ((99.0, 64.0), "On the A GPU, no variant shown is faster than softmax at the longest length."),
     ],
@@ -482,7 +482,7 @@ def test_the_variants_that_are_faster_on_another_device_are_named(times, expecte
 
 
 def test_variants_that_are_faster_at_every_length_on_another_device_are_counted_or_named():
-    every = "On the A GPU, every variant shown is faster than softmax from 130 tokens on."
+    every = "On the A GPU, every variant shown is faster than softmax from about 130 tokens on."
     assert on_other_device(32.0, 32.0, linear=0.5) == every
     assert on_other_device(32.0, 99.0, local=0.5) == (
         "On the A GPU, only Local (at every measured length) is faster than softmax."
@@ -491,7 +491,7 @@ def test_variants_that_are_faster_at_every_length_on_another_device_are_counted_
 
 def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_of_them():
     assert on_other_device(32.0, 32.0, shown=[line("softmax"), line("local"), line("linear"), line("topk")]) == (
-        "On the A GPU, Linear (from 130 tokens) and Local (from 130) are faster than softmax."
+        "On the A GPU, Linear (from about 130 tokens) and Local (from about 130) are faster than softmax."
     )
 
 
@@ -543,7 +543,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_has_both_times():
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
     assert mark.notes == [
-        "Local · window 16 becomes faster than softmax at 130 tokens"
+        "Local · window 16 becomes faster than softmax at about 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
     ]
 
@@ -556,13 +556,13 @@ def test_each_crossover_has_a_label_joined_to_its_ring():
 
     dot = f'<span style="color:{SERIES[0]}">●</span> '
     [mark] = labels([overtaken()])
-    assert mark["text"] == f"{dot}Local: faster from 130 tokens"
+    assert mark["text"] == f"{dot}Local: faster from ≈ 130"
     assert (mark["x"], mark["y"]) == (pytest.approx(math.log10(128)), pytest.approx(math.log10(16)))
     assert (mark["showarrow"], mark["bgcolor"], mark["standoff"]) == (True, PAGE, RING / 2)
-    assert [each["text"] for each in labels([overtaken()], narrow=True)] == ["faster from 130 tokens"]
+    assert [each["text"] for each in labels([overtaken()], narrow=True)] == ["faster from ≈ 130"]
     sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
     both = labels([overtaken(), overtaken(run=sooner)])
-    assert [each["text"] for each in both] == [f"{dot}Local: faster from {n} tokens" for n in (78, 130)]
+    assert [each["text"] for each in both] == [f"{dot}Local: faster from ≈ {n}" for n in (78, 130)]
     longer = replace(sooner, points=(*sooner.points, points("softmax", 10**5, 1e9), points("local", 10**5, 1e8)))
     places = [
         (each["ax"] > 0, each["ay"] > 0, each["xanchor"], each["yanchor"]) for each in labels([overtaken(run=longer)])
@@ -587,10 +587,16 @@ def test_only_variants_that_overtake_softmax_have_a_crossover(last):
 
 
 def test_the_label_at_the_end_marks_incomplete_runs():
-    assert charts.end_name(overtaken()) == "Local · window 16"
-    assert charts.end_name(line("softmax")) == "Softmax (fused\N{NO-BREAK SPACE}kernel)"
+    space = line_names.NO_BREAK
+    assert charts.end_name(overtaken()) == "Local · window 16".replace(" ", space)
+    assert charts.end_name(line("softmax")) == "Softmax (fused kernel)".replace(" ", space)
+    assert line_names.wrap_name(charts.end_name(line("softmax"))) == ["Softmax (fused kernel)"]
+    assert line_names.wrap_name(charts.end_name(line("local", name="Nyström · landmarks 32"))) == [
+        "Nyström · landmarks 32"
+    ]
+    assert len(line_names.wrap_name(charts.end_name(line("local", name="Nyström · landmarks 320")))) == 2
     cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
-    assert charts.end_name(overtaken(run=cut)) == "Local · window 16, so far"
+    assert charts.end_name(overtaken(run=cut)) == f"{'Local · window 16'.replace(' ', space)}, so far"
     assert charts.end_name(line("fused.local", run=OVERTAKEN)) == "Local · window 16, as a mask"
 
 
