@@ -25,6 +25,7 @@ from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number, percent, span
 from attention_core.inputs import models
+from attention_core.inputs.source import TextSource
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
 from pages.entropy.options import EntropyOptions, Measurement, make_measurement
@@ -122,7 +123,14 @@ def describe(rows: Sequence[EntropyRow], measurement: Measurement) -> Lines | st
     if note := progress_note(softmax.x, measurement):
         return note
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
-    finding = main_finding(softmax, scaled, base, causal=measurement.causal, is_untrained=is_untrained(measurement))
+    finding = main_finding(
+        softmax,
+        scaled,
+        base,
+        causal=measurement.causal,
+        is_untrained=is_untrained(measurement),
+        is_text=isinstance(measurement.source, TextSource) and not measurement.record.crosses,
+    )
     return [[finding, Finding("", uniform_note(rows, measurement))], [Finding(log_n_finding(softmax, scaled))]]
 
 
@@ -203,7 +211,7 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
         measure, [1.0] * len(lengths)
     )
     titles = {
-        "keys": _("effective keys"),
+        "keys": _("exp(entropy) = effective keys") if measurement.units_per_nat == 1 else _("effective keys"),
         "share": _("effective keys as a share of {keys}", keys=every_key(causal=measurement.causal)),
         "entropy": _("entropy H ({unit})", unit=measurement.unit),
         "normalised": _("normalised entropy H / log n"),
@@ -255,7 +263,13 @@ def slope(values: Spread, per_nat: float) -> PowerFit | None:
 
 
 def main_finding(
-    softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False, is_untrained: bool = False
+    softmax: Spread,
+    scaled: Spread | None,
+    base: int = 0,
+    *,
+    causal: bool = False,
+    is_untrained: bool = False,
+    is_text: bool = False,
 ) -> Finding:
     """Return how softmax's effective keys and their share change with length.
 
@@ -267,12 +281,14 @@ def main_finding(
         base: reference length of log n scaling, if that curve is drawn.
         causal: whether a causal mask is used.
         is_untrained: whether the input comes from a model that was trained without log n scaling.
+        is_text: whether the input is one text.
     """
     if not softmax.x:
         return Finding(_("Measuring **softmax** …"))
     first_keys, last_keys = softmax.middle[0], softmax.middle[-1]
     a, b = int(softmax.x[0]), int(softmax.x[-1])
     values: dict[str, Any] = {"a": a, "b": b, "few": number(first_keys), "many": number(last_keys)}
+    values["where"] = _("In this text") if is_text else _("On this input")
     if len(softmax.x) == 1:
         return Finding(
             _("At {a:,} tokens, a query's weight is as spread out as equal weights on {few} keys.", **values),
@@ -288,13 +304,8 @@ def main_finding(
         )
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
-            _("**On this input, attention does not spread over more keys in longer texts.**"),
-            paragraph(
-                effective_keys_text(values),
-                _("Softmax has {few} effective keys at {a:,} tokens, and {many} at {b:,}.", **values),
-                _("The additional keys get little weight."),
-                scaling,
-            ),
+            _("**{where}, attention does not spread over more keys as the length grows.**", **values),
+            paragraph(effective_keys_text(values), _("The additional keys get little weight."), scaling),
         )
     growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
     for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):
@@ -302,33 +313,35 @@ def main_finding(
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**In longer texts, attention spreads over more effective keys (from {few} to {many}), but their share of "
-            "{keys} stays about the same.**",
+            "**{where}, attention spreads over more effective keys as the length grows (from {few} to {many}), but "
+            "their share of {keys} stays about the same.**",
             **values,
         )
+        shares = _("As a share of {keys}, this hardly changes ({before} and {after}).", **values)
     elif growth < 1:
         finding = _(
-            "**In longer texts, attention spreads over more effective keys (from {few} to {many}), but over a smaller "
-            "share of {keys}.**",
+            "**{where}, attention spreads over more effective keys as the length grows (from {few} to {many}), but "
+            "over a smaller share of {keys}.**",
             **values,
         )
+        shares = _("As a share of {keys}, this falls from {before} to {after}.", **values)
     else:
         finding = _(
-            "**In longer texts, attention spreads over more effective keys (from {few} to {many}), and over a larger "
-            "share of {keys}.**",
+            "**{where}, attention spreads over more effective keys as the length grows (from {few} to {many}), and "
+            "over a larger share of {keys}.**",
             **values,
         )
+        shares = _("As a share of {keys}, this rises from {before} to {after}.", **values)
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
-    shares = _(
-        "Softmax has {few} effective keys at {a:,} tokens ({before} of {keys}), and {many} at {b:,} ({after}).",
-        **values,
-    )
     return Finding(finding, paragraph(effective_keys_text(values), shares, cause, scaling))
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:
-    """Return what softmax's number of effective keys at the longest length means."""
-    return _("{many} effective keys means that weight is spread as widely as equal weights on {many} keys.", **values)
+    """Return what softmax's numbers of effective keys at the shortest and the longest length mean."""
+    return _(
+        "At {a:,} tokens, the weight is spread as widely as equal weights on {few} keys; at {b:,} tokens, on {many}.",
+        **values,
+    )
 
 
 def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
@@ -397,11 +410,7 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
     return paragraph(
         _("Log n scaling multiplies every logit by log n / log {base}, which is 1 for {base} keys.", base=base)
         if causal
-        else _(
-            "Log n scaling multiplies every logit by log n / log {base}, which is 1 at {base} tokens (you can choose "
-            "this length).",
-            base=base,
-        ),
+        else _("Log n scaling multiplies every logit by log n / log {base}, which is 1 at {base} tokens.", base=base),
         effect,
     )
 

@@ -1,4 +1,4 @@
-"""The “Normaliser” view of the Entropy page: the sum Z of a row's similarities against the text length."""
+"""The “Row totals” view of the Entropy page: the sum Z of a row's similarities against the text length."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -36,9 +36,9 @@ class EntropyOptions(Options, prefix="h_"):
     view = choice(
         {
             "entropy": N_("Effective keys"),
-            "normalizer": N_("Normaliser"),
+            "normalizer": N_("Row totals"),
             "distance": N_("Effect of distance"),
-            "factor": N_("Effect of a factor"),
+            "factor": N_("Effect of scaling logits"),
         },
         N_("View"),
         layout={"label_visibility": "collapsed"},

@@ -35,6 +35,7 @@ def test_the_default_text_has_a_headline():
     at = open_entropy(input="text", h_longest=2048)
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
+    assert "**In this text, attention spreads over more effective keys as the length grows (from " in spoken(at)
     assert "), but over a smaller share of all keys.**" in spoken(at)
     assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
 
@@ -51,6 +52,12 @@ def test_the_axis_of_shares_names_the_keys_that_count(causal, keys):
     axis = charts(open_entropy(h_measure="share", h_scales=[], causal=causal))[0]["layout"]["yaxis"]
     scale = "" if causal else " (log scale)"  # The longer title has no room for it.
     assert axis["title"]["text"] == f"effective keys as a share of {keys}{scale}"
+
+
+@pytest.mark.parametrize(("unit", "title"), [("nats", "exp(entropy) = effective keys"), ("bits", "effective keys")])
+def test_the_axis_of_effective_keys_defines_them_by_the_entropy_in_nats(unit, title):
+    axis = charts(open_entropy(h_measure="keys", h_scales=[], h_unit=unit))[0]["layout"]["yaxis"]
+    assert axis["title"]["text"] == f"{title} (log scale)"
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "distance", "factor"])
@@ -300,7 +307,7 @@ def test_causal_uniform_attention_averages_visible_keys(unit):
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     y = list(points(at)["Softmax"].values())
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert f"more effective keys (from {few} to {many}), but" in spoken(at)
+    assert f"more effective keys as the length grows (from {few} to {many}), but" in spoken(at)
 
 
 def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():

@@ -38,7 +38,7 @@ def line(**values):
     return spread(points.items())
 
 
-LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 at 64 tokens (you can choose this length)."
+LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 at 64 tokens."
 WITH_LOG_N = (
     "If all logits are multiplied by a factor that grows with log n (log n scaling), the number of effective keys"
 )
@@ -46,20 +46,20 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 
 
 @pytest.mark.parametrize(
-    ("last", "finding"),
+    ("last", "finding", "share"),
     [
-        (31.0, "but over a smaller share of all keys"),
-        (60.8, "but over a smaller share of all keys"),
-        (61.2, "but their share of all keys stays about the same"),
-        (67.0, "but their share of all keys stays about the same"),
-        (67.4, "and over a larger share of all keys"),
+        (31.0, "but over a smaller share of all keys", "falls from 25% to 12%"),
+        (60.8, "but over a smaller share of all keys", "falls from 25% to 24%"),
+        (61.2, "but their share of all keys stays about the same", "hardly changes (25% and 24%)"),
+        (67.0, "but their share of all keys stays about the same", "hardly changes (25% and 26%)"),
+        (67.4, "and over a larger share of all keys", "rises from 25% to 26%"),
     ],
 )
-def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding):
+def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**In longer texts, attention spreads over more effective keys (from 4 to {last:.0f}), {finding}.** "
-        f"{last:.0f} effective keys means that weight is spread as widely as equal weights on {last:.0f} keys. Softmax "
-        f"has 4 effective keys at 16 tokens (25% of all keys), and {last:.0f} at 256 ({100 * last / 256:.0f}%). "
+        "**On this input, attention spreads over more effective keys as the length grows (from 4 to "
+        f"{last:.0f}), {finding}.** At 16 tokens, the weight is spread as widely as equal weights on 4 keys; at 256 "
+        f"tokens, on {last:.0f}. As a share of all keys, this {share}. "
         "Softmax gives every key some weight, so every additional key takes a share."
     )
 
@@ -68,7 +68,14 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert "but over a smaller share of all keys up to the query.**" in text
-    assert f"at 16 tokens ({100 * first:.0f}% of all keys up to the query), and 31 at 256 ({100 * last:.0f}%)." in text
+    assert f"As a share of all keys up to the query, this falls from {first:.0%} to {last:.0%}." in text
+
+
+@pytest.mark.parametrize(("is_text", "where"), [(True, "**In this text, "), (False, "**On this input, ")])
+def test_the_finding_is_about_this_text_or_input(is_text, where):
+    for last in (4.0, 31.0, 64.0, 80.0):
+        text = full_text(growth.main_finding(line(n16=4.0, n256=last), None, is_text=is_text))
+        assert text.startswith(f"{where}attention ")
 
 
 @pytest.mark.parametrize(("few", "share"), [(22.2, "7%"), (22.6, "8%")])
@@ -76,7 +83,8 @@ def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
     text = full_text(growth.main_finding(spread([(300, few), (332, few), (364, 25.0)]), None))
     assert ("stays about the same" in text) == (share == "7%")
-    assert f"at 300 tokens ({share} of all keys), and 25 at 364 (7%)." in text
+    change = "hardly changes (7% and 7%)" if share == "7%" else "falls from 8% to 7%"
+    assert f"As a share of all keys, this {change}." in text
 
 
 @pytest.mark.parametrize(
@@ -198,10 +206,10 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth.main_finding(line(n16=4.0, n256=last), None))
-    assert text.startswith("**In longer texts, attention spreads over more effective keys (from 4 to 4.2), ") == spreads
-    still = f"**On this input, attention does not spread over more keys in longer texts.** {last:.2g} effective keys "
+    assert ("attention spreads over more effective keys as the length grows (from 4 to 4.2), " in text) == spreads
+    still = "**On this input, attention does not spread over more keys as the length grows.** At 16 tokens, the weight "
     assert text.startswith(still) != spreads
-    assert text.endswith("at 256. The additional keys get little weight.") != spreads
+    assert text.endswith(f"at 256 tokens, on {last:.2g}. The additional keys get little weight.") != spreads
 
 
 def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
