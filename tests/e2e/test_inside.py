@@ -38,7 +38,7 @@ def test_a_visitor_opens_all_steps_of_nystrom_and_another_variant(page, server):
     open_step(page, "1 · Three factors")
     settle(page)
     expect(page.locator(f"{BOARD} figure")).to_have_count(6)
-    assert panels(page) == ["L", "× Z", "× R", "= A", "L × R", "Softmax (target)"]
+    assert panels(page) == ["L", "Z", "R", "A = L × Z × R", "L × R (without Z)", "Softmax (target)"]
     assert query(page) == "variants=softmax&step=2"
     marks = page.locator(f"{BOARD} figure .title.marked").evaluate_all(
         "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
