@@ -127,11 +127,12 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
     if reads is None:
         return Finding(
             _(
-                "**{name} loses over half of the ability to copy {where}, although perplexity rises by at most half.**",
+                "**With {name}, over half of the ability to copy is lost {where}, although perplexity rises by at most "
+                "half.**",
                 **values,
             )
         )
-    return Finding(_("**{name} loses over half of the ability to copy {where}.**", **values), perplexity)
+    return Finding(_("**With {name}, over half of the ability to copy is lost {where}.**", **values), perplexity)
 
 
 def _where(points: Sequence[CurvePoint], n: float) -> str:

@@ -37,10 +37,7 @@ def top() -> Question:
     The findings are shown above these controls.
     """
     headline = st.container()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        view = _draw_view_choice()
-        if view == "layers":
-            ModelOptions.edge.draw(label_visibility="collapsed")
+    view = _draw_view_choice()
     if view == "encoder":
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(_(ModelOptions.query.title), help=_(ModelOptions.query.help), width="content")
@@ -70,7 +67,7 @@ def top() -> Question:
 
 
 def _draw_view_choice() -> str:
-    """Draw the choice of the group of views, and of the view if the group has several. Return the view."""
+    """Draw the choice of the group and, below it, of the view if the group has several. Return the view."""
     view = ModelOptions.view.value
     group = st.session_state[GROUP_KEY] = next(title for title, views in VIEW_GROUPS.items() if view in views)
     st.segmented_control(
@@ -83,7 +80,10 @@ def _draw_view_choice() -> str:
         label_visibility="collapsed",
     )
     if len(views := VIEW_GROUPS[group]) > 1:
-        ModelOptions.view.draw(options=views, label_visibility="collapsed")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            ModelOptions.view.draw(options=views, label_visibility="collapsed")
+            if view == "layers":
+                ModelOptions.edge.draw(label_visibility="collapsed")
     return view
 
 

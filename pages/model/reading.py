@@ -73,12 +73,12 @@ def describe_outcome(
 
 
 def measured_text(question: Question, rows: Sequence[SwapRow]) -> str:
-    """Return the sentences about the replaced layers, the model, the text, and the date of the results."""
+    """Return the sentences about the text and the origin of the results."""
     reading = next((row for row in rows if isinstance(row, ReadingRow)), None)
     if reading is None:
         return ""
     tokens = tokens_text(reading.tokens, reading.total)
-    on_what = words.measured_text(layers=question.layers_text, tokens=tokens, title=question.title)
+    on_what = _("Text: “{title}” ({tokens}).", title=question.title, tokens=tokens)
     return paragraph(on_what, words.results_origin(rows))
 
 
@@ -115,7 +115,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             _("Uniform guess over the vocabulary"),
             "0",
             f"{swap.VOCABULARY:,}",
-            f"× {_number(swap.VOCABULARY / original.perplexity, 3)}",
+            _number(swap.VOCABULARY / original.perplexity, 3),
             formatted(words.GUESS_LOSS, ".1f"),
         ),
         key=f"{key}.board",
@@ -139,7 +139,7 @@ def _reading(each: Score, short: str, original: Score, row: ReadingRow | None, v
     numbers = [
         visible,
         _number(each.perplexity, 3),
-        f"× {_number(each.perplexity / original.perplexity, 3)}",
+        _number(each.perplexity / original.perplexity, 3),
         "…" if math.isnan(each.copied) else formatted(each.copied, ".1f"),
     ]
     losses = row.losses if row else ()

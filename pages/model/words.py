@@ -14,7 +14,6 @@ from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
 from attention_core.experiments.swap.derived import Score, lost_share
 from attention_core.formatting import formatted, number
-from pages.model.options import model_title
 
 SAME_RATIO = 1.05
 """Largest ratio of perplexities for which perplexity counts as preserved."""
@@ -42,32 +41,15 @@ MAX_SENTENCES = 3
 """Largest number of variants with one sentence per variant. Of more variants, only the best and worst are named."""
 
 
-def measured_text(*, layers: str, tokens: str, title: str) -> str:
-    """Return the sentences about what is measured: the replaced layers, the model and the text.
-
-    Args:
-        layers: the layers as text, such as ``layers 10 to 20``.
-        tokens: the number of tokens read as text, such as ``64 tokens``.
-        title: name of the text.
-    """
-    return _(
-        "Softmax is replaced in {where} of {model} (4-bit quantised, no retraining). Text: “{title}” ({tokens}).",
-        where=layers,
-        model=model_title(swap.MODEL),
-        tokens=tokens,
-        title=title,
-    )
-
-
 def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
     """Return the findings about how the variants change perplexity and copying, compared with the original model."""
-    test = _("Copy test (last column): the model reads {period} random tokens twice.", period=swap.PERIOD)
+    test = _("Last column: the loss when the model reads {period} random tokens a second time.", period=swap.PERIOD)
     first, *others = _copying_effects(original, changed)
-    copying = [replace(first, explanation=paragraph(test, first.explanation)), *others]
+    copying = [replace(first, explanation=paragraph(first.explanation, test)), *others]
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         summary = _(
-            "**Perplexity is lowest with {least} ({low}) and highest with {most} ({high}).**",
+            "**On this text, perplexity is lowest with {least} ({low}) and highest with {most} ({high}).**",
             least=least.name,
             most=most.name,
             low=number(least.perplexity, 3),
@@ -77,7 +59,7 @@ def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
     else:
         if first_token := _first_token_effects(original, changed):
             return [*first_token, copying]
-        reading = [_perplexity_effect(original, each) for each in changed]
+        reading = [_perplexity_effects(original, changed)]
     return [reading, copying]
 
 
@@ -97,61 +79,62 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
     low, high = (number(each.perplexity, 3) for each in (least, most))
     if least.perplexity <= SAME_RATIO * original.perplexity or low == high:
         return []
-    worse = _perplexity_effect(original, most).text
     better = _(
-        "**With {least}, which also sees the first token (an attention sink), it is only {low}.**",
+        "**With {least}, where queries also see the first token (an attention sink), it rises only to {low}.**",
         least=least.name,
         low=low,
     )
-    counted = N_("Both variants see at most {n} tokens.")
+    counted, worse = N_("Both variants see at most {n} tokens."), most
     if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
-        worse = _(
-            "**With a window of {n} tokens, perplexity {rises} from {before} to {after}.**",
-            n=most.hidden.window,
-            **_rise(original, most),
-        )
-        better = _("**With the first token also visible (an attention sink), it is only {low}.**", low=low)
+        worse = replace(most, name=_n("a window of {n} token", "a window of {n} tokens", n=most.hidden.window))
+        better = _("**With the first token also visible (an attention sink), it rises only to {low}.**", low=low)
         counted = N_(
-            "Both variants see at most {n} tokens. {most} sees the query and the {window} tokens before it. {least} "
-            "gives up the farthest one to keep the first."
+            "Both variants see at most {n} tokens. With {most}, these are the query and the {window} tokens before it. "
+            "With {least}, the first token replaces the farthest one."
         )
     cause = paragraph(
         _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, most=most.name, least=least.name),
         _(
-            "In many heads, queries without a relevant key put their weight on the first token. {most} hides this "
-            "token, so the weight goes to other tokens.",
+            "In many heads, queries without a relevant key put their weight on the first token. With {most}, this "
+            "token is hidden, so the weight goes to other tokens.",
             most=most.name,
         ),
     )
-    return [[Finding(worse)], [Finding(better, cause)]]
+    return [[Finding(_perplexity_effects(original, [worse]).text)], [Finding(better, cause)]]
 
 
-def _perplexity_effect(original: Score, each: Score) -> Finding:
+def _perplexity_effects(original: Score, changed: Sequence[Score]) -> Finding:
+    """Return the sentence about the effect of each variant on perplexity, and what the variants that raise it hide."""
+    text = _(
+        "**On this text, perplexity {effects}.**",
+        effects=clauses(_perplexity_effect(original, each) for each in changed),
+    )
+    raising = (each for each in changed if each.perplexity > SAME_RATIO * original.perplexity)
+    return Finding(text, paragraph(*map(_hidden_pairs, raising)))
+
+
+def _perplexity_effect(original: Score, each: Score) -> str:
     ratio = each.perplexity / original.perplexity
-    values = {"name": each.name, "same": SAME_RATIO - 1, **_rise(original, each)}
-    if ratio > SAME_RATIO:
-        text = _("**With {name}, perplexity {rises} from {before} to {after}.**", **values)
-        return Finding(text, _hidden_pairs(each))
-    if ratio < 1 / SAME_RATIO:
-        return Finding(_("**With {name}, perplexity falls from {before} to {after}.**", **values))
-    if each.covered:
-        text = _n(
-            "**{name} changes perplexity by at most {same:.0%}**, because it attends to the only token.",
-            "**{name} changes perplexity by at most {same:.0%}**, because it attends to all {n} tokens.",
-            n=each.covered,
-            **values,
-        )
-        return Finding(text)
-    return Finding(_("**{name} changes perplexity by at most {same:.0%}.**", **values))
-
-
-def _rise(original: Score, each: Score) -> dict[str, str]:
-    """Return both perplexities, and the verb for a rise from the first to the second, as values of a sentence."""
+    if 1 / SAME_RATIO <= ratio <= SAME_RATIO:
+        values = {"name": each.name, "same": SAME_RATIO - 1}
+        if each.covered:
+            return _n(
+                "changes by at most {same:.0%} with {name}, because the variant attends to the only token",
+                "changes by at most {same:.0%} with {name}, because the variant attends to all {n} tokens",
+                n=each.covered,
+                **values,
+            )
+        return _("changes by at most {same:.0%} with {name}", **values)
     # The rounded numbers on screen determine the verb, so that the sentence agrees with them.
-    before, after = number(original.perplexity, 3), number(each.perplexity, 3)
-    ratio = float(f"{each.perplexity:.3g}") / float(f"{original.perplexity:.3g}")
-    verb = next((verb for least, verb in RISES.items() if ratio > least), N_("rises"))
-    return {"rises": _(verb), "before": before, "after": after}
+    shown = float(f"{each.perplexity:.3g}") / float(f"{original.perplexity:.3g}")
+    verb = next((verb for least, verb in RISES.items() if shown > least), N_("rises") if ratio > 1 else N_("falls"))
+    return _(
+        "{verb} with {name}, from {before} to {after}",
+        verb=_(verb),
+        name=each.name,
+        before=number(original.perplexity, 3),
+        after=number(each.perplexity, 3),
+    )
 
 
 def _hidden_pairs(each: Score) -> str:
@@ -162,9 +145,9 @@ def _hidden_pairs(each: Score) -> str:
     if not each.hidden or not each.hidden.share:
         return ""
     text = (
-        N_("{name} hides {hidden:.0%} of the query–key pairs, and it hides the first token from most queries.")
+        N_("With {name}, {hidden:.0%} of the query–key pairs are hidden, and most queries do not see the first token.")
         if each.hidden.hides_first
-        else N_("{name} hides {hidden:.0%} of the query–key pairs, but not the first token.")
+        else N_("With {name}, {hidden:.0%} of the query–key pairs are hidden, but not the first token.")
     )
     return _(text, name=each.name, hidden=each.hidden.share)
 
@@ -183,7 +166,12 @@ def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
         effects.setdefault(len(each), []).append(_effect_on_texts(name, min(each), max(each)))
     return paragraph(
         *(
-            _n("On {n} other text, {effects}.", "On {n} other texts, {effects}.", n=n, effects=clauses(of_variants))
+            _n(
+                "On {n} other text, perplexity {effects}.",
+                "On {n} other texts, perplexity {effects}.",
+                n=n,
+                effects=clauses(of_variants),
+            )
             for n, of_variants in effects.items()
         )
     )
@@ -200,15 +188,15 @@ def _effect_on_texts(name: str, least: float, most: float) -> str:
     if least >= 1 / SAME_RATIO and most <= SAME_RATIO:
         # Rounded up, after an error in the last digits of a float is removed.
         bound = max(1, math.ceil(round(100 * max(1 - least, most - 1), 6)))
-        return _("{name} changes perplexity by at most {percent}%", name=name, percent=bound)
+        return _("changes by at most {percent}% with {name}", name=name, percent=bound)
     if most > MAX_PERCENT_RATIO:
-        text, ends = N_("perplexity with {name} is {change} times the original"), [number(r, 3) for r in (least, most)]
+        text, ends = N_("is {change} times the original with {name}"), [number(r, 3) for r in (least, most)]
     elif least > 1:
-        text, ends = N_("{name} raises perplexity by {change}"), [f"{ratio - 1:.0%}" for ratio in (least, most)]
+        text, ends = N_("rises by {change} with {name}"), [f"{ratio - 1:.0%}" for ratio in (least, most)]
     elif most < 1:
-        text, ends = N_("{name} lowers perplexity by {change}"), [f"{1 - ratio:.0%}" for ratio in (most, least)]
+        text, ends = N_("falls by {change} with {name}"), [f"{1 - ratio:.0%}" for ratio in (most, least)]
     else:
-        text = N_("{name} changes perplexity by {change}")
+        text = N_("changes by {change} with {name}")
         ends = [formatted(ratio - 1, "+.0%") for ratio in (least, most)]
     change = ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1])
     return _(text, name=name, change=change)
@@ -241,18 +229,8 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
     findings = []
     if failing:
         text = _(
-            "**Copying a token from {n} tokens back fails with {names}: the loss is higher than that of a uniform "
-            "guess.**",
-            n=swap.COPY_DISTANCE,
-            names=names(failing),
+            "**Copying a token from {n} tokens back fails with {names}.**", n=swap.COPY_DISTANCE, names=names(failing)
         )
-        # The losses are rounded as in the table, so that the comparison agrees with the numbers on screen.
-        if min(round(each.copied, 1) for each in failing) <= round(GUESS_LOSS, 1):
-            text = _(
-                "**Copying a token from {n} tokens back fails with {names}.**",
-                n=swap.COPY_DISTANCE,
-                names=names(failing),
-            )
         findings.append(Finding(text, _copying_cause(failing)))
     if worse:
         text = _(
@@ -273,13 +251,10 @@ def _copying_cause(group: Sequence[Score]) -> str:
         return ""
     relays, windows = {each.layers_to_copy for each in hidden}, {each.window for each in hidden}
     return paragraph(
-        _("The token to copy is beyond the window of {window} tokens.", window=windows.pop())
+        _("The token lies outside the window of {window}.", window=windows.pop())
         if len(windows) == 1 and None not in windows
         else _("Most queries cannot attend to the token to copy."),
-        _(
-            "A chain of {n} layers could pass it on to the query, but the model was trained without this variant.",
-            n=relays.pop(),
-        )
+        _("A chain of {n} layers could pass it on, but the model was not trained for this.", n=relays.pop())
         if len(relays) == 1 and None not in relays
         else "",
     )

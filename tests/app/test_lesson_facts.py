@@ -306,7 +306,7 @@ def lines(place):
     components = press(open_lesson("stand_in", place), ".show").get("bidi_component")
     [sent] = [each for each in components if "reading" in each.proto.component_name]
     numbers = [row["numbers"] for row in message(sent)[0]["rows"]]
-    return [(float(each[2].removeprefix("× ")), float(each[3])) for each in numbers]
+    return [(float(each[2]), float(each[3])) for each in numbers]
 
 
 def stand_in_1():

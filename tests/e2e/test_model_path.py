@@ -15,7 +15,7 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
     assert page.get_by_role("row", name=WINDOW).get_by_role("cell").all_text_contents() == [
         "65",
         "71.0",
-        "× 2.18",
+        "2.18",
         "13.2",
     ]
     assert page.get_by_text("Recorded on").count()
@@ -50,21 +50,16 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
 
 
 def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
-    visit(page, f"{server}/model?m_words=local~window~64", until="× 2.18")
+    visit(page, f"{server}/model?m_words=local~window~64", until="2.18")
     settle(page)
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("button", name=SINK, exact=True).click()
-    expect(page.get_by_role("row", name="× 1.18")).to_be_visible()
+    expect(page.get_by_role("row", name="1.18")).to_be_visible()
     page.keyboard.press("Escape")
     settle(page)
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
-    expect(
-        page.get_by_text(
-            "Copying a token from 95 tokens back fails with both variants: the loss is higher than that of a uniform "
-            "guess."
-        )
-    ).to_be_visible()
+    expect(page.get_by_text("Copying a token from 95 tokens back fails with both variants.")).to_be_visible()
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")
     press(page, "Stop")
