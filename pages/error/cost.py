@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
 from attention_core.formatting import number
-from pages.error import words
+from pages.error import reasons, words
 from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
 from pages.error.sweep import View, axis_end, curve, tooltip
@@ -100,7 +101,7 @@ def _mark_best(label: str) -> str:
 
 
 def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """Return one line per variant over its cost, with the settings of its ends and its large point as text.
+    """Return one line per variant over its cost, with labels at its ends and at points that other texts name.
 
     If there are many variants, the points on the Pareto front have a text instead.
 
@@ -115,7 +116,10 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
     front = [comparable[i] for i in pareto_front([(costs[p.word], p.middle) for p in comparable])]
     curves, end = [], axis_end(question, points)
     right = words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or math.inf)
-    best = words.best_cheap_point(question, points, times)
+    best, next_best = (
+        words.best_cheap_point(question, points, times, share)
+        for share in (words.CHEAP_SHARE, words.NEXT_BEST * words.CHEAP_SHARE)
+    )
     if best is not None and any(p.word == UNIFORM and p.middle <= best.middle for p in comparable):
         best = None  # Equal weights have no larger error than the best variant, so the finding recommends no variant.
     lowest_cost = min((costs[p.word] for p in points_with_cost if p.word != UNIFORM), default=0.0)
@@ -145,7 +149,9 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         if labels_all_points(question):
             shown = [p for p in group if p.middle <= end and costs[p.word] <= right]
             shown = [p for p in shown if question.format_error(p.middle) != zero]
-            labelled = [p for p in shown if p in (shown[0], shown[-1], best) or p.value == current]
+            step = reasons.worst_step(question, group) if attention.key == "nystrom" else None
+            others = (*shown[:1], *shown[-1:], best, next_best, *(step or ()))
+            labelled = [p for p in shown if p.value == current or p in others]
         texts = [number(p.value, 3) if p in labelled and isinstance(p.value, (int, float)) else "" for p in group]
         if budget is not None:
             setting = setting_name(budget.name)
@@ -171,4 +177,12 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         if budget is None:  # A variant without a budget has one point, its current setting.
             line = replace(line, large_index=0)
         curves.append(line)
+    if labels_all_points(question):
+        # If points of several variants have the same number, only the first has the variant's name, which needs space.
+        named = {text: line for line in reversed(curves) for text in line.texts}
+        counts = Counter(text for line in curves for text in line.texts if text)
+        curves = [
+            replace(line, texts=[f"{line.name} {x}" if counts[x] > 1 and named[x] is line else x for x in line.texts])
+            for line in curves
+        ]
     return curves

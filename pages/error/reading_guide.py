@@ -11,7 +11,7 @@ from app.words.labels import every_key, in_words, sentence_name, setting_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.words import AXIS_END_RATIO, by_reference, cost_name, is_replacement
+from pages.error.words import AXIS_END_RATIO, by_reference, is_replacement
 
 
 def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequence[Curve]) -> list[str]:
@@ -64,7 +64,7 @@ def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, 
 def settings_beyond_axis(
     question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, full_cost: float
 ) -> str:
-    """Return which settings lie beyond the end of the axis of costs, in two sentences; empty if none does.
+    """Return which settings lie beyond the end of the axis of costs; empty if none does.
 
     Args:
         question: what the visitor compares.
@@ -87,13 +87,10 @@ def settings_beyond_axis(
         names += [title] if expensive else []
     if not names:
         return ""
-    return _n(
-        "{names} needs over {limit} of softmax's {cost}. Double-click the chart to show all points.",
-        "{names} need over {limit} of softmax's {cost}. Double-click the chart to show all points.",
-        n=len(names),
-        names=enumeration(names),
+    return _(
+        "Beyond {limit}: {names}. Double-click the chart to show all points.",
         limit=percent(AXIS_END_RATIO),
-        cost=cost_name(times),
+        names=enumeration(names),
     )
 
 

@@ -145,7 +145,22 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
 
 
 def more_landmarks(question: Question, group: Sequence[ErrorPoint]) -> str:
-    """Return the step at which more landmarks raise the error and negative weights most; empty if no step does.
+    """Return the sentence about the step at which more landmarks raise the error most; empty without such a step."""
+    if not (step := worst_step(question, group)):
+        return ""
+    fewer, more = step
+    return _(
+        "**Nyström is worse with {more} landmarks than with {fewer}**: {after:.0f}% of its weight (by absolute value) "
+        "is negative, up from {before:.0f}%.",
+        fewer=fewer.value,
+        more=more.value,
+        before=100 * fewer.negative_mass,
+        after=100 * more.negative_mass,
+    )
+
+
+def worst_step(question: Question, group: Sequence[ErrorPoint]) -> tuple[ErrorPoint, ErrorPoint] | None:
+    """Return the step at which more landmarks raise the error and negative weights most; None if no step does.
 
     Nyström's other two factors have no negative entries, so negative weights come from large entries of the inverse.
     On 24 texts and layers, leaving small singular values out of the inverse lowered the error at 51 of 52 such steps.
@@ -161,14 +176,4 @@ def more_landmarks(question: Question, group: Sequence[ErrorPoint]) -> str:
         and question.format_error(more.middle) != question.format_error(fewer.middle)
         and more.negative_mass - fewer.negative_mass >= MIN_NEGATIVE_INCREASE
     ]
-    if not steps:
-        return ""
-    fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
-    return _(
-        "**Nyström is worse with {more} landmarks than with {fewer}**, because the inverse matrix makes more weights "
-        "negative ({after:.0f}% of the sum of absolute weights, instead of {before:.0f}%).",
-        fewer=fewer.value,
-        more=more.value,
-        before=100 * fewer.negative_mass,
-        after=100 * more.negative_mass,
-    )
+    return max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass, default=None)

@@ -125,17 +125,21 @@ def metric_scale(question: Question) -> str:
 
 
 def best_cheap_point(
-    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None
+    question: Question,
+    points: Sequence[ErrorPoint],
+    times: Mapping[str, float] | None = None,
+    share: float = CHEAP_SHARE,
 ) -> ErrorPoint | None:
-    """Return the point closest to softmax at half of softmax's cost or less; None if no variant is that cheap.
+    """Return the point closest to softmax at a share of softmax's cost or less; None if no variant is that cheap.
 
     Args:
         question: what the visitor compares.
         points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
+        share: largest cost, as a share of softmax's.
     """
     softmax_points = [p for _attention, group in question.by_variant(points) for p in group if p.reference == REFERENCE]
-    return best_within_cost(softmax_points, CHEAP_SHARE * (cost_of_softmax(question, times) or 0.0), times)
+    return best_within_cost(softmax_points, share * (cost_of_softmax(question, times) or 0.0), times)
 
 
 def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:
@@ -165,9 +169,7 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
             )
         )
     condition = (
-        _("Among the settings shown at up to half of softmax's cost")
-        if cost == cost_name(None)
-        else _("Among the settings shown at up to half of softmax's time")
+        _("At half of softmax's cost or less") if cost == cost_name(None) else _("At half of softmax's time or less")
     )
     values |= {
         "name": sentence_name(ac.from_word(best.word)),
@@ -176,21 +178,21 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
     }
     if best.middle >= baseline:
         return Finding(
-            _("**{condition}, none is closer to {reference} than equal weights.**", **values),
+            _("**{condition}, no setting shown is closer to {reference} than equal weights.**", **values),
             _("The best is {name}: {error}.", **values),
         )
     is_large = best.middle > CLOSE_ERROR_SHARE * baseline
     if reference == REFERENCE:
         text = (
-            N_("**{condition}, {name} comes closest, but still has {error}.**")
+            N_("**{condition}, {name} comes closest of the settings shown, but still has {error}.**")
             if is_large
-            else N_("**{condition}, {name} comes closest, with {error}.**")
+            else N_("**{condition}, {name} comes closest of the settings shown, with {error}.**")
         )
     else:
         text = (
-            N_("**{condition}, {name} comes closest to {reference}, but still has {error}.**")
+            N_("**{condition}, {name} comes closest to {reference} of the settings shown, but still has {error}.**")
             if is_large
-            else N_("**{condition}, {name} comes closest to {reference}, with {error}.**")
+            else N_("**{condition}, {name} comes closest to {reference} of the settings shown, with {error}.**")
         )
     return Finding(_(text, **values))
 

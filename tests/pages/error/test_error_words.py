@@ -49,37 +49,39 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     [one], [other] = words.cost_findings(question, near + far)
     assert one.text == not_close("", "50%")
     assert other.text == (
-        f"**{HALF}, Reformer with 2 rounds comes closest to shared-QK softmax, with 10% matrix error.**"
+        f"**{HALF}, Reformer with 2 rounds comes closest to shared-QK softmax of the settings shown, with 10% "
+        "matrix error.**"
     )
     assert "Reformer" not in full_text(words.cost_findings(question, far))
     assert "Local" not in full_text(words.cost_findings(question, near))
 
 
 FOUR = "Local with window 4"
-HALF = "Among the settings shown at up to half of softmax's cost"
+HALF = "At half of softmax's cost or less"
 
 
 def not_close(reference, error):
-    return f"**{HALF}, {FOUR} comes closest{reference}, but still has {error} matrix error.**"
+    return f"**{HALF}, {FOUR} comes closest{reference} of the settings shown, but still has {error} matrix error.**"
 
 
 @pytest.mark.parametrize(
     ("reference", "name", "middle", "finding"),
     [
-        ("softmax", "softmax", 0.4, f"**{HALF}, {FOUR} comes closest, with 40% matrix error.**"),
+        ("softmax", "softmax", 0.4, f"**{HALF}, {FOUR} comes closest of the settings shown, with 40% matrix error.**"),
         ("softmax", "softmax", 0.41, not_close("", "41%")),
         ("softmax", "softmax", 0.79, not_close("", "79%")),
         (
             "softmax",
             "softmax",
             0.8,
-            f"**{HALF}, none is closer to softmax than equal weights.** The best is {FOUR}: 80% matrix error.",
+            f"**{HALF}, no setting shown is closer to softmax than equal weights.** The best is {FOUR}: 80% "
+            "matrix error.",
         ),
         (
             "reformer",
             "shared-QK softmax",
             0.4,
-            f"**{HALF}, {FOUR} comes closest to shared-QK softmax, with 40% matrix error.**",
+            f"**{HALF}, {FOUR} comes closest to shared-QK softmax of the settings shown, with 40% matrix error.**",
         ),
         ("reformer", "shared-QK softmax", 0.41, not_close(" to shared-QK softmax", "41%")),
         ("reformer", "shared-QK softmax", 0.79, not_close(" to shared-QK softmax", "79%")),
@@ -87,8 +89,8 @@ def not_close(reference, error):
             "reformer",
             "shared-QK softmax",
             0.8,
-            f"**{HALF}, none is closer to shared-QK softmax than equal weights.** The best is {FOUR}: 80% matrix "
-            "error.",
+            f"**{HALF}, no setting shown is closer to shared-QK softmax than equal weights.** The best "
+            f"is {FOUR}: 80% matrix error.",
         ),
     ],
 )
@@ -321,7 +323,8 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
     question = make_question("local", against="cost", price="ms")
     text = full_text(words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
     assert (
-        "at up to half of softmax's time, Local with window 4 comes closest, with 10% matrix error.**" in text
+        "**At half of softmax's time or less, Local with window 4 comes closest of the settings shown, with 10% matrix "
+        "error.**" in text
     ) == cheap
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
@@ -345,7 +348,7 @@ def test_only_softmax_with_changed_settings_is_compared():
     question = make_question()
     object.__setattr__(question, "attentions", [warm])
     text = full_text(words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
-    assert "Softmax with temperature 2.0 comes closest, with 20% matrix error.**" in text
+    assert "Softmax with temperature 2.0 comes closest of the settings shown, with 20% matrix error.**" in text
 
 
 def test_only_variants_without_a_target_are_replacements():
@@ -416,10 +419,10 @@ def test_lines_beyond_the_axes_are_named():
     ("costs", "times", "expected"),
     [
         ((20, 20, 20), None, ""),
-        ((20, 20, 21), None, "Local with window 8 needs over 200% of softmax's multiply-adds. Double-click"),
-        ((20, 21, 22), None, "Local with window 4 and 8 needs over 200% of softmax's multiply-adds. Double-click"),
-        ((21, 21, 20), None, "Local with window 4 and Linear need over 200% of softmax's multiply-adds. Double-click"),
-        ((9, 9, 9), {"local~window~8": 20.1}, "Local with window 8 needs over 200% of softmax's measured time. Double"),
+        ((20, 20, 21), None, "Beyond 200%: Local with window 8. Double-click"),
+        ((20, 21, 22), None, "Beyond 200%: Local with window 4 and 8. Double-click"),
+        ((21, 21, 20), None, "Beyond 200%: Local with window 4 and Linear. Double-click"),
+        ((9, 9, 9), {"local~window~8": 20.1}, "Beyond 200%: Local with window 8. Double-click"),
     ],
 )
 def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
@@ -586,6 +589,22 @@ def test_synthetic_lengths_reach_the_limit_and_text_lengths_the_text():
 
 EIGHT = "window 8: lowest error<br>at up to half the cost"
 LAST = EIGHT.replace("8", "64")
+
+
+def test_the_points_that_sentences_name_have_labels():
+    half = 65536 // 2
+    window = [
+        point(error, word=f"local~window~{w}", value=w, multiply_adds=count)
+        for w, error, count in ((4, 0.7, 7), (8, 0.5, half), (12, 0.4, half + 1), (24, 0.3, 2 * half), (32, 0.2, 65536))
+    ]
+    landmarks = [
+        point(error, "nystrom", f"nystrom~landmarks~{m}", value=m, multiply_adds=m, negative_mass=share)
+        for m, error, share in ((1, 0.9, 0), (4, 0.7, 0), (8, 0.6, 0.1), (12, 0.8, 0.3), (24, 0.7, 0.3), (32, 0.6, 0))
+    ]
+    question = make_question("local", "nystrom")
+    local, nystrom = cost.lines(question, [*window, *landmarks], None)
+    assert local.texts == ["", EIGHT, "Local 12", "", "Local 32"], "window 12 needs slightly more than half of the cost"
+    assert nystrom.texts == ["", "", "8", "12", "", "32"], "the step to more negative weights"
 
 
 def test_lines_over_counted_or_measured_cost():
@@ -773,8 +792,8 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     )
     text = reasons.reasons(make_question("nystrom"), [many, some, few, uniform_point(0.8)])
     assert text == explained * [
-        "**Nyström is worse with 16 landmarks than with 8**, because the inverse matrix makes more weights negative "
-        "(25% of the sum of absolute weights, instead of 7%)."
+        "**Nyström is worse with 16 landmarks than with 8**: 25% of its weight (by absolute value) is negative, up "
+        "from 7%."
     ]
 
 
