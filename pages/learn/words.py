@@ -34,39 +34,30 @@ def cause(outcome: Outcome) -> str:
     if outcome.step == 0 or outcome.learned_at is not None:
         return ""
     spec = outcome.rows[0].spec
-    values = {
-        "name": escape_markdown(outcome.name_in_sentence),
-        "share": percent(outcome.accuracy),
-        "steps": outcome.step,
-    }
+    result = _(
+        "**{name}** gets {share} right.",
+        name=escape_markdown(outcome.name_in_sentence),
+        share=percent(outcome.accuracy),
+    )
     if hidden := hidden_share(spec):
         expected = guess_accuracy(outcome)
-        result = _("**{name}** gets {share} right.", **values)
         if expected is None:
             return paragraph(result, _("Its mask hides {hidden} of the answers.", hidden=percent(hidden)))
         text = (
-            N_(
-                "Knowing these and guessing the rest among the hidden answers ({right:.1%} right) would give "
-                "{expected:.1%}."
-            )
+            N_("Its mask shows {visible:.0%} of the answers. Guessing the others would give {expected:.0%} in total.")
             if hidden_share(spec, layers=spec.model.layers) == hidden
             else N_(
-                "Knowing these and guessing the rest among the hidden answers ({right:.1%} right) would already give "
-                "{expected:.1%}, so its {n} layers hardly recover them."
+                "Its mask shows {visible:.0%} of the answers. Guessing the others would give {expected:.0%} in total, "
+                "so its {n} layers hardly recover them."
             )
         )
-        # One more digit than elsewhere lets readers check the calculation.
-        return paragraph(
-            result,
-            _("Its mask shows {visible:.1%} of the answers.", visible=1 - hidden),
-            _(text, right=1 - (1 - expected) / hidden, expected=expected, n=spec.model.layers),
-        )
+        return paragraph(result, _(text, visible=1 - hidden, expected=expected, n=spec.model.layers))
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
-            _("After {steps} steps, **{name}** gets {share} right.", **values),
+            result,
             _(
-                "In other runs, it learned the task when its weights were kept positive, or when its queries and keys "
-                "had length 1."
+                "In other runs, it learned the task after one change: positive weights, or queries and keys scaled to "
+                "length 1."
             ),
         )
     return ""
@@ -238,14 +229,22 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     fast = min(steps, key=lambda name: steps[name], default="")
     if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
         return ""
+    names = enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving)
     return paragraph(
         _(
             "With {own}, {fast} learns the task sooner than {names}.",
             fast=escape_markdown(fast),
             own=_pairs_link(results[0].rows[0].spec.items, ""),
-            names=enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving),
+            names=names,
         ),
-        _("For {n} pairs, see {view}.", n=pairs, view=f"[{_('More pairs')}]({link})") if link else "",
+        _n(
+            "Tested with {pairs}, only {names} still gets at least {most} right.",
+            "Tested with {pairs}, only {names} still get at least {most} right.",
+            n=len(solving),
+            pairs=_pairs_link(pairs, link),
+            names=names,
+            most=percent(THRESHOLD),
+        ),
     )
 
 
@@ -256,32 +255,25 @@ def _lines(*texts: str) -> str:
 
 
 def _test_of_surprise(results: Sequence[Outcome]) -> str:
-    """Return the sentences about the test with most pairs, in which only slower variants succeed.
+    """Return why only slower variants solve the test with most pairs, and that longer training was not tested.
 
     The reason is left out unless the variant that learned recall first stores a state of constant size, and those that
     solve the test store a cache that grows with the text.
     """
-    pairs, tested, solving = _solving_more(results)
+    _pairs, tested, solving = _solving_more(results)
     fast, spec = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0]), results[0].rows[0].spec
     _state, per_token = numbers_stored(fast.rows[0].spec.model)
     caches = {numbers_stored(outcome.rows[0].spec.model) for outcome in solving}
     has_reason = not per_token and len(caches) == 1 and not any(constant for constant, _grown in caches)
     return paragraph(
         _n(
-            "Trained with {own} but tested with {pairs}, only {names} still gets at least {most} right.",
-            "Trained with {own} but tested with {pairs}, only {names} still get at least {most} right.",
+            "**{fast}** adds all pairs up in one state, in which they interfere, whereas {names} stores each token "
+            "separately.",
+            "**{fast}** adds all pairs up in one state, in which they interfere, whereas {names} store each token "
+            "separately.",
             n=len(solving),
-            own=_pairs_link(spec.items, ""),
-            pairs=pairs,
+            fast=escape_markdown(fast.name_in_sentence),
             names=enumeration(f"**{escape_markdown(outcome.name_in_sentence)}**" for outcome in solving),
-            most=percent(THRESHOLD),
-        ),
-        _n(
-            "It stores each token separately, whereas {name} adds all pairs up in one state, in which they interfere.",
-            "They store each token separately, whereas {name} adds all pairs up in one state, in which the pairs "
-            "interfere.",
-            n=len(solving),
-            name=escape_markdown(fast.name_in_sentence),
         )
         if has_reason
         else "",
