@@ -75,6 +75,7 @@ class Figure:
         log: the logarithmic axes: "", "x", "y" or "xy".
         percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
         subject: the value of ``x`` that the claim is about; a small chart of bars marks it.
+        main: the only value of ``by`` that a small chart shows; empty for all values.
     """
 
     x: str
@@ -86,6 +87,7 @@ class Figure:
     log: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
     subject: str = ""
+    main: str = ""
 
     @property
     def log_x(self) -> bool:

@@ -51,34 +51,34 @@ class Board:
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
-    def draw_cards(self, claims: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
+    def draw_cards(
+        self, shown: Sequence[Claim], tasks: Sequence[ClaimTask], order: Sequence[Claim] = (), title: str = ""
+    ) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
 
         Args:
-            claims: the claims, in order.
+            shown: the claims.
             tasks: the tasks that check them.
+            order: the claims that the buttons of the panel lead to, in order; empty for those shown.
+            title: the title above all cards; empty for the claims' subjects.
         """
         panel_container = None
-
-        def group_of(claim: Claim) -> str:
-            return words.FIRST_TITLE if claim.key in FIRST_KEYS else words.SUBJECTS.get(claim.subject, "")
-
-        for title, group in groupby(sorted(claims, key=lambda claim: claim.key not in FIRST_KEYS), group_of):
-            if title:
-                st.markdown(f"## {_(title)}")
-            key = f"claims-board-{'first' if title == words.FIRST_TITLE else title}"
+        for heading, group in groupby(shown, lambda claim: title or words.SUBJECTS.get(claim.subject, "")):
+            if heading:
+                st.markdown(f"## {_(heading)}")
+            key = f"claims-board-{'first' if title else heading}"
             with st.grid("auto", min_column_width=360, row_height="content", key=key):
                 for claim in group:
                     if claim.key == self.opened:
                         panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
                     else:
                         self._add_placeholder(claim)
-        if not claims:
+        if not shown:
             st.caption(_("No claim matches this filter."))
         if panel_container is not None:
             [task] = (task for task in tasks if task.key == self.opened)
             with panel_container:
-                outcome = panel.show(task, claims, self.chosen)
+                outcome = panel.show(task, order or shown, self.chosen)
             self.draw_outcomes([outcome] if outcome else [])
 
     def _add_placeholder(self, claim: Claim) -> None:
@@ -163,18 +163,24 @@ def show(chosen: ChosenInput) -> None:
                     "because SmolLM2 must read the text many times."
                 ),
             )
-    strip = st.container(key="claims-strip")
-    strip.empty()
-    verdict_filter, placeholder = ClaimsOptions.verdict.value, st.container()
+    st.caption(words.verdict_note())
+    first, strip, others = st.container(), st.container(), st.container()
+    verdict_filter, every = ClaimsOptions.verdict.value, claims.all_claims()
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
+    with strip:
+        st.markdown(f"## {_(words.INDEX_TITLE)}")
+        strip = st.container(key="claims-strip")
+        strip.empty()  # As above.
     if verdict_filter == "all":
-        with placeholder:
-            board.draw_cards(claims.all_claims(), checks)
+        with first:
+            board.draw_cards([c for c in every if c.key in FIRST_KEYS], checks, every, words.FIRST_TITLE)
+        with others:
+            board.draw_cards([c for c in every if c.key not in FIRST_KEYS], checks, every)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.draw_outcomes(outcomes)
-        board.draw_summary(f"{key}.strip")
+        board.draw_summary(f"claims-index.{key}")
 
     with strip:
         runs.run_immediately(
@@ -183,7 +189,7 @@ def show(chosen: ChosenInput) -> None:
             draw,
             key="claims.all",
             refuse=board.draw_failure,
-            describe=partial(words.summary, chosen=verdict_filter),
+            describe=partial(words.summary, chosen=verdict_filter, expected=len(tasks)),
             container=summary,
             height=BAR_HEIGHT,
             counts=False,
@@ -191,10 +197,8 @@ def show(chosen: ChosenInput) -> None:
     if verdict_filter != "all":
         verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
         verdict = VERDICTS_BY_NAME.get(verdict_filter)  # None for claims that are not checked yet.
-        with placeholder:
-            board.draw_cards(
-                [c for c in claims.all_claims() if verdicts.get(c.key) is verdict or c.key == opened], checks
-            )
+        with others:
+            board.draw_cards([c for c in every if verdicts.get(c.key) is verdict or c.key == opened], checks)
     if board.drawn_outcomes:
         _show_footer(board.drawn_outcomes, chosen, checks[0].longest)
 
@@ -223,6 +227,7 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     """Return the points of a claim's small figure by series, in the order of the rows."""
     figure = outcome.claim.figure
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
+    rows = [row for row in rows if figure.main in ("", getattr(row, figure.by))]
     xs = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
     points: dict[str, list[tuple[float, float]]] = {}
     # A loop, because grouping with pandas would take most of the page's time: each rerun draws about twenty cards.

@@ -59,6 +59,8 @@ NUMBERS = re.compile(r"\{(\w+)\}")
 """Placeholders of numbers in a finding."""
 FIRST_TITLE = N_("Start with these")
 """Title of the claims that come first."""
+INDEX_TITLE = N_("All claims")
+"""Title of the index of all claims."""
 
 
 def verdict_name(verdict: Verdict) -> str:
@@ -148,7 +150,8 @@ def unmet_condition(outcome: Outcome) -> str:
     tested = _tested(outcome)
     met = sum(met for met, _margin in tested)
     count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
-    lines = [f"{ICONS[True]} {count}"] if met else []
+    icon, colour = VERDICT_ICONS[Verdict.PARTLY]
+    lines = [f":{colour}[{icon}] {count}"] if met else []
     return "  \n".join([*lines, f"{ICONS[False]} {text}"])
 
 
@@ -183,9 +186,9 @@ def _condition_text(
     named = NUMBERS.findall(outcome.claim.finding)
     if outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]:
         if quantity.of_heads and needs_maximum:
-            return _("The claim holds only if this is so in {heads}.", heads=heads)
+            return _("The claim needs {heads}.", heads=heads)
         if quantity.of_heads and margin.comparison == ">=":
-            return _("The claim holds only if this is so in at least {heads}.", heads=heads)
+            return _("The claim needs at least {heads}.", heads=heads)
         if len(named) == 1:
             return _("The claim holds only if this number is {needs}.", needs=needs)
     return _(template, label=_(quantity.label), value=value, needs=needs)
@@ -234,7 +237,7 @@ def tile(claim: Claim, verdict: Verdict | None) -> str:
         claim=_(claim.short),
         verdict=verdict_name(verdict) if verdict else _("not run"),
     )
-    label = f":{colour}-badge[{icon} {claim.number}] :small[{escape_markdown(_capitalised(claim))}]"
+    label = f":gray-badge[:{colour}[{icon}] {claim.number}] :small[{escape_markdown(_capitalised(claim))}]"
     return f'[{label}](#?claim={claim.key} "{escape_markdown(name)}")'
 
 
@@ -381,15 +384,17 @@ def theorem_note(claim: Claim) -> str:
     return _("**A theorem.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
 
 
-def summary(outcomes: Sequence[Outcome], chosen: str) -> str:
+def summary(outcomes: Sequence[Outcome], chosen: str, expected: int = 0) -> str:
     """Return how many claims hold, and a link for each verdict that shows the claims with this verdict.
 
     Args:
         outcomes: the outcomes of the checked claims.
         chosen: name of the verdict whose claims are shown, or "all"; its link is bold.
+        expected: number of claims that are checked; until all are, a progress bar takes the place of the theorems.
     """
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
     theorems = sum(bool(outcome.claim.theorem) for outcome in outcomes if outcome.verdict is Verdict.HOLDS)
+    theorems = theorems if len(outcomes) >= expected else 0
     names = {
         "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),
         "partly": _n("{n} partly holds", "{n} partly hold", n=count[Verdict.PARTLY]),
@@ -439,6 +444,14 @@ def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
         n=theorems,
         count=count,
         held=text,
+    )
+
+
+def verdict_note() -> str:
+    """Return what the verdicts mean."""
+    return _(
+        "A claim holds if all conditions of its rule are met on this input, and may partly hold if only some or weaker "
+        "ones are. A theorem has the same verdict on every testable input."
     )
 
 

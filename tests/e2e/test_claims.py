@@ -53,7 +53,7 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
     filters.get_by_text("All 35", exact=True).click()
     settle(page)
 
-    tile = page.locator('[class*="st-key-claims-all-"] a[href="#?claim=cosine_closest"]')
+    tile = page.locator('[class*="st-key-claims-index-"] a[href="#?claim=cosine_closest"]')
     cosine = claims.claim("cosine_closest")
     name = re.compile(rf"^{cosine.number}: {re.escape(cosine.short)} \(")
     expect(tile).to_have_accessible_name(name)

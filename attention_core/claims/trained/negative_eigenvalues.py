@@ -43,7 +43,7 @@ CLAIM = Claim(
     statement="DeltaNet learns parity (whether the count of ones is odd) only if its write strength, which scales "
     "each correction of stored values, may exceed 1. Softmax does not learn parity, and even DeltaNet fails on "
     "sequences longer than in training.",
-    short="DeltaNet learns parity only above strength 1",
+    short="DeltaNet learns parity only with strengths above 1",
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         2024,

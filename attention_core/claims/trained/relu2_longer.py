@@ -37,7 +37,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="On sequences longer than in training, a model with squared ReLU ÷ n is less accurate than a model "
     "with softmax. Squared ReLU ÷ n is the square of each positive logit, divided by the number of tokens n.",
-    short="softmax beats squared ReLU at longer lengths",
+    short="softmax beats squared ReLU beyond training lengths",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
     experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears "

@@ -75,7 +75,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 CLAIM = Claim(
     statement="At every token, the delta rule corrects the value that is stored under the token's key. Corrections "
     "make stored values grow if and only if their strength times the key's squared norm exceeds 2.",
-    short="strengths up to 2 cause no growth",
+    short="delta-rule values grow only at strengths above 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "

@@ -74,7 +74,7 @@ CLAIM = Claim(
     statement="In PaTH attention, each token removes from all earlier keys their component along one direction. If "
     "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
     "attention that corrects stored values.",
-    short="PaTH along keys equals DeltaNet",
+    short="PaTH's logits along keys equal DeltaNet's weights",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,

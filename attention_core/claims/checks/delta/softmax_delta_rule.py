@@ -78,7 +78,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without any training, the mean of the values so far plus a correction comes close to softmax's output. "
     "The query reads this correction from one matrix, which the delta rule updates at every token.",
-    short="the delta rule nearly equals softmax",
+    short="an untrained delta rule nearly equals softmax",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) a delta "

@@ -70,7 +70,7 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by a simpler function of query and key (kernel). "
     "Among the simple kernels, 1 + cos(q, k) comes closest to softmax.",
-    short="kernel 1 + cos is closest to softmax",
+    short="the kernel 1 + cos is closest to softmax",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
@@ -94,8 +94,7 @@ CLAIM = Claim(
         partly=Condition("heads", ">", "chance"),
     ),
     finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for 1 + cos(q, k) and "
-    "{best} for the best other kernel. In {heads}% of the heads, 1 + cos(q, k) has the smallest matrix error of six "
-    "kernels.",
+    "{best} for the best other kernel. 1 + cos(q, k) is the closest of six kernels in {heads}% of the heads.",
     details="Equal weights for all keys have a matrix error of {uniform}. The kernel 1 + cos(q, k) is at most 2, but "
     "softmax's exponential, which it replaces, has no upper limit. In every head, 1 + cos(q, k) is compared with each "
     "of five other kernels. It has the smaller matrix error in {duels}% of these comparisons.",
@@ -118,6 +117,7 @@ CLAIM = Claim(
         y_title="error relative to softmax",
         kind="bars",
         subject=COSINE,
+        main=MATRIX,
         percent=True,
     ),
 )

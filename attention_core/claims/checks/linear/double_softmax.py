@@ -69,7 +69,7 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 CLAIM = Claim(
     statement="If linear attention applies softmax to queries and keys separately, it need not divide by the row "
     "sums, because every row of weights already sums to 1.",
-    short="double softmax needs no division",
+    short="double softmax needs no division by row sums",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "2"}),
     experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "

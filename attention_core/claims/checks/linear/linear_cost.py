@@ -33,7 +33,7 @@ CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by the dot product of two feature vectors, one "
     "computed from the query and one from the key. Its cost grows in proportion to the number of tokens, so on long "
     "texts it costs less than full attention.",
-    short="linear attention has linear cost",
+    short="linear attention's cost grows linearly with length",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "

@@ -48,7 +48,7 @@ def numbers(rows: Sequence[SparsityRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Linear attention is less sparse than softmax: it spreads each query's weight more evenly over the keys.",
-    short="linear attention is less sparse",
+    short="linear attention is less sparse than softmax",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
     experiment="For a row of weights, written a, the evenness is S = E[|a|] / √(E[a²]). Here, E is the mean over the "

@@ -101,7 +101,7 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 CLAIM = Claim(
     statement="The gradient of causal linear attention needs only two running sums over the tokens. Storing these sums "
     "after every token would take about d² numbers per token (d: head size) instead of about d.",
-    short="running sums save training memory",
+    short="running sums need less memory than stored states",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,

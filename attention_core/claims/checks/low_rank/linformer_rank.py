@@ -75,7 +75,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
-    short="Linformer copes with long texts",
+    short="Linformer needs no more averages for longer texts",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,

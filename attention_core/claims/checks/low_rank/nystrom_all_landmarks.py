@@ -68,7 +68,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention summarises the tokens by landmarks, usually averages of tokens. If every token is "
     "its own landmark and the matrix of weights between landmarks is inverted exactly, the result equals softmax.",
-    short="Nyström with all landmarks is exact",
+    short="Nyström with every token as landmark equals softmax",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens. It "

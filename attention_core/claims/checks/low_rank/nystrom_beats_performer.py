@@ -74,7 +74,7 @@ CLAIM = Claim(
     statement="Performer estimates softmax from random functions of queries and keys (features). Nyström attention "
     "with 64 landmarks (averaged tokens) comes closer to softmax, even if Performer's number of features is several "
     "times the head size.",
-    short="Nyström is closer than Performer",
+    short="Nyström is closer to softmax than Performer is",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's attention matrix. Nyström attention averages the "

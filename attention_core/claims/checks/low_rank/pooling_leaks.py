@@ -142,7 +142,7 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 CLAIM = Claim(
     statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
     "a causal mask applied afterwards does not prevent this.",
-    short="pools leak despite a causal mask",
+    short="pooling leaks later tokens despite a causal mask",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if changing a token "

@@ -38,7 +38,7 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention represents all tokens by a few vectors (landmarks). With averages of neighbouring "
     "tokens as landmarks, it is about as accurate as with averages of similar tokens (k-means), which cost more.",
-    short="averaged neighbours rival k-means",
+    short="averaged neighbours serve Nyström as well as k-means",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: means of "

@@ -63,7 +63,7 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention with 64 landmarks (averaged tokens) must invert a 64 × 64 matrix. Six steps of an "
     "iterative method are enough for this.",
-    short="six iterations suffice for Nyström",
+    short="six iterations are enough to invert Nyström's matrix",
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,

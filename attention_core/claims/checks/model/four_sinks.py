@@ -85,7 +85,7 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 CLAIM = Claim(
     statement="If each query attends only to the most recent tokens, a language model predicts text badly. Attending "
     "to the first four tokens (sinks) as well prevents this, and more than four sinks add nothing.",
-    short="windows need the first four tokens",
+    short="windows of recent tokens need the first four tokens",
     source=Paper(
         "Efficient Streaming Language Models with Attention Sinks",
         2023,

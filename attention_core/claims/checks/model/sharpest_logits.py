@@ -34,7 +34,7 @@ def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
 CLAIM = Claim(
     statement="A variant can replace softmax in a trained model if it gives each query's highest-scoring key as much "
     "weight as softmax does. Otherwise, the model predicts text badly.",
-    short="the top key must keep its weight",
+    short="replacements work if the top key keeps its weight",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

@@ -56,7 +56,7 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 CLAIM = Claim(
     statement="Softmax can be approximated by a second-order Taylor series. A series of the whole formula, with its "
     "division by the row sum, comes closer to softmax than a series of only the exponential.",
-    short="softmax's Taylor series beats exp's",
+    short="a Taylor series of softmax beats one of exponentials",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
     experiment="In every head, two second-order Taylor series are compared with softmax's matrix: (1) a series of "

@@ -104,7 +104,7 @@ CLAIM = Claim(
     statement="As the number of tokens n grows, softmax spreads each query's weight more evenly (higher entropy). "
     "Multiplying the logits by log n prevents this, but has no effect if squares replace the exponentials (squared "
     "ReLU).",
-    short="log n keeps the entropy constant",
+    short="a log n factor keeps entropy constant at any length",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="The entropy of a query's weights measures how widely they are spread: exp(entropy) is the effective "

@@ -31,7 +31,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory that full attention needs for its scores.",
-    short="twice the tokens, 4× the memory",
+    short="doubling the tokens quadruples memory for scores",
     source=Paper(
         "Generating Long Sequences with Sparse Transformers",
         2019,

@@ -80,7 +80,7 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 CLAIM = Claim(
     statement="With squared ReLU in place of softmax's exponential (positive logits squared, others 0), the sum over "
     "a query's keys grows more slowly than the number of tokens n. Dividing by n then makes the weights too small.",
-    short="squared ReLU sums grow slowly",
+    short="squared ReLU's sums grow more slowly than the length",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum "

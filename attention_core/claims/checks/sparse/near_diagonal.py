@@ -102,7 +102,7 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 CLAIM = Claim(
     statement="Trained models attend mostly to nearby tokens. Their output changes little if each query may attend "
     "only to a window of nearby keys.",
-    short="nearby keys are favoured and suffice",
+    short="nearby keys get extra weight and are enough",
     source=Paper(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
     ),

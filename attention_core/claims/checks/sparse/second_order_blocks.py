@@ -84,7 +84,7 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 CLAIM = Claim(
     statement="To save time, each query can attend to only a few blocks of keys. Blocks chosen by the mean and the "
     "spread (covariance) of their keys contain more of softmax's weight than blocks chosen by the mean alone.",
-    short="covariance helps to select blocks",
+    short="covariance improves on the mean in selecting blocks",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. "

@@ -81,7 +81,7 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local attention (nearby keys) in one layer and atrous attention (regularly spaced keys) in the next "
     "together let information pass from every token to every other token.",
-    short="local and atrous connect all tokens",
+    short="local and atrous layers connect all tokens",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about "

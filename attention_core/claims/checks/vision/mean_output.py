@@ -63,7 +63,7 @@ def numbers(rows: Sequence[DistanceRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention with the features elu + 1 spreads its weight so evenly that its output is closer to "
     "the mean of all values than to softmax's output.",
-    short="linear attention is near the mean",
+    short="linear attention is closer to a mean than to softmax",
     source=Paper("The Devil in Linear Transformer", 2022, "https://arxiv.org/abs/2210.10340", authors="Qin et al."),
     place=Place("picture", variants=("softmax", "linear")),
     experiment="In every head, the output of linear attention is compared with two others: the output of softmax, "

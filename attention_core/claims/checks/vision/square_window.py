@@ -52,7 +52,7 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 CLAIM = Claim(
     statement="On an image, local attention removes noise better with a square window than with a window of the same "
     "number of pixels along the row.",
-    short="square windows denoise better",
+    short="square windows denoise images better than rows do",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image: each pixel attends mostly to pixels in its window whose "
