@@ -163,6 +163,11 @@ def clauses(items: Iterable[str]) -> str:
     return _join(C_("two phrases of a list", "{first}; {next}"), items)
 
 
+def predicates(items: Iterable[str]) -> str:
+    """Return predicates with one subject, such as "rises with A" and "falls with B", as one phrase."""
+    return _join(C_("two predicates", "{first}, and {next}"), items)
+
+
 def quote(text: str) -> str:
     """Return a visitor's words or a token in quotation marks, isolated (see ``app.words.isolation``)."""
     return _("“{words}”", words=text)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph, predicates
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
@@ -170,7 +170,7 @@ def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
                 "On {n} other text, perplexity {effects}.",
                 "On {n} other texts, perplexity {effects}.",
                 n=n,
-                effects=clauses(of_variants),
+                effects=predicates(of_variants),
             )
             for n, of_variants in effects.items()
         )

@@ -276,7 +276,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     [
         (
             {"A": [1.4, 1.78, 1.5], "B": [0.997, 1.01, 1.0]},
-            "On 3 other texts, perplexity rises by 40% to 78% with A; changes by at most 1% with B.",
+            "On 3 other texts, perplexity rises by 40% to 78% with A, and changes by at most 1% with B.",
         ),
         (
             {"A": [1.06], "B": [1.001, 1.004]},
