@@ -197,8 +197,8 @@ class Variant:
             least float32: rounding a logit to half precision may change its weight by half.
         attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the efficient algorithm; it never makes an n x n matrix.
         definition: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the output by the paper's formula or its loop over
-            tokens, in a few lines of plain torch. It shares no algorithm with ``attend``. None where ``weights``, in
-            the variant's own file, is already that short and plain.
+            tokens, in a few lines of plain torch. It shares no algorithm with ``attend``. None if
+            ``weights`` is in the variant's own file and has at most 18 plain lines.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``; with ``couples_heads``
             ``(n, d, p, *, causal, heads) -> Cost`` for all heads together. A variant without a ``cross_reason`` also
             accepts ``keys``, the number of keys if it is not n.
@@ -208,8 +208,8 @@ class Variant:
         pattern: ``(q, k, p, *, causal) -> bool [..., n, n]``, if the allowed pairs depend on the data.
         primitives: ``(q, k, p, *, causal) -> {name: bool [n, n] or [..., n, n]}``, the parts whose union is the mask or
             pattern; a pair is drawn in the colour of the first part that allows it.
-        pairs: number of allowed pairs when not causal, to leading order, in plain symbols; empty if there is no simple
-            formula.
+        pairs: number of allowed pairs when not causal, in plain symbols, without terms that are small for long texts;
+            empty if there is no simple formula.
         approximates: ``"softmax"`` if the variant approximates it; None if the variant replaces it.
         reference: ``(q, k, p, *, causal) -> [..., n, n]``, the matrix with which it is compared, if that is not softmax
             of the scaled ``q kᵀ``.

@@ -196,8 +196,8 @@ class Claim(Generic[R]):
 
     def margin(self, numbers: Numbers) -> Margin:
         """Return the number that decides the verdict, and the threshold that it is compared with."""
-        tops = {each.name: 100.0 for each in self.quantities if each.unit == "%"}
-        return self.verdict.margin(numbers, self.bounds, tops)
+        largest = {each.name: 100.0 for each in self.quantities if each.unit == "%"}
+        return self.verdict.margin(numbers, self.bounds, largest)
 
     def explanation(self, numbers: Numbers) -> Margin:
         """Return a number that explains the verdict, with its threshold; if possible, one that the finding names."""

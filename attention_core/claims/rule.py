@@ -183,13 +183,13 @@ class Rule:
         """Return the verdict for the measured ``numbers`` and the claim's ``bounds``."""
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
 
-    def margin(self, numbers: Numbers, bounds: Numbers, tops: Numbers = MappingProxyType({})) -> Margin:
+    def margin(self, numbers: Numbers, bounds: Numbers, largest: Numbers = MappingProxyType({})) -> Margin:
         """Return the smallest margin of the conditions that decide the verdict.
 
         A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
         Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no
-        condition decides alone, all unmet conditions count. ``tops`` holds the largest possible values of
-        the quantities, by name.
+        condition decides alone, all unmet conditions count. For example, if a claim needs two conditions and only one
+        is met, the unmet one decides. ``largest`` holds the largest possible values of quantities, by name.
         """
         verdict, met = self(numbers, bounds), {each: each.holds(numbers, bounds) for each in self}
 
@@ -201,7 +201,7 @@ class Rule:
             first = [*(self.requires or ()), *self.holds]
             decisive = [condition for condition in decisive if condition in first] or decisive
         candidates = decisive or [condition for condition in self if not met[condition]]
-        margins = (replace(each.margin(numbers, bounds), top=tops.get(each.quantity)) for each in candidates)
+        margins = (replace(each.margin(numbers, bounds), top=largest.get(each.quantity)) for each in candidates)
         return min(margins, key=lambda margin: margin.relative)
 
     def explanation(self, numbers: Numbers, bounds: Numbers, preferred: Container[str]) -> Margin:

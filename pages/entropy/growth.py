@@ -191,10 +191,10 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
     rounded = round(share(keys) / unit) * unit
     texts = (number(keys, digits) for digits in DIGITS)
-    # ``texts`` are the number of keys with more and more digits. The page shows the first one whose share of all keys
-    # rounds to ``rounded``. The factor 0.51, not 0.5, also accepts a share halfway between two percentages.
-    agree = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
-    return next(agree), f"{number(rounded, 1)}%"
+    # The page shows the fewest digits with which the share of all keys still rounds to ``rounded``. The factor 0.51,
+    # not 0.5, also accepts a share halfway between two percentages.
+    accepted = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
+    return next(accepted), f"{number(rounded, 1)}%"
 
 
 def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Curve], dict[str, Any]]:
@@ -205,9 +205,9 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
         curve = values.curve(line.name, colour, dash=line.dash, band=measurement.options.band)
         end = label_with_end(line.label, values.middle, share=measure == "share")
         curves_.append(replace(curve, label=end, hides_band=line.dash != "solid"))
-    lengths = max((curve.x for curve in curves_), key=len)
+    lengths = max((curve.x for curve in curves_), key=len)  # During a run, some curves have fewer points.
     nats = [uniform_entropy(n, causal=measurement.causal) for n in lengths]
-    top = {"keys": [math.exp(h) for h in nats], "entropy": [measurement.units_per_nat * h for h in nats]}.get(
+    equal_weights = {"keys": [math.exp(h) for h in nats], "entropy": [measurement.units_per_nat * h for h in nats]}.get(
         measure, [1.0] * len(lengths)
     )
     titles = {
@@ -218,7 +218,8 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
         "sparsity": _("evenness S (1: equal weights)"),
     }
     name = _("equal weights on {keys}", keys=every_key(causal=measurement.causal))
-    curves_.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
+    end = label_with_end(name, equal_weights, share=measure == "share")
+    curves_.append(replace(guide(name, lengths, equal_weights), label=end))
     axes: dict[str, Any] = {"x_title": measurement.length_title, "y_title": titles[measure], "log_x": True}
     axes |= {"log_y": measure in ("keys", "share")} | ({"percent": True, "form": ".2%"} if measure == "share" else {})
     base = next((base for line in lines_by_word(measurement).values() if (base := base_length(line.attention))), 0)

@@ -49,10 +49,10 @@ class View(Generic[RowT]):
     Attributes:
         experiment: module with ``tasks`` and ``run``.
         heading: question that the view answers, to be translated.
-        variants: returns the words of the variants measured.
+        variants: returns the variants measured, as they are written in links, such as ``local~window~8``.
         arguments: returns the arguments of ``experiment.tasks`` after the source.
-        settings: returns the keyword arguments of ``experiment.tasks``, except ``causal``: ``n``, or ``longest`` for
-            several lengths, and ``seeds`` if there are several.
+        settings: returns the other keyword arguments of ``experiment.tasks``: ``n``, or ``longest`` for several
+            lengths, and ``seeds`` if there are several. ``causal`` is added.
         controls_above_chart: draws the view's own controls above the chart.
         controls_in_settings: draws the view's own controls in the form with the settings.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.

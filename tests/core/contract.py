@@ -661,8 +661,8 @@ def check_documented(variant: Variant) -> None:
 
 
 PER_SETTING: tuple[Callable[[Attention], None], ...] = (
-    check_weights_match_attend,
     check_definition,
+    check_weights_match_attend,
     check_decoder,
     check_future_hidden,
     check_prefixes,

@@ -53,7 +53,7 @@ def band_pieces(
     """Yield blocks of queries, each with the keys from ``before`` tokens before it to ``after`` tokens after it.
 
     Args:
-        like: queries ``[X, n, d]``, for their sizes and device; X counts all heads of the batch.
+        like: the queries, ``[X, n, d]``, of which only sizes and device are used; X counts all heads of the batch.
         before: the number of keys before a block's first query.
         after: the number of keys after a block's last query.
         allowed: returns which pairs are allowed, given a tensor of the distances ``i - j``; None means all.
@@ -171,7 +171,7 @@ def column_pieces(
     """Yield pieces of queries that all attend to the same keys.
 
     Args:
-        like: queries ``[X, n, d]``, for their sizes and device.
+        like: the queries, ``[X, n, d]``, of which only the sizes and the device are used.
         keys: the keys: their positions, or a slice.
         rows: the queries' consecutive positions; None means all.
         allowed: returns which of the S keys are allowed, ``bool [r, S]``, given r query positions ``[r, 1]``; None
@@ -232,13 +232,13 @@ def anchored_pieces(
     Each pair is in exactly one piece.
 
     Args:
-        like: queries ``[X, n, d]``, for their sizes and device.
+        like: the queries, ``[X, n, d]``, of which only the sizes and the device are used.
         anchors: how many first tokens are anchors; at most n of them are used.
         causal: whether query i attends to keys 0..i only; the anchors then attend to one another alone.
         other_pieces: returns the pieces among the other tokens, given their queries.
-        first_keys: how many first keys the anchors' queries can attend to; ignored if causal. None means all.
-        allowed: returns which of the first keys the anchors' queries may attend to, given query positions
-            ``[r, 1]``; None means all.
+        first_keys: the anchors' queries attend only to this number of first keys; ignored if causal. None means all.
+        allowed: returns which of the first keys the anchors' queries may attend to, ``[r, first_keys]``, given query
+            positions ``[r, 1]``; None means all.
     """
     n = like.shape[-2]
     anchors = min(anchors, n)

@@ -62,8 +62,8 @@ def log_decays(n: int, p: RetentionParams, like: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def largest_keys(k: Tensor, p: RetentionParams, *, causal: bool, earlier_peak: Tensor | None = None) -> Tensor:
-    """Return the peaks: for each query and feature, the logarithm of the largest decayed key feature, ``[..., n, d]``.
+def peaks(k: Tensor, p: RetentionParams, *, causal: bool, earlier_peak: Tensor | None = None) -> Tensor:
+    """Return the logarithm of the largest decayed key feature, for each query and feature, ``[..., n, d]``.
 
     The peaks scale numerator and denominator of a row equally, so they cancel. Only the feature map ``exp`` needs
     peaks, to avoid overflow. For other maps, they are 0, ``[n, 1]``.
@@ -104,7 +104,7 @@ def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor
     # The matrix is computed in float64, because ``features`` adds -log γ per token to ``peak``. Over a long text, this
     # sum grows so large that float32 would round it too coarsely.
     q_wide, k_wide = q.double(), k.double()
-    peak = largest_keys(k_wide, p, causal=causal)  # [..., n, d]
+    peak = peaks(k_wide, p, causal=causal)  # [..., n, d]
     similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]
     if not causal:
         later = similarities(features(q_wide.flip(-2), k_wide.flip(-2), peak.flip(-2), p), causal=True)
@@ -142,7 +142,7 @@ def chunk_sums(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams
             f = Features(queries, (log - reference).exp_())
             sums, new_state = scan_step(State(state.sums * (previous - reference).exp().mT, None), f, values)
             return ChunkSums(sums, row_log - decay, f), State(new_state.sums, reference - decay[-1:])
-    peak = largest_keys(k, p, causal=True, earlier_peak=previous)
+    peak = peaks(k, p, causal=True, earlier_peak=previous)
     f = features(q, k, peak, p)
     if p.feature_map == "exp":
         row_log = (at_least_float32(q).detach() + peak).amax(-1, keepdim=True)
