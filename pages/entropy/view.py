@@ -49,7 +49,7 @@ class View(Generic[RowT]):
     Attributes:
         experiment: module with ``tasks`` and ``run``.
         heading: question that the view answers, to be translated.
-        variants: returns the variants measured, as they are written in links, such as ``local~window~8``.
+        variants: returns the variants measured, in the form of links, such as ``local~window~8``.
         arguments: returns the arguments of ``experiment.tasks`` after the source.
         settings: returns the other keyword arguments of ``experiment.tasks``: ``n``, or ``longest`` for several
             lengths, and ``seeds`` if there are several. ``causal`` is added.
