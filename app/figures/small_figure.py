@@ -220,7 +220,11 @@ def _bars(
         for i in order
     ]
     values_html = "".join(f'<span style="{style}">{text}</span>' for text, style in zip(texts, styles, strict=True))
-    legend = "" if one_series else "".join(f"<span>{_dot(colours[name])}{_text(name)}</span>" for name in medians)
+    legend = (
+        ""
+        if len(medians) == 1 or one_series
+        else "".join(f"<span>{_dot(colours[name])}{_text(name)}</span>" for name in medians)
+    )
     return (
         f'<span class="chart bars"><small>{_text(y_title)} {legend}</small><span class="names">{names_html}</span>'
         f'{_image(shapes, sum(rows), alt)}<span class="names">{values_html}</span>'

@@ -450,8 +450,8 @@ def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
 def verdict_note() -> str:
     """Return what the verdicts mean."""
     return _(
-        "A claim holds if all conditions of its rule are met on this input, and may partly hold if only some or weaker "
-        "ones are. A theorem has the same verdict on every testable input."
+        "A claim holds if all its conditions are met on this input, and may partly hold if only some or weaker ones "
+        "are. The limits in the conditions are ours. A theorem has the same verdict on every testable input."
     )
 
 

@@ -314,22 +314,22 @@ def main_finding(
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**{where}, attention spreads over more effective keys as the length grows (from {few} to {many}), but "
-            "their share of {keys} stays about the same.**",
+            "**{where}, attention spreads from {few} to {many} effective keys as the length grows. Their share of "
+            "{keys} stays about the same.**",
             **values,
         )
         shares = _("As a share of {keys}, this hardly changes ({before} and {after}).", **values)
     elif growth < 1:
         finding = _(
-            "**{where}, attention spreads over more effective keys as the length grows (from {few} to {many}), but "
-            "over a smaller share of {keys}.**",
+            "**{where}, attention spreads from {few} to {many} effective keys as the length grows, but over a smaller "
+            "share of {keys}.**",
             **values,
         )
         shares = _("As a share of {keys}, this falls from {before} to {after}.", **values)
     else:
         finding = _(
-            "**{where}, attention spreads over more effective keys as the length grows (from {few} to {many}), and "
-            "over a larger share of {keys}.**",
+            "**{where}, attention spreads from {few} to {many} effective keys as the length grows, and over a larger "
+            "share of {keys}.**",
             **values,
         )
         shares = _("As a share of {keys}, this rises from {before} to {after}.", **values)

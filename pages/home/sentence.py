@@ -80,7 +80,11 @@ def caption(budgets: BudgetComparison, *, is_example: bool) -> str:
     """
     head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
     return paragraph(
-        _("The {n} tokens include [CLS] and [SEP], which are not drawn. Cost counts multiply-adds.", n=budgets.n),
+        _(
+            "The {n} tokens include [CLS] and [SEP], which are not drawn; percentages are shares of the weight on the "
+            "words drawn. Cost counts multiply-adds.",
+            n=budgets.n,
+        ),
         _(
             "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
             n=budgets.n,
@@ -105,10 +109,6 @@ def notes(budgets: BudgetComparison) -> list[str]:
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
             "softmax's output. The Error page shows the output error for longer texts.",
             n=budgets.n,
-        ),
-        _(
-            "The percentages below the words are shares of the weight on the words shown, without the weight on [CLS] "
-            "and [SEP]."
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "

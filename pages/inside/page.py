@@ -10,7 +10,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from pages.inside import steps, variant
-from pages.inside.options import InsideOptions
+from pages.inside.options import FIRST_HEAD, InsideOptions
 
 
 def top() -> ChosenInput:
@@ -32,6 +32,11 @@ def scope(chosen: ChosenInput) -> Scope:
     )
 
 
+def opening() -> dict[str, int]:
+    """Return the options of a visit without query parameters, by name."""
+    return {SharedOptions.head.name: FIRST_HEAD}
+
+
 PAGE = Page(
     title=N_("Inside"),
     icon=":material/biotech:",
@@ -40,6 +45,7 @@ PAGE = Page(
     question=N_("How does a variant work?"),
     heading=variant.question,
     options=InsideOptions,
+    opening=opening,
     header=variant.show_menu,
     scope=scope,
     top=top,

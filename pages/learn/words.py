@@ -44,11 +44,14 @@ def cause(outcome: Outcome) -> str:
         if expected is None:
             return paragraph(result, _("Its mask hides {hidden} of the answers.", hidden=percent(hidden)))
         text = (
-            N_("Its mask shows {visible:.0%} of the answers. Guessing the others would give {expected:.0%} in total.")
+            N_(
+                "Its mask shows {visible:.0%} of the answers. Guessing among the hidden ones would give "
+                "{expected:.0%} in total."
+            )
             if hidden_share(spec, layers=spec.model.layers) == hidden
             else N_(
-                "Its mask shows {visible:.0%} of the answers. Guessing the others would give {expected:.0%} in total, "
-                "so its {n} layers hardly recover them."
+                "Its mask shows {visible:.0%} of the answers. Guessing among the hidden ones would give "
+                "{expected:.0%} in total, so its {n} layers hardly recover them."
             )
         )
         return paragraph(result, _(text, visible=1 - hidden, expected=expected, n=spec.model.layers))

@@ -126,7 +126,10 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                     "**Two layers are enough to connect all pairs: {options}.**",
                     options=alternatives([*map(twice, others), last]),
                 ),
-                _("Either way, both layers together allow {share} as many pairs as one softmax layer.", share=share),
+                _(
+                    "Either way, both layers together allow {share} of the pairs that a softmax layer allows.",
+                    share=share,
+                ),
             )
         return paragraph(
             _(
@@ -135,7 +138,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                 options=alternatives([*others, _("the stack {layers}", layers=stack)]),
             ),
             _(
-                "Either way, the {n} layers together allow {share} as many pairs as one softmax layer.",
+                "Either way, the {n} layers together allow {share} of the pairs that a softmax layer allows.",
                 n=reach.complete,
                 share=share,
             ),

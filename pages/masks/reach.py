@@ -142,7 +142,7 @@ def smallest_window(stride: int, window: int, cost: float, strided: str = "") ->
             **fields,
         ),
         _(
-            "With window {least}, both layers together allow {cost:.0%} as many pairs as one softmax layer.",
+            "With window {least}, both layers together allow {cost:.0%} of the pairs that a softmax layer allows.",
             least=stride - 1,
             cost=cost,
         ),

@@ -51,7 +51,7 @@ def top() -> Question:
     introduction = ""
     if view not in ("encoder", "layers"):  # These views do not use the option ``layers``.
         introduction = _(
-            "Replace softmax in {where} of **{model}** (4-bit quantised, not retrained) with:",
+            "Replace the attention in {where} of **{model}** (4-bit quantised, not retrained) with:",
             where=question.layers_text,
             model=model_title(swap.MODEL),
         )

@@ -56,7 +56,7 @@ def show(
     opened = st.session_state.get(OPENED_KEY)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
         model = model_title(swap.MODEL if causal else embedding.ENCODER)
-        st.markdown(introduction or _("Replace softmax in **{model}** with:", model=model), width="content")
+        st.markdown(introduction or _("Replace the attention in **{model}** with:", model=model), width="content")
         for index, word in enumerate(words):
             st.button(
                 display_name(word),

@@ -231,7 +231,10 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
         text = _(
             "**Copying a token from {n} tokens back fails with {names}.**", n=swap.COPY_DISTANCE, names=names(failing)
         )
-        findings.append(Finding(text, _copying_cause(failing)))
+        # The losses are rounded as in the table, so that the comparison agrees with the numbers on screen.
+        is_worse_than_guess = min(round(each.copied, 1) for each in failing) > round(GUESS_LOSS, 1)
+        guess = _("The loss is even higher than that of a uniform guess.") if is_worse_than_guess else ""
+        findings.append(Finding(text, paragraph(guess, _copying_cause(failing))))
     if worse:
         text = _(
             "**Copying a token from {n} tokens back gets worse with {names}.**",

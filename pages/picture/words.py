@@ -171,16 +171,16 @@ def _close_variants(
     explanation = _cheapest(cheapest, images, noisy, costs) if cheapest else ""
     if len(near) == 1:
         text = _(
-            "**{name} comes close (within {limit} dB) at {cost} of its cost.**",
+            "**{name} comes within {limit} dB of softmax at {cost} of its cost.**",
             name=near[0],
             limit=NEAR_SOFTMAX,
             cost=percent(high),
         )
         return Finding(text, explanation)
     text = (
-        N_("**{count} sparse variants come close (within {limit} dB) at {cost} of its cost or less.**")
+        N_("**{count} sparse variants come within {limit} dB of softmax at {cost} of its cost or less.**")
         if set(near) <= set(sparse)
-        else N_("**{count} variants come close (within {limit} dB) at {cost} of its cost or less.**")
+        else N_("**{count} variants come within {limit} dB of softmax at {cost} of its cost or less.**")
     )
     count = _(COUNTS[len(near)]) if len(near) in COUNTS else len(near)
     text = _(text, count=count, limit=NEAR_SOFTMAX, cost=percent(high))
@@ -261,7 +261,10 @@ def legend(patch: int) -> str:
     """Return how images are ranked, and what queries and keys are; ``patch`` is the side of a patch in pixels."""
     return paragraph(
         _("Ranked by PSNR (higher: closer to the original)."),
-        _("Each pixel is a token: query and key are the {patch} × {patch} colours around it.", patch=patch),
+        _(
+            "Each pixel is a token. Its query and key are the colours of the {patch} × {patch} pixels around it.",
+            patch=patch,
+        ),
     )
 
 

@@ -69,7 +69,7 @@ def test_the_factors_and_their_result_are_entirely_visible_on_a_projector(newly_
     boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(6)]
     assert len({box["y"] for box in boxes}) == 1
     assert max(box["y"] + box["height"] for box in boxes) <= 720
-    expect(page.get_by_text("makes the matrix error larger: 72% instead of 69%")).to_be_in_viewport()
+    expect(page.get_by_text("makes the matrix error smaller: 47% instead of")).to_be_in_viewport()
 
 
 def test_a_knob_changes_the_step_and_its_parts(page, server):

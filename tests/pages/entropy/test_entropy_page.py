@@ -35,8 +35,8 @@ def test_the_default_text_has_a_headline():
     at = open_entropy(input="text", h_longest=2048)
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert "**In this text, attention spreads over more effective keys as the length grows (from " in spoken(at)
-    assert "), but over a smaller share of all keys.**" in spoken(at)
+    assert "**In this text, attention spreads from " in spoken(at)
+    assert " effective keys as the length grows, but over a smaller share of all keys.**" in spoken(at)
     assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
 
 
@@ -307,7 +307,7 @@ def test_causal_uniform_attention_averages_visible_keys(unit):
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     y = list(points(at)["Softmax"].values())
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert f"more effective keys as the length grows (from {few} to {many}), but" in spoken(at)
+    assert f"attention spreads from {few} to {many} effective keys as the length grows, but" in spoken(at)
 
 
 def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():

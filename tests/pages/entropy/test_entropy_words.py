@@ -48,17 +48,17 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
 @pytest.mark.parametrize(
     ("last", "finding", "share"),
     [
-        (31.0, "but over a smaller share of all keys", "falls from 25% to 12%"),
-        (60.8, "but over a smaller share of all keys", "falls from 25% to 24%"),
-        (61.2, "but their share of all keys stays about the same", "hardly changes (25% and 24%)"),
-        (67.0, "but their share of all keys stays about the same", "hardly changes (25% and 26%)"),
-        (67.4, "and over a larger share of all keys", "rises from 25% to 26%"),
+        (31.0, ", but over a smaller share of all keys", "falls from 25% to 12%"),
+        (60.8, ", but over a smaller share of all keys", "falls from 25% to 24%"),
+        (61.2, ". Their share of all keys stays about the same", "hardly changes (25% and 24%)"),
+        (67.0, ". Their share of all keys stays about the same", "hardly changes (25% and 26%)"),
+        (67.4, ", and over a larger share of all keys", "rises from 25% to 26%"),
     ],
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
-        "**On this input, attention spreads over more effective keys as the length grows (from 4 to "
-        f"{last:.0f}), {finding}.** At 16 tokens, the weight is spread as widely as equal weights on 4 keys; at 256 "
+        f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At 16 "
+        "tokens, the weight is spread as widely as equal weights on 4 keys; at 256 "
         f"tokens, on {last:.0f}. As a share of all keys, this {share}. "
         "Softmax gives every key some weight, so every additional key takes a share."
     )
@@ -67,7 +67,7 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
-    assert "but over a smaller share of all keys up to the query.**" in text
+    assert ", but over a smaller share of all keys up to the query.**" in text
     assert f"As a share of all keys up to the query, this falls from {first:.0%} to {last:.0%}." in text
 
 
@@ -206,7 +206,7 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth.main_finding(line(n16=4.0, n256=last), None))
-    assert ("attention spreads over more effective keys as the length grows (from 4 to 4.2), " in text) == spreads
+    assert ("attention spreads from 4 to 4.2 effective keys as the length grows, " in text) == spreads
     still = "**On this input, attention does not spread over more keys as the length grows.** At 16 tokens, the weight "
     assert text.startswith(still) != spreads
     assert text.endswith(f"at 256 tokens, on {last:.2g}. The additional keys get little weight.") != spreads

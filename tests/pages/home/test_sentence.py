@@ -65,7 +65,7 @@ def test_the_numbers_are_compared_with_equal_weights(first):
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
     assert first[2]["uniform_error"] == pytest.approx(off, abs=1e-5)
-    errors, _, _, _, length = first[2]["texts"]["notes"]
+    errors, _, _, length = first[2]["texts"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
 
@@ -83,7 +83,9 @@ def test_error_and_cost_use_the_same_tokens(text):
     lengths = [f"{length} tokens" for length in (n, "8,192")]
     assert settings["texts"]["columns"] == ["output error", *(f"cost at {each}" for each in lengths)]
     assert settings["texts"]["headings"] == ["output error\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
-    assert settings["texts"]["caption"].startswith(f"The {n} tokens include [CLS] and [SEP], which are not drawn.")
+    assert settings["texts"]["caption"].startswith(
+        f"The {n} tokens include [CLS] and [SEP], which are not drawn; percentages"
+    )
     head = f"ayer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     chosen = f" L{head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ."
     other = f" Model MiniLM-L6, l{head}."

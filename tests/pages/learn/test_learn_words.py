@@ -380,7 +380,8 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     for layers, conclusion in ((1, ""), (2, ", so its 2 layers hardly recover them")):
         model = replace(spec.model, layers=layers)
         found = replace(local, rows=tuple(replace(row, spec=replace(spec, model=model)) for row in local.rows))
-        start = f"right. Its mask shows {1 - hidden_share(spec):.0%} of the answers. Guessing the others would give"
+        start = f"right. Its mask shows {1 - hidden_share(spec):.0%} of the answers. "
+        start += "Guessing among the hidden ones would give"
         end = f"{expected:.0%} in total{conclusion}."
         assert words.cause(found).endswith(
             f"{start} {end}" if is_close else f"hides {hidden_share(spec):.0%} of the answers."

@@ -66,7 +66,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
     text = spoken(at, "caption")
     assert "**On this text, perplexity grows more than tenfold with Local, from 10 to 201; " in text
     assert "**Copying a token from 95 tokens back fails with Local.**" in text
-    assert "Replace softmax in all 30 layers of **SmolLM2-135M** (4-bit quantised, not retrained) with:" in text
+    assert "Replace the attention in all 30 layers of **SmolLM2-135M** (4-bit quantised, not retrained) with:" in text
     assert "Text: “Long” (" in text
 
 
@@ -292,8 +292,8 @@ def test_a_link_that_does_not_fit_is_named(link, expected):
 
 def test_layers_of_a_link_are_those_replaced():
     at = visit("model", {"m_layers": ["10-20"], "m_live": ["1"]})
-    assert "softmax in layers 10 to 20 of **SmolLM2-135M**" in spoken(at, "caption")
-    assert "softmax in layer 7 of" in spoken(visit("model", {"m_layers": ["7"], "m_live": ["1"]}), "caption")
+    assert "the attention in layers 10 to 20 of **SmolLM2-135M**" in spoken(at, "caption")
+    assert "attention in layer 7 of" in spoken(visit("model", {"m_layers": ["7"], "m_live": ["1"]}), "caption")
 
 
 def test_an_empty_text_is_reported(monkeypatch):

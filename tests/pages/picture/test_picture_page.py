@@ -61,9 +61,9 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     assert len(sent(at)[1]) == 2 + 10
     [headline] = [each.value for each in at.markdown if "**Softmax comes closest to the original at" in each.value]
     assert headline == (
-        "**Softmax comes closest to the original at these settings.** **Three sparse variants come close (within 1.5 "
-        "dB) at 12% of its cost or less.**  \n**Linear and Performer give all pixels similar weights, so they "
-        "return almost uniform images.**"
+        "**Softmax comes closest to the original at these settings.** **Three sparse variants come within "
+        "1.5 dB of softmax at 12% of its cost or less.**  \n**Linear and Performer give all pixels similar weights, so "
+        "they return almost uniform images.**"
     )
     [reasons] = [each.value for each in at.markdown if "The largest weight" in each.value]
     assert reasons == (

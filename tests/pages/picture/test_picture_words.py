@@ -33,7 +33,7 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     found = {"Softmax": image(25.21), "Local": image(24.1), "Performer": image(12.0), "Linear": image(10.8, 0.01)}
     both = found | {"Performer": image(12.0, 0.01)}
     causes = [words.no_exponential("Linear"), words.few_features("Performer", 1.04, 64)]
-    first = f"{SOFTMAX} **Local comes close (within 1.5 dB) at 10% of its cost.**"
+    first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     even = "The largest weight is typically at most"
     mean = "times an equal weight (softmax: 84 times)."
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes[:1]) == (
@@ -87,8 +87,8 @@ def test_only_softmax_improves_the_image():
     [
         (26.0, 25.2, "**Softmax removes noise.** **A reaches 26.0 dB at 12% of softmax's cost.**"),
         (25.16, 25.2, "**Softmax removes noise.** **A reaches 25.2 dB at 12% of softmax's cost.**"),
-        (25.1, 25.2, f"{SOFTMAX} **A comes close (within 1.5 dB) at 12% of its cost.**"),
-        (23.7, 25.2, f"{SOFTMAX} **A comes close (within 1.5 dB) at 12% of its cost.**"),
+        (25.1, 25.2, f"{SOFTMAX} **A comes within 1.5 dB of softmax at 12% of its cost.**"),
+        (23.7, 25.2, f"{SOFTMAX} **A comes within 1.5 dB of softmax at 12% of its cost.**"),
         (23.6, 25.2, f"{SOFTMAX} **No other variant comes within 1.5 dB of softmax.** A is next with 23.6 dB at 12% of "
         "softmax's cost."),
         (21.0, 19.0, "**Softmax does not improve the image:** its PSNR is 19.0 dB, compared with 20.0 dB for "
@@ -110,15 +110,15 @@ def test_variants_close_to_softmax_are_named_with_their_costs_and_the_cheapest_h
     found = {"Softmax": image(25.2), "B": image(23.7), "A": image(24.1), "C": image(psnr), "D": image(20.1)}
     shares = {"B": 0.1, "A": 0.12, "C": cost, "D": 0.001}
     assert headline(found, 20.0, 25.2, costs=shares, sparse=sparse) == (
-        f"{SOFTMAX} **Two {kind} come close (within 1.5 dB) at 12% of its cost or less.** Within 1.5 dB of softmax: A "
-        f"and B.{end}"
+        f"{SOFTMAX} **Two {kind} come within 1.5 dB of softmax at 12% of its cost or less.** Within 1.5 dB of softmax: "
+        f"A and B.{end}"
     )
 
 
 @pytest.mark.parametrize(("count", "number"), [(5, "Five"), (6, "6")])
 def test_a_sentence_begins_with_a_number_in_words_up_to_five(count, number):
     found = {"Softmax": image(25.2)} | {name: image(24.0) for name in "ABCDEF"[:count]}
-    assert f"**{number} variants come close (within 1.5 dB) at" in headline(found, 20.0, 25.2)
+    assert f"**{number} variants come within 1.5 dB of softmax at" in headline(found, 20.0, 25.2)
 
 
 @pytest.mark.parametrize(
