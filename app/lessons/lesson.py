@@ -203,7 +203,7 @@ def _read_step(values: Mapping[str, Any], number: int) -> Step:
         for text in queries:
             parse_query(text)
     except ValueError as error:
-        raise LessonError(N_("Step {place}: the address in “at” or “reveal” cannot be read."), place=number) from error
+        raise LessonError(N_("Step {place}: “at” or “reveal” is not a valid link to a page."), place=number) from error
     check_question(step, number)
     return step
 

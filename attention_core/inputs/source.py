@@ -158,8 +158,8 @@ class Source(ABC):
         """Return a notice that says how this source makes queries and keys at lengths other than that of ``record``."""
         if record.crosses:
             return Notice(
-                "For a length of n, all queries attend to only the first n keys. The keys come from a different "
-                "sequence than the queries."
+                "The keys come from another sequence than the queries, so only the keys are shortened. At length n, "
+                "all queries attend to the first n keys only."
             )
         return Notice(
             "For a length of n tokens, only the first n tokens are used, with their queries and keys from the whole "

@@ -167,7 +167,7 @@ def _show_quarters(lines: Sequence[Line]) -> None:
     shares = [[100 * first_tokens_share(line.weights[i], quarter) for i in rows] for line in lines]
     curves_ = _curves_with_baseline(lines, rows, shares, _("equal weights"), count=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
-    text = _("Curves: the share of every row's weight on the first quarter of the tokens, with one curve per variant")
+    text = _("One curve per variant: the share of each row's weight that is on the first quarter of the tokens")
     axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
     show_lines(curves_, key="causal.quarter", name="first-quarter", alt=text, **axes)
 

@@ -35,7 +35,7 @@ def show() -> None:
             "tokens)."
         ),
         _("“Identical” means that no weight differs, on {n} random tokens.", n=TOKEN_COUNT),
-        _("A number is the largest difference.")
+        _("A number is the largest difference between two weights.")
         if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
         else "",
     )

@@ -172,8 +172,8 @@ def best_error_step(data: HeadData) -> Step:
     n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
         mechanism=_(
-            "Each weight in L is distributed over tokens in fixed proportions, given by the corresponding row of R. "
-            "This limits how close the attention matrix A can come to softmax's matrix."
+            "Column j of L holds each query's weight on row j of R, and this row spreads the weight over the tokens in "
+            "fixed proportions. This limits how close A can come to softmax's matrix."
         ),
         formula=symbol(0, "A")
         + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "

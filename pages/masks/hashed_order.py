@@ -73,8 +73,8 @@ def sorting_note(missed: int, *, head: int) -> str:
         if missed
         else _("In head {head}, every pair in the same bucket in this hashing round is allowed.", head=head),
         _(
-            "The tokens are sorted by the buckets of one hashing round. Pairs far from the diagonal are allowed by "
-            "other rounds."
+            "The tokens are sorted by their buckets in one hashing round, so the pairs that this round allows lie near "
+            "the diagonal. Other rounds allow the pairs far from it."
         ),
     )
 

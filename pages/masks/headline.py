@@ -215,8 +215,9 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
     farthest = max(pattern.farthest for _name, pattern in layers)
     if complete > 1 and complete == ceil((n - 1) / farthest):
         return _(
-            "With fewer layers, the stack cannot connect the first and the last of the {n} tokens, because "
-            "information moves at most {farthest} tokens per layer.",
+            "With fewer than {complete} layers, the stack cannot connect the first and the last of the {n} tokens, "
+            "because information moves at most {farthest} tokens per layer.",
+            complete=complete,
             n=n,
             farthest=farthest,
         )

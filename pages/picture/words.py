@@ -406,7 +406,7 @@ def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float
         else _("**{name} reaches softmax's PSNR at {cost} of its cost.**", cost=percent(costs[best]), **values)
         if best
         else _("**No cheaper setting shown reaches softmax's PSNR.**"),
-        _("Softmax has {softmax:.1f} dB, and a blur with 3 × 3 pixels has {blur:.1f} dB.", **values),
+        _("The PSNR is {softmax:.1f} dB with softmax and {blur:.1f} dB with a blur of 3 × 3 pixels.", **values),
     )
 
 

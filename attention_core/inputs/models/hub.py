@@ -109,7 +109,7 @@ def _model(name: str, folder: Path) -> PreTrainedModel:
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ModelError(
-            "The file of {name} lacks some weights ({count} in total), for example {first}. Choose another model.",
+            "The file of the model {name} lacks {count} weights, for example {first}. Choose another model.",
             name=name,
             count=len(missing),
             first=missing[0],

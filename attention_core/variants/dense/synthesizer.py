@@ -113,7 +113,7 @@ VARIANT = Variant(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note='With the kind "dense", a small network computes all logits of a row from the query. With "random", all '
+    note='In the kind "dense", a small network computes all logits of a row from the query. In "random", all '
     "inputs share one matrix of logits. In the paper, the network and the matrix are trained. The Learn page can "
     "train them too; on other pages, they are drawn at random.",
 )

@@ -491,7 +491,7 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
-            y_title=_("scaling by M Z after T iterations (exact inverse: 1)"),
+            y_title=_("factor by which M Z scales its input (exact inverse: 1)"),
             height=300,
             alt=_(
                 "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "

@@ -146,7 +146,7 @@ def _directions(data: HeadData) -> Step:
         details=paragraph(
             _("Directions are orthogonal only within groups of {d}.", d=d) if orthogonal and m > d else "",
             _(
-                "The directions have lengths from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
+                "The random vectors have lengths from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
                 low=lengths[orthogonal].min(),
                 high=lengths[orthogonal].max(),
                 root=d**0.5,

@@ -169,7 +169,7 @@ def notes(spec: TrainSpec, layers: int) -> str:
     """
     task = TASKS[spec.model.task]
     if task.key in NEXT_TOKEN_TASKS:
-        measure = _("The perplexity is the exponential of the mean loss of a predicted token.")
+        measure = _("The perplexity is the exponential of the mean loss per predicted token.")
     else:
         measure = _("Perplexity is not defined for this task, because its answers are not the next tokens.")
     return paragraph(

@@ -222,7 +222,7 @@ def test_the_headline_begins_with_the_stack():
     text = spoken(open_masks(n=10, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
     assert text.index("**The stack ") < text.index("**Atrous** alone never connects all pairs")
     long = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
-    assert "With fewer layers, the stack cannot connect" in long
+    assert "layers, the stack cannot connect the first and the last" in long
     assert "alone never connects all pairs" not in long
     assert "(one softmax layer: 100%): **Local** (" in spoken(open_masks(stack=(), variants=chosen("local")))
 

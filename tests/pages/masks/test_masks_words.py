@@ -383,8 +383,8 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
         (
             {"A": 1, "B": 1},
             4,
-            "With fewer layers, the stack cannot connect the first and the last of the 13 tokens, because information "
-            "moves at most 3 tokens per layer.",
+            "With fewer than 4 layers, the stack cannot connect the first and the last of the 13 tokens, because "
+            "information moves at most 3 tokens per layer.",
         ),
     ],
 )

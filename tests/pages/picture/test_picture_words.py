@@ -274,5 +274,5 @@ def test_the_heads_that_the_maps_of_a_digit_average_are_mentioned(averaged):
     ],
 )
 def test_the_cheapest_setting_with_softmaxs_quality_is_named(settings, finding):
-    levels = "Softmax has 25.2 dB, and a blur with 3 × 3 pixels has 22.5 dB."
+    levels = "The PSNR is 25.2 dB with softmax and 22.5 dB with a blur of 3 × 3 pixels."
     assert words.cheapest_setting(settings, 25.21, 22.54) == finding + levels

@@ -34,7 +34,7 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention summarises the tokens by a few averages of tokens (landmarks). Inverting the matrix "
     "of weights between the landmarks brings Nyström attention closer to softmax.",
-    short="an inverse matrix brings Nyström closer to softmax",
+    short="the inverse brings Nyström closer to softmax",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "

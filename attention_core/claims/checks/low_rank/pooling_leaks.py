@@ -181,8 +181,8 @@ CLAIM = Claim(
         Quantity("leaking", "variants that use pools and leak information although weights on later tokens are masked"),
         Quantity(
             "left",
-            "variants that use pools and leak information although every pool is hidden from queries before the "
-            "pool's last token",
+            "variants that use pools and leak information although queries before a pool's last token cannot see the "
+            "pool",
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(

@@ -136,21 +136,16 @@ CLAIM = Claim(
     "squares. The factor then cancels when each row is divided by its sum, so it hardly changes the entropy of "
     "squared ReLU (by at most {squared} nats).",
     quantities=(
+        Quantity("scaled", "growth exponent p of the number of effective keys (nᵖ) at small n, with the log n factor"),
         Quantity(
-            "scaled",
-            "growth exponent p of effective keys (nᵖ for n tokens) at small n, with the log n factor on the logits",
+            "plain", "growth exponent p of the number of effective keys (nᵖ) at small n, without the log n factor"
         ),
         Quantity(
-            "plain",
-            "growth exponent p of effective keys (nᵖ for n tokens) at small n, without the log n factor on the logits",
-        ),
-        Quantity(
-            "scaled_beyond",
-            "growth exponent p of effective keys (nᵖ for n tokens) at large n, with the log n factor on the logits",
+            "scaled_beyond", "growth exponent p of the number of effective keys (nᵖ) at large n, with the log n factor"
         ),
         Quantity(
             "plain_beyond",
-            "growth exponent p of effective keys (nᵖ for n tokens) at large n, without the log n factor on the logits",
+            "growth exponent p of the number of effective keys (nᵖ) at large n, without the log n factor",
         ),
         Quantity(
             "base", "base length, which separates small from large n; the log n factor is 1 at this length", "tokens"
