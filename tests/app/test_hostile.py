@@ -164,11 +164,6 @@ ALLOWED = {
             "rows are ours; what a visitor types is only in the addresses of their links, escaped"
         )
     },
-    "pages/entropy/view.py": {"st.caption(caption, unsafe_allow_html=True)": "a sample of the band and a fixed text"},
-    "pages/learn/race.py": {
-        "st.caption(key, unsafe_allow_html=True, width='content', help=help_text or None)": "samples of the line "
-        "styles, with sentences that hold numbers alone"
-    },
 }
 """Allowed exceptions by file, with the reason."""
 SOURCES = [path for top in ("app", "pages", "attention_core") for path in sorted((ROOT / top).rglob("*.py"))]

@@ -18,7 +18,7 @@ from app.lessons.screen import Screen
 from app.measures import CurveMeasure
 
 CURVES = [(key, place) for key, place in STEPS if step_of(key, place).draw]
-NAMES = {"log_n": "log n scaling (", "nystrom_performer": "Performer"}
+NAMES = {"log_n": "log n scaling", "nystrom_performer": "Performer"}
 """A part of the name of the curve in the chart of the page, by lesson."""
 CURVE = CurveMeasure(
     title="curve of {name}",
