@@ -139,6 +139,12 @@ def test_bars_of_their_own_name_have_no_legend():
     assert [words(chart).count(name) for name in "ab"] == [1, 1]
 
 
+@pytest.mark.parametrize(("names", "named"), [(["first"], False), (["first", "second"], True)])
+def test_only_several_series_of_bars_have_a_legend(names, named):
+    chart = small_figure({name: [(0, 1.0), (1, 2.0)] for name in names}, categories=["one", "two"], **TITLES)
+    assert ("first" in chart) == named
+
+
 def test_negative_bars_start_at_zero():
     up, down = bars(small_figure({"a": [(0, 1.0), (1, -1.0)]}, categories=["one", "two"], **TITLES))
     assert up[0] == pytest.approx(down[0] + down[2], abs=0.2)

@@ -149,7 +149,10 @@ def test_the_theorems_are_not_counted_while_checks_run():
 def test_a_claim_holds_if_all_conditions_of_its_rule_are_met():
     for each in claims.discover().values():
         assert isinstance(each.verdict.holds, Condition) or each.verdict.holds.combine is all
-    assert words.verdict_note().startswith("A claim holds if all its conditions are met on this input")
+    assert words.verdict_note() == (
+        "A claim holds if all its conditions are met on this input, and may partly hold if only some or weaker ones are. "
+        "The limits in the conditions are ours. A theorem has the same verdict on every testable input."
+    )
 
 
 def test_the_first_claims_could_fail():
