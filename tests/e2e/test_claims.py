@@ -3,7 +3,7 @@
 import re
 import time
 
-from browser import NAMED, SIDEWAYS, press, query, rows, saved, settle, visit, words
+from browser import NAMED, SIDEWAYS, open_input, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 from attention_core import claims
@@ -112,3 +112,14 @@ def test_a_filter_keeps_the_input_of_a_first_visit(page, server):
     page.wait_for_url("**verdict=untestable**")
     settle(page)
     assert page.locator(".st-key-question a").inner_text() == shown
+
+
+def test_an_open_sidebar_moves_the_filter_but_does_not_cover_it(page, server):
+    visit(page, f"{server}/claims?input=synthetic&n=32&heads=1")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_input(page)
+    settle(page)
+    button = page.locator(".st-key-claims-check").bounding_box()
+    for link in page.locator(".st-key-controls-claims a").all():
+        box = link.bounding_box()
+        assert box["x"] + box["width"] <= button["x"] or box["y"] + box["height"] <= button["y"], link.inner_text()
