@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app.page import Page
+from app.state import url
 from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
@@ -69,13 +70,15 @@ def top() -> Question:
 def _draw_view_choice() -> str:
     """Draw the choice of the group and, below it, of the view if the group has several. Return the view."""
     view = ModelOptions.view.value
-    group = st.session_state[GROUP_KEY] = next(title for title, views in VIEW_GROUPS.items() if view in views)
+    group = next(title for title, views in VIEW_GROUPS.items() if view in views)
+    key = url.sync_widget(GROUP_KEY, group)
     st.segmented_control(
         _("Group of views"),
         list(VIEW_GROUPS),
-        key=GROUP_KEY,
+        key=key,
         format_func=_,
         on_change=_open_group,
+        args=(key,),
         required=True,
         label_visibility="collapsed",
     )
@@ -87,8 +90,8 @@ def _draw_view_choice() -> str:
     return view
 
 
-def _open_group() -> None:
-    ModelOptions.view.set(VIEW_GROUPS[st.session_state[GROUP_KEY]][0])
+def _open_group(key: str) -> None:
+    ModelOptions.view.set(VIEW_GROUPS[st.session_state[key]][0])
 
 
 def header() -> None:
