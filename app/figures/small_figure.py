@@ -63,7 +63,7 @@ def small_figure(
     if not heights:
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
-    # Bars from zero would hide small differences, so that dots on a shorter axis show these.
+    # Bars from zero would hide small differences, so dots on a shorter axis show them.
     dots = bool(categories) and not zero and not log_y and min(heights) > max(heights) / 2
     low, high = axis_range(min(heights), max(heights), log=log_y, zero=zero or (bool(categories) and not dots))
     ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]

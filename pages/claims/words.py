@@ -451,7 +451,7 @@ def verdict_note() -> str:
     """Return what the verdicts mean."""
     return _(
         "A claim holds if all its conditions are met on this input, and may partly hold if only some or weaker ones "
-        "are. The limits in the conditions are ours. A theorem has the same verdict on every testable input."
+        "are. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
     )
 
 

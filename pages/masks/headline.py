@@ -127,7 +127,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                     options=alternatives([*map(twice, others), last]),
                 ),
                 _(
-                    "Either way, both layers together allow {share} of the pairs that a softmax layer allows.",
+                    "Either way, the allowed pairs of both layers add up to {share} of the pairs of one softmax layer.",
                     share=share,
                 ),
             )
@@ -138,7 +138,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                 options=alternatives([*others, _("the stack {layers}", layers=stack)]),
             ),
             _(
-                "Either way, the {n} layers together allow {share} of the pairs that a softmax layer allows.",
+                "Either way, the allowed pairs of the {n} layers add up to {share} of the pairs of one softmax layer.",
                 n=reach.complete,
                 share=share,
             ),

@@ -142,7 +142,8 @@ def smallest_window(stride: int, window: int, cost: float, strided: str = "") ->
             **fields,
         ),
         _(
-            "With window {least}, both layers together allow {cost:.0%} of the pairs that a softmax layer allows.",
+            "With window {least}, the allowed pairs of both layers add up to {cost:.0%} of the pairs of one softmax "
+            "layer.",
             least=stride - 1,
             cost=cost,
         ),

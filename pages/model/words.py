@@ -107,7 +107,7 @@ def _perplexity_effects(original: Score, changed: Sequence[Score]) -> Finding:
     """Return the sentence about the effect of each variant on perplexity, and what the variants that raise it hide."""
     text = _(
         "**On this text, perplexity {effects}.**",
-        effects=clauses(_perplexity_effect(original, each) for each in changed),
+        effects=predicates(_perplexity_effect(original, each) for each in changed),
     )
     raising = (each for each in changed if each.perplexity > SAME_RATIO * original.perplexity)
     return Finding(text, paragraph(*map(_hidden_pairs, raising)))

@@ -151,7 +151,7 @@ def test_a_claim_holds_if_all_conditions_of_its_rule_are_met():
         assert isinstance(each.verdict.holds, Condition) or each.verdict.holds.combine is all
     assert words.verdict_note() == (
         "A claim holds if all its conditions are met on this input, and may partly hold if only some or weaker ones "
-        "are. The limits in the conditions are ours. A theorem has the same verdict on every testable input."
+        "are. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
     )
 
 

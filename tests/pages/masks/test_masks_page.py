@@ -319,7 +319,7 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     state = {"n": 60, "causal": causal, "stack": order}
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
-    need = f"With window 7, both layers together allow {scores:.0%} of the pairs that a softmax layer allows."
+    need = f"With window 7, the allowed pairs of both layers add up to {scores:.0%} of the pairs of one softmax layer."
     reason = (
         ", because stride 8 leaves gaps of 7 keys."
         if causal
@@ -338,7 +338,7 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert "**Two layers are enough to connect all pairs: BigBird twice, or Local and then Atrous.** Either" in text
-    assert "both layers together allow at most 41% of the pairs that a softmax layer allows." in text
+    assert "the allowed pairs of both layers add up to at most 41% of the pairs of one softmax layer." in text
     reason = "**BigBird**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read "
     assert f"**Local** fills the gaps between them. {reason}" in text
 

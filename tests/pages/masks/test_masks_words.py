@@ -205,7 +205,7 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
         (
             16,
             "To connect all pairs, a window of 7 is enough, because stride 8 leaves gaps of 7 keys. With window 7, "
-            "both layers together allow 26% of the pairs that a softmax layer allows.",
+            "the allowed pairs of both layers add up to 26% of the pairs of one softmax layer.",
         ),
     ],
 )
@@ -288,22 +288,22 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Either way, both "
-            "layers together allow at most 50% of the pairs that a softmax layer allows.",
+            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Either way, "
+            "the allowed pairs of both layers add up to at most 50% of the pairs of one softmax layer.",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Either way, the 3 layers "
-            "together allow at most 40% of the pairs that a softmax layer allows.",
+            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Either way, the "
+            "allowed pairs of the 3 layers add up to at most 40% of the pairs of one softmax layer.",
         ),
         (
             2,
             2,
             {"C": 0.401},
-            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, both layers "
-            "together allow 40% of the pairs that a softmax layer allows.",
+            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, the "
+            "allowed pairs of both layers add up to 40% of the pairs of one softmax layer.",
         ),
         (
             1,

@@ -64,7 +64,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
     assert header["floor"] == ["Uniform guess over the vocabulary", "0", "49,152", "4,915", "10.8"]
     assert (settings["shown"], settings["baseline"]) == (0, 0)
     text = spoken(at, "caption")
-    assert "**On this text, perplexity grows more than tenfold with Local, from 10 to 201; " in text
+    assert "**On this text, perplexity grows more than tenfold with Local, from 10 to 201, and " in text
     assert "**Copying a token from 95 tokens back fails with Local.**" in text
     assert "Replace the attention in all 30 layers of **SmolLM2-135M** (4-bit quantised, not retrained) with:" in text
     assert "Text: “Long” (" in text

@@ -126,7 +126,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
         == "**Copying a token from 95 tokens back fails with all 4 variants.**"
     )
     assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
-        "**On this text, perplexity rises with A, from 20 to 40; changes by at most 5% with B; "
+        "**On this text, perplexity rises with A, from 20 to 40, and changes by at most 5% with B, and "
     )
 
 
@@ -194,7 +194,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     far_back = " The token lies outside the window of 64."
     reason = f".**{far_back} A chain of 2 layers could pass it on, but the model was not trained for this.{TEST}"
     assert explained(words.describe_effects, AS_IT_IS, [blind, sink]) == (
-        "**On this text, perplexity rises with A, from 20 to 40; rises with B, from 20 to 40.** With A, 61% of the "
+        "**On this text, perplexity rises with A, from 20 to 40, and rises with B, from 20 to 40.** With A, 61% of the "
         "query–key pairs are hidden, and most queries do not see the first token. With B, 61% of the query–key pairs "
         "are hidden, but not the first token.  \n"
         f"**Copying a token from 95 tokens back fails with both variants{reason}"
@@ -240,10 +240,10 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         dataclasses.replace(seen, hidden=None),
     ):
         assert explained(words.describe_effects, AS_IT_IS, [blind, other]).startswith(
-            "**On this text, perplexity rises with A, from 20 to 40; "
+            "**On this text, perplexity rises with A, from 20 to 40, and "
         )
     assert explained(words.describe_effects, AS_IT_IS, [blind, seen, far]).startswith(
-        "**On this text, perplexity rises with A, from 20 to 40; "
+        "**On this text, perplexity rises with A, from 20 to 40, and "
     )
     worse = dataclasses.replace(blind, copied=5.0)
     assert explained(words.describe_effects, AS_IT_IS, [worse]).endswith(
