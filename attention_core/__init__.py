@@ -12,10 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from attention_core import inputs, metrics, model_patching
+from attention_core.attention import Attention
 from attention_core.errors import LabError
 from attention_core.inputs.record import QKV
 from attention_core.registry import all_variants, families, from_word, get, variant
-from attention_core.variant import Attention, Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, Variant, param
 
 if TYPE_CHECKING:
     from attention_core import claims, experiments

@@ -8,9 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments.error import MEASURES, errors
 from attention_core.inputs.record import QKV, Array, as_record
-from attention_core.variant import Attention
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

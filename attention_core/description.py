@@ -10,8 +10,8 @@ from attention_core.settings import Params, Setting
 from attention_core.thumbnail import thumbnail
 
 if TYPE_CHECKING:
+    from attention_core.attention import Attention
     from attention_core.inputs.record import QKV
-    from attention_core.variant import Attention
 
 MAX_WIDTH = 100
 """Maximum width of a line, in characters."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attention_core import registry
-from attention_core.variant import TOKENS, Attention, SpecialCase, Value, Variant
+from attention_core.attention import Attention
+from attention_core.variant import TOKENS, SpecialCase, Value, Variant
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 import attention_core.variants
+from attention_core.attention import Attention
 from attention_core.errors import SettingError, UnknownVariantError, name_hint
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Variant
 
 
 @cache

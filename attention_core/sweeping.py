@@ -8,6 +8,7 @@ from functools import cache
 from typing import Literal, overload
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments import entropy_length, error
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.error import ErrorRow
@@ -15,7 +16,6 @@ from attention_core.experiments.task import load
 from attention_core.inputs.record import QKV, Array
 from attention_core.inputs.source import Source
 from attention_core.inputs.tensors import TensorSource
-from attention_core.variant import Attention
 
 Input = Source | QKV | tuple[Array, Array, Array]
 """An input of a sweep: a source, a ``QKV``, or queries, keys and values as tensors or arrays."""

@@ -8,10 +8,10 @@ import traitlets
 from anywidget import AnyWidget
 
 from attention_core.analysis.matrix.compare import allowed_pairs
+from attention_core.attention import Attention
 from attention_core.comparison import Comparison, compare
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
-from attention_core.variant import Attention
 from attention_lab.app_modules import Panel, board_script, board_texts, in_english, pack
 
 

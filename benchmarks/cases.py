@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.registry import variant
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Variant
 
 HEADS = 8
 HEAD_SIZE = 64

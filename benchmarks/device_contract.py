@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.runtime.devices import use_threads
-from attention_core.variant import Attention, Params, Variant
+from attention_core.variant import Params, Variant
 
 LENGTHS = (1, 7, 33, 200)
 TOLERANCE = {"output": 1e-9, "matrix": 1e-9, "gradients": 1e-7, "float32": 1e-4}

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.image_quality import psnr, ssim
 from attention_core.ops.softmax.masked import masked_softmax, scores
-from attention_core.variant import Attention
 
 MAX_CELLS = 1024
 """Largest number of cells of an attention map: the maps of all cells of one variant are then at most a megabyte."""

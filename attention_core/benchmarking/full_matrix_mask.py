@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.errors import SettingError
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.variant import Attention, Cost
+from attention_core.variant import Cost
 
 Form = Literal["fused", "explicit"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.attention import Attention
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.errors import InputError, Name, Names, check_range
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.runtime.devices import DEVICES
-from attention_core.variant import Attention
 
 MODES = ("forward", "backward", "decode")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.benchmarking.counting import count
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
 from attention_core.metrics.approximation import safe_ratio
 from attention_core.ops.linear.causal_scan import CHUNK
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Variant
 
 MATRIX = "matrix"
 """The algorithm that computes the explicit matrix and multiplies it by v."""

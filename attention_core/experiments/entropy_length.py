@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.errors import InputError
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import Load, load
@@ -14,7 +15,6 @@ from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.metrics.entropy import entropy, sparsity
-from attention_core.variant import Attention
 
 BLOCK_ROWS = 64
 """Rows measured in one step, so that their float64 copies fit in the processor's cache."""

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from attention_core import metrics, registry
+from attention_core.attention import Attention
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.metrics.floor import error_floor
 from attention_core.metrics.passport import TOP_KEYS
 from attention_core.ops.softmax.masked import causal_mask
-from attention_core.variant import Attention, Setting, Value
+from attention_core.variant import Setting, Value
 
 MEASURES = ("matrix", "mass", "kl", "missed", "output", "turn")
 SEEDS = 5

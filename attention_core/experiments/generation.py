@@ -8,8 +8,9 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments.task import Load, load
-from attention_core.variant import SOFTMAX, Attention
+from attention_core.variant import SOFTMAX
 
 PATTERN_TOKENS = 256
 """Tokens at which the keys that a fixed pattern needs are counted.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.approximation import relative_error
-from attention_core.variant import Attention
 
 
 @dataclass(frozen=True, kw_only=True)

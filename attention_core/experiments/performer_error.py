@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
 from attention_core.ops.softmax.masked import causal_mask, normalise_rows, safe_divisor
-from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel, phi
 
 FEATURE_COUNTS = (8, 16, 32, 64, 128, 256, 512, 1024)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import torch
 
+from attention_core.attention import Attention
 from attention_core.benchmarking.clock import Clock, clock_for
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.rounds import next_subject
@@ -20,7 +21,6 @@ from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsu
 from attention_core.experiments.task import Load, load
 from attention_core.formatting import MIB, N_
 from attention_core.limits import current
-from attention_core.variant import Attention
 
 MIN_SAMPLE_SECONDS = 5e-3
 """Minimum seconds per sample, far above the clock's resolution; shorter calls are repeated within a sample."""

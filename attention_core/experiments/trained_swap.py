@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from attention_core.attention import Attention
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.trained import trained_weights
 from attention_core.learning.train import TrainSpec, evaluate, evaluation_batch, model_of
 from attention_core.model_patching import from_word
 from attention_core.runtime.progress import check
-from attention_core.variant import Attention
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.errors import InputError, check_range
 from attention_core.formatting import N_
 from attention_core.inputs.positions import rotary
 from attention_core.learning.tasks import task
-from attention_core.variant import Attention, Trainable
+from attention_core.variant import Trainable
 
 Positions = Literal["none", "learned", "rotary"]
 POSITIONS: tuple[Positions, ...] = ("none", "learned", "rotary")

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments.learning import Plan
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.rates import rate
 from attention_core.learning.train import TrainSpec
 from attention_core.settings import Value
-from attention_core.variant import Attention
 
 UNGATED: dict[str, Value] = {"gate": "constant", "decay": 1.0}
 """Settings at which a gate changes nothing."""

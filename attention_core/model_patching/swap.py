@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.errors import InputError, ModelError, NotCausalError
 from attention_core.inputs.models.attention_interface import (
     RECORDER,
@@ -27,7 +28,6 @@ from attention_core.inputs.models.attention_interface import (
     scale_of,
     usual_scale,
 )
-from attention_core.variant import Attention
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

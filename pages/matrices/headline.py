@@ -10,7 +10,8 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
-from attention_core.variant import Attention, Variant
+from attention_core.attention import Attention
+from attention_core.variant import Variant
 
 LINEAR, NYSTROM = "linear", "nystrom"
 """Variants with sentences of their own."""

@@ -9,7 +9,7 @@ from app.ui import chart
 from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import reference_name, token_options
 from attention_core.analysis.matrix.informative_query import heaviest_keys, most_changed_keys
-from attention_core.variant import Attention
+from attention_core.attention import Attention
 from pages.matrices.comparison import BOARD, Comparison
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import bars_title, largest_changes, largest_weights

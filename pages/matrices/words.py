@@ -9,9 +9,9 @@ from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
 from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, KeyWeight
+from attention_core.attention import Attention
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
-from attention_core.variant import Attention
 from pages.matrices.headline import NYSTROM, in_percent
 
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import attention_core as ac
-from attention_core.variant import Attention
+from attention_core.attention import Attention
 from benchmarks.device_contract import TOLERANCE, errors, main, settings_of
 
 

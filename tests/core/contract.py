@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from attention_core.attention import Attention
 from attention_core.benchmarking.counting import Counts, count
 from attention_core.errors import NotCausalError, SettingError
-from attention_core.variant import SOFTMAX, Attention, Params, Setting, Value, Variant
+from attention_core.variant import SOFTMAX, Params, Setting, Value, Variant
 
 LENGTHS = (1, 2, 7, 33, 128)
 HEAD, VALUE = 8, 5

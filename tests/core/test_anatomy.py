@@ -11,7 +11,8 @@ from contract import HEAD, LENGTHS, VALUE, causal_forms, error, inputs, settings
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.variant import Attention, Params, Variant
+from attention_core.attention import Attention
+from attention_core.variant import Params, Variant
 
 Parts = Mapping[str, Tensor]
 

@@ -6,7 +6,8 @@ import pytest
 from contract import PER_SETTING, PER_VARIANT, check_growth, settings_of
 
 import attention_core as ac
-from attention_core.variant import Attention, Variant
+from attention_core.attention import Attention
+from attention_core.variant import Variant
 
 VARIANTS = ac.all_variants()
 

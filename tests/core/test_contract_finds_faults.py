@@ -12,8 +12,9 @@ from contract import PER_SETTING, PER_VARIANT, check_growth, power_of
 from torch import Tensor
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.variant import Attention, Cost, Decoder, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER, HEDGEHOG, MLA = (
     ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer", "hedgehog", "mla")

@@ -5,9 +5,9 @@ import torch
 from contract import PEAK_TOLERANCE, settings_of
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.benchmarking.counting import count
 from attention_core.errors import NotCrossError, ShapeError
-from attention_core.variant import Attention
 
 CROSS = [variant for variant in ac.all_variants() if variant.cross_reason is None]
 BY_ROW = [variant for variant in CROSS if variant.key not in {"funnel", "landmark", "nystrom"}]

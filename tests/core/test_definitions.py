@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.variant import Attention, Variant, hooks
+from attention_core.attention import Attention
+from attention_core.variant import Variant, hooks
 
 CHUNKED = ("gated", "kernel", "mixed")
 """The families whose algorithms process the tokens in chunks."""

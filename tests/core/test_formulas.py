@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.variant import Attention, Variant
+from attention_core.attention import Attention
+from attention_core.variant import Variant
 
 SHAPES = ((1, 4), (2, 3), (7, 8), (33, 5), (40, 16))
 """Numbers of tokens and head sizes: one token, an odd head size, and lengths that no block or stride divides."""

@@ -11,9 +11,9 @@ import torch
 from contract import causal_forms, settings_of
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.timing import prepare
-from attention_core.variant import Attention
 
 N, HEADS, SIZE = 2048, 8, 64
 OUTPUT = HEADS * N * SIZE

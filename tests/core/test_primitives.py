@@ -10,7 +10,8 @@ from contract import inputs
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.variant import Attention, Variant
+from attention_core.attention import Attention
+from attention_core.variant import Variant
 
 NAMED = [v for v in ac.all_variants() if v.primitives is not None]
 

@@ -9,9 +9,10 @@ import torch
 import attention_core as ac
 import attention_core.variants
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.errors import NotCausalError, NotCrossError, SettingError, ShapeError, UnknownVariantError
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Variant
 
 GOOD = (Path(attention_core.variants.__path__[0]) / "dense" / "softmax.py").read_text()
 

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from attention_core.analysis.matrix.compare import allowed_pairs
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import smallest_depth
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Variant
 
 
 class Pattern(CompactRepr):

@@ -11,11 +11,12 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.analysis.matrix.compare import allowed_pairs, select_tokens
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
 from attention_core.metrics.approximation import relative_error
-from attention_core.variant import SOFTMAX, Attention
+from attention_core.variant import SOFTMAX
 
 FAR_DISTANCE = 3
 """Minimum distance in tokens of a pair that counts as far."""

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.approximation import relative_error, wrong_mass
 from attention_core.metrics.passport import Passport, Ranks, passport
 from attention_core.ops.softmax.masked import causal_mask
-from attention_core.variant import Attention
 
 
 class MatrixComparison(CompactRepr):

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.random import generator
 from attention_core.ops.softmax.masked import safe_divisor
-from attention_core.variant import Attention
 
 MAX_TOKENS = 256
 """Maximum tokens for one head, fewer for several: every token needs a separate run, and n runs of n² steps are n³."""

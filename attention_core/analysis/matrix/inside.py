@@ -4,9 +4,9 @@ import numpy as np
 from torch import Tensor
 
 from attention_core.analysis.low_rank.factors import product, relative_error_of
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.variant import Attention
 
 
 class IntermediateResults(CompactRepr):

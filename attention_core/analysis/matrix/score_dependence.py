@@ -7,7 +7,7 @@ from functools import cache
 
 import torch
 
-from attention_core.variant import Attention
+from attention_core.attention import Attention
 
 TOKENS, SIZE, EXTRA_SIZE = 24, 6, 2
 

@@ -1,7 +1,7 @@
 """A numerical check that one variant equals another at some settings: the largest difference of their weights."""
 
+from attention_core.attention import Attention
 from attention_core.inputs.record import QKV
-from attention_core.variant import Attention
 
 
 def max_weight_difference(qkv: QKV, general: Attention, special: Attention, *, causal: bool) -> float:

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.delta.delta_rule import DeltaParams, beta_from_strength, normalise
 from attention_core.ops.delta.fast_weights import RuleInputs, attend_chunk, empty_state, final_state
 from attention_core.ops.delta.gates import GateParams, log_gates
-from attention_core.variant import Attention
 
 
 class GrowthByStrength(CompactRepr):

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.analysis.low_rank.factors import lengths
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.approximation import relative_error
 from attention_core.ops.delta.fast_weights import RuleInputs
 from attention_core.ops.linear.causal_scan import State
-from attention_core.variant import Attention
 
 MAX_NUMBERS = 2**22
 """Maximum numbers, 4 bytes each, in all states computed for a text. If a state is large, only the states of the

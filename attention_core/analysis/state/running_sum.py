@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.variant import Attention
 
 MIN_DIVISOR = np.finfo(np.float32).tiny
 """Lower bound of a sum of features used as a divisor."""

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Attention
 
 DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 """Decays to compare: the weight of a token falls to 1/e within 1.4 (γ = 0.5) to 200 tokens (γ = 0.995)."""

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from attention_core.variant import Attention
+from attention_core.attention import Attention
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -18,12 +18,13 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.benchmarking.clock import Call, Clock, clock_for
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.kernels.baselines import Baseline, baselines
 from attention_core.benchmarking.kernels.roofline import roof_of
 from attention_core.benchmarking.timing import DTYPES, MODES, Backward, prepare, unsupported_reason
-from attention_core.variant import SOFTMAX, Attention
+from attention_core.variant import SOFTMAX
 
 CHECKED_TOKENS = 256
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}

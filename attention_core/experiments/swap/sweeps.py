@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from attention_core import registry
+from attention_core.attention import Attention
 from attention_core.experiments import error
 from attention_core.experiments.swap.rows import MODEL, CopyTask, OutputErrorTask, ReadingTask, SwapTask
 from attention_core.model_patching import UNIFORM
-from attention_core.variant import SOFTMAX, Attention
+from attention_core.variant import SOFTMAX
 
 BASELINES = (UNIFORM, "synthesizer~kind~random")
 """Baselines that a useful variant must beat: the plain mean of the values, and random weights."""

@@ -9,7 +9,7 @@ import torch
 import attention_core as ac
 from attention_core.analysis.matrix import influence as module
 from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, influence
-from attention_core.variant import Attention
+from attention_core.attention import Attention
 
 
 def record(n=24, heads=2, d=8, **settings):

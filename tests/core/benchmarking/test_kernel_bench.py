@@ -12,6 +12,7 @@ import torch
 
 import attention_core as ac
 from attention_core.__main__ import main
+from attention_core.attention import Attention
 from attention_core.benchmarking.clock import CpuClock, CudaClock
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.kernels import bench, stamp
@@ -19,7 +20,6 @@ from attention_core.benchmarking.kernels.baselines import FLA, Baseline, baselin
 from attention_core.benchmarking.kernels.bench import Plan, Shape, measure, page_shapes, shapes_16k, table
 from attention_core.benchmarking.kernels.roofline import ROOFS, Roof, roof_of
 from attention_core.benchmarking.timing import prepare
-from attention_core.variant import Attention
 
 SHAPES = (Shape(batch=2, heads=2, n=32, d=8), Shape(batch=1, heads=2, n=64, d=8))
 

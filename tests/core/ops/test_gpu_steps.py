@@ -6,9 +6,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.benchmarking.counting import count
 from attention_core.ops import gpu_steps
-from attention_core.variant import Attention
 
 
 class OperationCount(TorchDispatchMode):

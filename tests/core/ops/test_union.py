@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
+from attention_core.attention import Attention
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.timing import prepare
 from attention_core.ops.pattern.pieces import piece_slices
-from attention_core.variant import Attention
 from benchmarks.cases import cases
 
 

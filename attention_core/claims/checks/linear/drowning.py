@@ -12,6 +12,7 @@ import torch
 
 from attention_core import articles, registry
 from attention_core.analysis.state.token_weight import causal_weights, first_tokens_share
+from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, all_of, parts
@@ -19,7 +20,6 @@ from attention_core.experiments.lengths import measured_lengths
 from attention_core.formatting import N_
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Attention
 
 N_ENDS = 4
 """The number of first tokens called early, and of last tokens called late."""

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_core import articles, registry
 from attention_core.analysis.matrix.influence import MAX_TOKENS
+from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
@@ -15,7 +16,7 @@ from attention_core.inputs.source import first_tokens
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
 from attention_core.ops.softmax.masked import normalise_rows
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Variant
 
 WITHOUT_POOLING = ("softmax", "local", "linear")
 """Variants without pooling, for comparison: dense, sparse and linear attention."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import articles, registry
+from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
-from attention_core.variant import Attention
 
 MIXED, LOCAL, ATROUS = "local and atrous layers in turn", "local layers", "atrous layers"
 DEPTH = 3

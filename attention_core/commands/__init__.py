@@ -1,0 +1,1 @@
+"""The commands of ``python -m attention_core``: one file each."""
