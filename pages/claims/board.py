@@ -19,10 +19,10 @@ from app.words.i18n import _, clauses
 from app.words.labels import axis_title, paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
+from pages.claims import board_words, colours, longer_input, options, words
 from pages.claims import claim as panel
-from pages.claims import colours, longer_input, options, words
+from pages.claims.board_words import VERDICTS_BY_NAME
 from pages.claims.options import ClaimsOptions, is_requested, open_claim, request_all
-from pages.claims.words import VERDICTS_BY_NAME
 
 CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
@@ -63,7 +63,7 @@ class Board:
             title: the title above all cards; empty for the claims' subjects.
         """
         panel_container = None
-        for heading, group in groupby(shown, lambda claim: title or words.SUBJECTS.get(claim.subject, "")):
+        for heading, group in groupby(shown, lambda claim: title or board_words.SUBJECTS.get(claim.subject, "")):
             if heading:
                 st.markdown(f"## {_(heading)}")
             key = f"claims-board-{'first' if title else heading}"
@@ -138,8 +138,8 @@ class Board:
         """
         verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
-            for subject in words.SUBJECTS:
-                st.markdown(words.tiles(subject, verdicts, self.opened), width="content")
+            for subject in board_words.SUBJECTS:
+                st.markdown(board_words.tiles(subject, verdicts, self.opened), width="content")
 
 
 def show(chosen: ChosenInput) -> None:
@@ -154,7 +154,7 @@ def show(chosen: ChosenInput) -> None:
         summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
         if on_request:
             st.button(
-                words.request_label(len(on_request)),
+                board_words.request_label(len(on_request)),
                 icon=":material/play_arrow:",
                 key="claims.check",
                 on_click=request_all,
@@ -163,18 +163,18 @@ def show(chosen: ChosenInput) -> None:
                     "because SmolLM2 must read the text many times."
                 ),
             )
-    st.caption(words.verdict_note())
+    st.caption(board_words.verdict_note())
     first, strip, others = st.container(), st.container(), st.container()
     verdict_filter, every = ClaimsOptions.verdict.value, claims.all_claims()
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
     with strip:
-        st.markdown(f"## {_(words.INDEX_TITLE)}")
+        st.markdown(f"## {_(board_words.INDEX_TITLE)}")
         strip = st.container(key="claims-strip")
         strip.empty()  # As above.
     if verdict_filter == "all":
         with first:
-            board.draw_cards([c for c in every if c.key in FIRST_KEYS], checks, every, words.FIRST_TITLE)
+            board.draw_cards([c for c in every if c.key in FIRST_KEYS], checks, every, board_words.FIRST_TITLE)
         with others:
             board.draw_cards([c for c in every if c.key not in FIRST_KEYS], checks, every)
 
@@ -189,7 +189,7 @@ def show(chosen: ChosenInput) -> None:
             draw,
             key="claims.all",
             refuse=board.draw_failure,
-            describe=partial(words.summary, chosen=verdict_filter, expected=len(tasks)),
+            describe=partial(board_words.summary, chosen=verdict_filter, expected=len(tasks)),
             container=summary,
             height=BAR_HEIGHT,
             counts=False,
@@ -209,7 +209,7 @@ def show_trained(chosen: ChosenInput) -> None:
     tasks = claims.tasks(chosen.source, load=cached.record, keys=[claim.key for claim in all_claims])
     outcomes = [outcome for task in tasks for outcome in claims.run(task)]
     judged = [outcome for outcome in outcomes if outcome.untestable_reason is None]
-    st.markdown(words.trained_summary(judged, len(all_claims)), help=words.trained_note())
+    st.markdown(board_words.trained_summary(judged, len(all_claims)), help=board_words.trained_note())
     board = Board(chosen, options.opened_claim([outcome.claim for outcome in judged]), {})
     board.draw_outcomes(judged)
     board.draw_cards([outcome.claim for outcome in judged], tasks)
@@ -259,7 +259,7 @@ def picture(outcome: Outcome) -> str | None:
 
 def _show_footer(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
     """Draw the end of the board: what a verdict means, and the download of all claims as a table."""
-    if text := words.failed_note(outcomes):
+    if text := board_words.failed_note(outcomes):
         st.caption(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")

@@ -7,7 +7,7 @@ from app.state.controls import Options, choice, link_only_option
 from app.words.i18n import C_, N_
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask
-from pages.claims.words import VERDICTS_BY_NAME
+from pages.claims.board_words import VERDICTS_BY_NAME
 
 
 class ClaimsOptions(Options):

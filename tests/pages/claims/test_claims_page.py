@@ -23,7 +23,7 @@ from attention_core.__main__ import main
 from attention_core.claims import Verdict
 from attention_core.experiments import swap
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
-from pages.claims import board, colours, words
+from pages.claims import board, board_words, colours, words
 from pages.claims.options import VERDICTS_BY_NAME
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
@@ -77,8 +77,8 @@ def strip(at):
     found = [
         each.value.split("\n\n") for each in at.markdown if each.value.partition("\n\n")[2].startswith(("[:", "**[:"))
     ]
-    assert [title for title, _tiles in found] == list(words.SUBJECTS.values())
-    return dict(zip(words.SUBJECTS, (tiles for _title, tiles in found), strict=True))
+    assert [title for title, _tiles in found] == list(board_words.SUBJECTS.values())
+    return dict(zip(board_words.SUBJECTS, (tiles for _title, tiles in found), strict=True))
 
 
 def cards(at):
@@ -143,11 +143,11 @@ def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
     assert len(chips(at)) == len(expected)
     count = {verdict: chips(at).count(verdict) for verdict in Verdict}
     assert count[Verdict.UNTESTABLE] >= 1
-    assert plain(words.summary(expected.values(), "all")) in shown
+    assert plain(board_words.summary(expected.values(), "all")) in shown
     assert " not run]" not in shown
     assert "This claim is about the attention of trained models. Choose a text" in shown
     for claim in EVERY:
-        assert claim.timed or words.tile(claim, expected[claim.key].verdict) in strip(at)[claim.subject]
+        assert claim.timed or board_words.tile(claim, expected[claim.key].verdict) in strip(at)[claim.subject]
     assert ("is a result on this input, not an error" in shown) == (count[Verdict.FAILS] > 0)
 
 
@@ -183,10 +183,10 @@ def test_three_claims_come_first_and_each_card_names_its_article():
         assert plain(words.article(claim.source)) in shown_text(at)
         assert f"[{claim.source.authors}, {claim.source.year}](" in words.article(claim.source)
     subjects = [claim.subject for claim in EVERY]
-    by_subject = [words.SUBJECTS[subject] for subject in dict.fromkeys(subjects)]
+    by_subject = [board_words.SUBJECTS[subject] for subject in dict.fromkeys(subjects)]
     headings = [each.value.removeprefix("## ") for each in at.markdown if each.value.startswith("## ")]
-    assert headings == [words.FIRST_TITLE, words.INDEX_TITLE, *by_subject]
-    assert words.FIRST_TITLE not in shown_text(open_claims(verdict="fails"))
+    assert headings == [board_words.FIRST_TITLE, board_words.INDEX_TITLE, *by_subject]
+    assert board_words.FIRST_TITLE not in shown_text(open_claims(verdict="fails"))
     assert subjects == sorted(subjects, key=claims.SUBJECTS.index)
 
 

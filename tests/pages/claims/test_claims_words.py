@@ -17,7 +17,7 @@ from attention_core.claims.conditions import MEASURED_UNMASKED
 from attention_core.claims.rule import Condition, Measured
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
-from pages.claims import board, claim, longer_input, words
+from pages.claims import board, board_words, claim, longer_input, words
 
 HOLDS, PARTLY, FAILS, UNTESTABLE = Verdict
 EVERY = claims.all_claims()
@@ -117,7 +117,7 @@ def filters(*texts, chosen="all"):
     ],
 )
 def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, held, texts):
-    assert words.summary(outcomes(*verdicts), "all") == held + filters(*texts)
+    assert board_words.summary(outcomes(*verdicts), "all") == held + filters(*texts)
 
 
 @pytest.mark.parametrize(
@@ -132,24 +132,26 @@ def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, hel
 def test_the_summary_counts_the_theorems_among_the_claims_that_hold(verdict, theorems, text):
     found = [Outcome(key=each.key, verdict=verdict) for each in EVERY if each.theorem][:theorems]
     found += [Outcome(key=next(each.key for each in EVERY if not each.theorem), verdict=HOLDS)]
-    assert words.summary(found, "all").startswith(text)
+    assert board_words.summary(found, "all").startswith(text)
     *known, other = found
     if known and verdict is HOLDS:
-        alone = words.summary([known[0], replace(other, verdict=FAILS)], "all")
+        alone = board_words.summary([known[0], replace(other, verdict=FAILS)], "all")
         assert alone.startswith("**1 of the 2 tested claims holds**; it is a theorem. ")
-        assert words.summary(known[:1], "all").startswith("**The only tested claim holds**; it is a theorem. ")
+        assert board_words.summary(known[:1], "all").startswith("**The only tested claim holds**; it is a theorem. ")
 
 
 def test_the_theorems_are_not_counted_while_checks_run():
     found = [Outcome(key=each.key, verdict=HOLDS) for each in EVERY if each.theorem][:2]
-    assert words.summary(found, "all", 2).startswith("**2 of the 2 tested claims hold**; 2 of the 2 are theorems. ")
-    assert words.summary(found, "all", 3).startswith("**2 of the 2 tested claims hold.** **[:gray-badge[All ")
+    assert board_words.summary(found, "all", 2).startswith(
+        "**2 of the 2 tested claims hold**; 2 of the 2 are theorems. "
+    )
+    assert board_words.summary(found, "all", 3).startswith("**2 of the 2 tested claims hold.** **[:gray-badge[All ")
 
 
 def test_a_claim_holds_if_all_conditions_of_its_rule_are_met():
     for each in claims.discover().values():
         assert isinstance(each.verdict.holds, Condition) or each.verdict.holds.combine is all
-    assert words.verdict_note() == (
+    assert board_words.verdict_note() == (
         "A claim holds if all its conditions are met on this input, and may partly hold if only some or weaker ones "
         "are. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
     )
@@ -160,7 +162,7 @@ def test_the_first_claims_could_fail():
 
 
 def test_the_chosen_verdict_is_bold_and_shown_without_claims():
-    text = words.summary(outcomes(*[HOLDS] * ALL), "fails")
+    text = board_words.summary(outcomes(*[HOLDS] * ALL), "fails")
     assert text.endswith(filters(("holds", f"{ALL} hold"), ("fails", "0 do not hold"), chosen="fails"))
 
 
@@ -175,7 +177,7 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     ]
     for each, verdict, badge in zip(EVERY, verdicts, badges, strict=False):
         name = f"{each.number}: {each.short} ({words.verdict_name(verdict) if verdict else 'not run'})"
-        assert words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{escape_markdown(name)}")'
+        assert board_words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{escape_markdown(name)}")'
 
 
 def test_every_claim_has_a_short_name_of_its_own():
@@ -188,8 +190,8 @@ def test_every_claim_has_a_short_name_of_its_own():
 
 def test_the_strip_names_a_subject_and_marks_the_opened_claim():
     first, second = (claim for claim in EVERY if claim.subject == "vision")
-    tiles = words.tiles("vision", {first.key: HOLDS}, second.key)
-    assert tiles == f"Images\n\n{words.tile(first, HOLDS)} **{words.tile(second, None)}**"
+    tiles = board_words.tiles("vision", {first.key: HOLDS}, second.key)
+    assert tiles == f"Images\n\n{board_words.tile(first, HOLDS)} **{board_words.tile(second, None)}**"
 
 
 @pytest.mark.parametrize(
@@ -491,7 +493,7 @@ def test_claims_on_request_have_a_reason():
         words.on_request_reason(model_task)
         == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."
     )
-    assert (words.request_label(1), words.request_label(2)) == ("Run 1 more check", "Run 2 more checks")
+    assert (board_words.request_label(1), board_words.request_label(2)) == ("Run 1 more check", "Run 2 more checks")
 
 
 def test_findings_have_numbers_or_a_reason():
@@ -576,21 +578,21 @@ def test_the_scope_of_a_claim_about_smollm2_names_the_model():
 
 
 def test_failed_claims_are_explained_as_results():
-    assert words.failed_note(outcomes(HOLDS, FAILS)).startswith(
+    assert board_words.failed_note(outcomes(HOLDS, FAILS)).startswith(
         "“Does not hold here” is a result on this input, not an error"
     )
-    assert words.failed_note(outcomes(HOLDS, PARTLY, UNTESTABLE)) == words.failed_note([]) == ""
+    assert board_words.failed_note(outcomes(HOLDS, PARTLY, UNTESTABLE)) == board_words.failed_note([]) == ""
 
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
     verdicts = f"1 partly holds. **1 does not hold:** number {claim_links(4)[0]}."
     where = "The claims are judged on recorded training runs of small models, not on your input."
-    assert words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
+    assert board_words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
     missing = "3 are not tested, because their training runs are not recorded."
-    assert words.trained_summary(found, 7) == f"**2 of the 4 tested claims hold.** {verdicts} {missing} {where}"
-    assert "1 is not tested, because its training runs are not recorded." in words.trained_summary(found, 5)
-    assert words.trained_summary([], 7).startswith("**No claim is tested yet.** 7 are not tested")
+    assert board_words.trained_summary(found, 7) == f"**2 of the 4 tested claims hold.** {verdicts} {missing} {where}"
+    assert "1 is not tested, because its training runs are not recorded." in board_words.trained_summary(found, 5)
+    assert board_words.trained_summary([], 7).startswith("**No claim is tested yet.** 7 are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
