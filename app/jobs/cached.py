@@ -37,8 +37,9 @@ from app.matrix_board import shades
 from attention_core.analysis.matrix.compare import MatrixComparison, compare
 from attention_core.analysis.matrix.compare import ranks as ranks_of
 from attention_core.analysis.matrix.miniatures import miniatures
+from attention_core.inputs.image_source import ImageSource
 from attention_core.inputs.positions import OWN
-from attention_core.inputs.source import ImageSource, Source
+from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.metrics.passport import Ranks
 from attention_core.runtime import execution

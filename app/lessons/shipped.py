@@ -21,8 +21,8 @@ from app.ui.matrix_picture import SAMPLE, SAMPLE_VIEW, matrix_picture
 from app.words.i18n import N_
 from attention_core.analysis.matrix.inside import logits
 from attention_core.experiments import learning, swap
+from attention_core.inputs.image_source import ImageSource
 from attention_core.inputs.models import layer_count
-from attention_core.inputs.source import ImageSource
 from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"

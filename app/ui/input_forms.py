@@ -15,7 +15,8 @@ from app.ui.sources import trained_form
 from app.words.i18n import C_, N_, _, escape_markdown
 from attention_core.errors import InputError
 from attention_core.inputs import image
-from attention_core.inputs.source import ImageSource, Source, SyntheticSource, TextSource, UploadSource
+from attention_core.inputs.image_source import ImageSource
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.inputs.trained import TrainedSource
 from attention_core.limits import current

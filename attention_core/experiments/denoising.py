@@ -12,7 +12,7 @@ from attention_core import registry
 from attention_core.analysis.denoised_image import denoise, mean_image
 from attention_core.attention import Attention
 from attention_core.errors import InputError
-from attention_core.inputs.source import ImageSource
+from attention_core.inputs.image_source import ImageSource
 from attention_core.metrics.image_quality import psnr
 from attention_core.variant import Value
 

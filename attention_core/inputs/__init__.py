@@ -20,9 +20,10 @@ Example:
 
 from attention_core.errors import Notice
 from attention_core.inputs import models
+from attention_core.inputs.image_source import ImageSource
 from attention_core.inputs.own_model import from_model
 from attention_core.inputs.record import QKV
-from attention_core.inputs.source import ImageSource, Source, SyntheticSource, TextSource, UploadSource, first_tokens
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource, first_tokens
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
 from attention_core.inputs.tensors import TensorSource
 from attention_core.inputs.text import from_text, record_layers

@@ -17,7 +17,7 @@ from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import square_form
 from attention_core.experiments.performer_error import effective_features
 from attention_core.inputs import QKV
-from attention_core.inputs.source import ImageSource
+from attention_core.inputs.image_source import ImageSource
 from pages.picture import budget, numbers, words
 from pages.picture.photo import Images
 from pages.picture.subject import Subject, cost_share, cost_text, name

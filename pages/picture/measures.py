@@ -5,7 +5,7 @@ from app.jobs import cached
 from app.lessons.screen import Screen
 from app.measures import VariantMeasure
 from app.words.i18n import N_
-from attention_core.inputs.source import ImageSource
+from attention_core.inputs.image_source import ImageSource
 
 
 def _psnr(screen: Screen, attention: ac.Attention) -> float | None:

@@ -14,7 +14,7 @@ from app.words.i18n import _
 from attention_core.analysis.denoised_image import assess, box_blur, mean_image
 from attention_core.experiments.denoising import image_columns
 from attention_core.formatting import number, percent
-from attention_core.inputs.source import ImageSource
+from attention_core.inputs.image_source import ImageSource
 from pages.picture import words
 from pages.picture.photo import Images
 from pages.picture.subject import cost_share, name

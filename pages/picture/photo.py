@@ -7,7 +7,7 @@ import numpy as np
 import attention_core as ac
 from app.jobs import cached
 from attention_core.analysis.denoised_image import DenoisedImage, assess, mean_image
-from attention_core.inputs.source import ImageSource
+from attention_core.inputs.image_source import ImageSource
 from pages.picture.subject import shown_variants
 
 

@@ -18,7 +18,7 @@ from attention_core.experiments.homogeneity import FACTORS
 from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
-from pages.entropy.growth import keys_and_share, range_texts
+from pages.entropy.growth_words import keys_and_share, range_texts
 from pages.entropy.normalizer import power
 
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512, "h_measure": "entropy"}

@@ -17,7 +17,7 @@ from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.positions import ALIBI
 from attention_core.metrics.entropy import uniform_entropy
-from pages.entropy import distance, factor, growth, normalizer
+from pages.entropy import distance, factor, growth, growth_words, normalizer
 from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import (
     MAX_TITLE,
@@ -56,7 +56,7 @@ TOO_FEW = "too few to show the effect of the text length. Choose a longer input:
     ],
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
-    assert full_text(growth.main_finding(line(n16=4.0, n256=last), None)) == (
+    assert full_text(growth_words.main_finding(line(n16=4.0, n256=last), None)) == (
         f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At 16 "
         "tokens, the weight is spread as widely as equal weights on 4 keys; at 256 "
         f"tokens, on {last:.0f}. As a share of all keys, this {share}. "
@@ -65,7 +65,7 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
 
 
 def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
-    text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
+    text = full_text(growth_words.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert ", but over a smaller share of all keys up to the query.**" in text
     assert f"As a share of all keys up to the query, this falls from {first:.0%} to {last:.0%}." in text
@@ -74,14 +74,14 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
 @pytest.mark.parametrize(("is_text", "where"), [(True, "**In this text, "), (False, "**On this input, ")])
 def test_the_finding_is_about_this_text_or_input(is_text, where):
     for last in (4.0, 31.0, 64.0, 80.0):
-        text = full_text(growth.main_finding(line(n16=4.0, n256=last), None, is_text=is_text))
+        text = full_text(growth_words.main_finding(line(n16=4.0, n256=last), None, is_text=is_text))
         assert text.startswith(f"{where}attention ")
 
 
 @pytest.mark.parametrize(("few", "share"), [(22.2, "7%"), (22.6, "8%")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
-    text = full_text(growth.main_finding(spread([(300, few), (332, few), (364, 25.0)]), None))
+    text = full_text(growth_words.main_finding(spread([(300, few), (332, few), (364, 25.0)]), None))
     assert ("stays about the same" in text) == (share == "7%")
     change = "hardly changes (7% and 7%)" if share == "7%" else "falls from 8% to 7%"
     assert f"As a share of all keys, this {change}." in text
@@ -100,15 +100,15 @@ def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
 )
 def test_a_number_of_effective_keys_and_its_share_agree(keys, n, texts):
     """Check a share below one digit, one halfway, a number that needs a third digit, and the ends."""
-    assert growth.keys_and_share(keys, n, causal=False) == texts
-    assert growth.keys_and_share(10.4, 16, causal=True)[0] == "10", "no reader can compute this share"
+    assert growth_words.keys_and_share(keys, n, causal=False) == texts
+    assert growth_words.keys_and_share(10.4, 16, causal=True)[0] == "10", "no reader can compute this share"
 
 
 @pytest.mark.parametrize("n", [16, 300, 4096])
 def test_a_reader_computes_the_share_from_the_number_of_effective_keys(n):
     for i in range(1000):
         keys = n ** (i / 999)
-        text, share = growth.keys_and_share(keys, n, causal=False)
+        text, share = growth_words.keys_and_share(keys, n, causal=False)
         value = float(share.removesuffix("%"))
         unit = 1.0 if value >= 1 else 10 ** math.floor(math.log10(value))
         assert abs(value - 100 * keys / n) <= 0.5 * unit + 1e-9
@@ -146,7 +146,7 @@ def test_a_label_has_the_last_value_if_measured():
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
     for last in (31.0, 4.0):
-        text = full_text(growth.main_finding(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base))
+        text = full_text(growth_words.main_finding(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base))
         assert text.endswith(f" {LOG_N.replace('64', str(base))} {effect}")
 
 
@@ -159,7 +159,7 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
     ],
 )
 def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
-    text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
+    text = full_text(growth_words.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True))
     assert text.endswith(f" This flattens the weights {effect}")
 
 
@@ -178,15 +178,15 @@ def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
     ],
 )
 def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(softmax, scaled, expected):
-    text = growth.log_n_finding(line(**softmax), line(**scaled))
+    text = growth_words.log_n_finding(line(**softmax), line(**scaled))
     whole = f"**{WITH_LOG_N} stays between {expected}.**"
     assert text == (whole if expected else "")
-    assert growth.log_n_finding(line(**softmax), None) == ""
+    assert growth_words.log_n_finding(line(**softmax), None) == ""
 
 
 @pytest.mark.parametrize(("last", "is_equal"), [(6.0, True), (6.29, True), (6.31, False)])
 def test_nearly_equal_numbers_of_effective_keys_are_written_once(last, is_equal):
-    text = growth.log_n_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last))
+    text = growth_words.log_n_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last))
     once = f"**{WITH_LOG_N} stays at about 6.**"
     assert (text == once) == is_equal
 
@@ -205,7 +205,7 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
-    text = full_text(growth.main_finding(line(n16=4.0, n256=last), None))
+    text = full_text(growth_words.main_finding(line(n16=4.0, n256=last), None))
     assert ("attention spreads from 4 to 4.2 effective keys as the length grows, " in text) == spreads
     still = "**On this input, attention does not spread over more keys as the length grows.** At 16 tokens, the weight "
     assert text.startswith(still) != spreads
@@ -235,16 +235,16 @@ def test_the_largest_entropy_of_a_lesson_is_that_of_the_line_of_equal_weights(ca
 
 
 def test_a_single_length_does_not_grow():
-    assert full_text(growth.main_finding(spread([]), None)) == "Measuring **softmax** …"
-    assert full_text(growth.main_finding(line(n16=3.4), line(n16=1.0))) == (
+    assert full_text(growth_words.main_finding(spread([]), None)) == "Measuring **softmax** …"
+    assert full_text(growth_words.main_finding(line(n16=3.4), line(n16=1.0))) == (
         "At 16 tokens, a query's weight is as spread out as equal weights on 3.4 keys. Measuring growth needs at "
         "least three lengths. Use a longer input."
     )
-    assert "og n scaling" not in full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=1.0)))
+    assert "og n scaling" not in full_text(growth_words.main_finding(line(n16=4.0, n256=31.0), line(n16=1.0)))
 
 
 def test_log_n_scaling_is_described_up_to_the_longest_measured_text_during_a_run():
-    text = full_text(growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
+    text = full_text(growth_words.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64))
     assert text.endswith(f" {LOG_N} This flattens the weights in texts of fewer than 64 tokens.")
 
 
@@ -257,9 +257,9 @@ def test_a_model_that_was_not_trained_with_log_n_scaling_may_not_improve(model):
     source = TextSource("A few words.", model=model) if model else request.source
     is_untrained = growth.is_untrained(replace(request, source=source))
     assert is_untrained == (model in ("minilm", "smollm2"))
-    found = growth.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), 64, is_untrained=is_untrained)
+    found = growth_words.main_finding(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), 64, is_untrained=is_untrained)
     assert full_text(found).endswith(f" {UNTRAINED}") == is_untrained
-    without = growth.main_finding(line(n16=4.0, n256=31.0), None, is_untrained=is_untrained)
+    without = growth_words.main_finding(line(n16=4.0, n256=31.0), None, is_untrained=is_untrained)
     assert UNTRAINED not in full_text(without)
 
 

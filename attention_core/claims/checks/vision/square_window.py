@@ -7,7 +7,7 @@ from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.inputs.source import ImageSource
+from attention_core.inputs.image_source import ImageSource
 from attention_core.metrics.image_quality import psnr
 from attention_core.variant import Paper
 
