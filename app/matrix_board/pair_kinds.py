@@ -26,7 +26,7 @@ PRIMITIVE_NAMES = {
     "chunk": N_("same or previous chunk"),
     "itself": N_("own token, the only key"),
     "survivor": N_("query of a kept token"),
-    "round": N_("another hashing round"),
+    "round": N_("another hashing"),
     "missed": N_("same bucket, not attended to"),
     "column": N_("selected column"),
     "diagonal": N_("selected distance"),

@@ -87,7 +87,7 @@ def main_finding(
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
             _("**{where}, attention does not spread over more keys as the length grows.**", **values),
-            paragraph(effective_keys_text(values), _("The additional keys get little weight."), scaling),
+            paragraph(effective_keys_text(values), scaling),
         )
     growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
     for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):

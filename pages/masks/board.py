@@ -42,8 +42,8 @@ def show(stack_reach: StackReach) -> None:
     if not masks.sparse:
         st.info(
             _(
-                "The selected variants use no mask, so there is no pattern to draw. Choose “All patterns”, or "
-                "add a sparse variant."
+                "No variant shown uses a mask, so there is no pattern to draw. Choose “All patterns”, or add a sparse "
+                "variant."
             )
             if masks.key_labels is None
             else _(

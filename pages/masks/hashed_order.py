@@ -36,7 +36,15 @@ def show(masks: Masks) -> None:
         MasksOptions.hash_order.draw()
         MasksOptions.hash_round.draw(options=range(hashed.rounds), format_func=lambda i: str(i + 1))
     _hash_board(masks, attention, hashed)
-    st.caption(sorting_note(int(hashed.parts["missed"].sum()), head=masks.view.head or 0))
+    st.caption(
+        sorting_note(
+            int(hashed.parts["missed"].sum()),
+            head=masks.view.head or 0,
+            is_sorted=MasksOptions.hash_order.value == "sorted",
+            causal=masks.view.causal,
+            rounds=hashed.rounds,
+        )
+    )
 
 
 def has_hashing() -> bool:
@@ -49,19 +57,30 @@ def _add_hashing() -> None:
     SharedOptions.variants.set((*chosen, with_chosen_settings(HASHING)))
 
 
-def sorting_note(missed: int, *, head: int) -> str:
+def sorting_note(missed: int, *, head: int, is_sorted: bool, causal: bool, rounds: int) -> str:
     """Return the sentences about what a hash round does, and about pairs that share a bucket but are not allowed.
 
     Args:
         missed: number of these pairs.
         head: the shown head.
+        is_sorted: whether the board shows the tokens in sorted order.
+        causal: whether a causal mask is used.
+        rounds: number of hashing rounds.
     """
     return paragraph(
         _(
             "A hashing round assigns each token to a bucket and sorts the tokens by bucket, then by position. "
             "The sorted tokens are split into chunks. A token can attend to tokens in its own chunk and in the "
-            "previous chunk. If the tokens are shown in sorted order, lines separate the chunks."
+            "previous chunk."
         ),
+        _("With a causal mask, both tokens must also be in the same bucket.") if causal else "",
+        _(
+            "The tokens are shown in sorted order, so the pairs that this round allows lie near the diagonal. Lines "
+            "separate the chunks."
+        )
+        if is_sorted
+        else "",
+        _("Other rounds allow the pairs far from it.") if is_sorted and rounds > 1 and not causal else "",
         _n(
             "In head {head}, {n:,} pair shares a bucket in this hashing round, but it is not allowed. No round puts "
             "the key into the query's chunk or the previous chunk.",
@@ -72,10 +91,6 @@ def sorting_note(missed: int, *, head: int) -> str:
         )
         if missed
         else _("In head {head}, every pair in the same bucket in this hashing round is allowed.", head=head),
-        _(
-            "The tokens are sorted by their buckets in one hashing round, so the pairs that this round allows lie near "
-            "the diagonal. Other rounds allow the pairs far from it."
-        ),
     )
 
 

@@ -43,7 +43,7 @@ def findings(stack_reach: StackReach) -> Lines:
         return [[Finding(fewest_pairs({_(a.title): p.pairs / p.possible for a, p in masks.sparse.items()}))]]
     if len(masks.labels) == 1:
         return [[Finding(_("A single token attends only to itself. Use at least two tokens."))]]
-    others = {_(a.title): p for a, p in masks.sparse.items() if [a] != stack_reach.stack}
+    others = {_(a.title): p for a, p in masks.sparse.items() if {a} != set(stack_reach.stack)}
     repeated = {
         name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), hubs=_hubs(p))
         for name, p in others.items()
@@ -191,9 +191,11 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
         return _(
             "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others."
         )
+    if complete == 1:
+        return ""
     if largest_step > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % largest_step)
-        if len(layers) == 2 and len(others) == 1 and complete <= 2:
+        if len(layers) == 2 and len(others) == 1 and complete == 2:
             # Two layers then suffice: each distance between tokens is the sum of a distance that one pattern allows
             # and a distance that the other allows.
             strided = next(name for name, pattern in layers if pattern.step == largest_step)
@@ -213,13 +215,15 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
             step=largest_step,
         )
     farthest = max(pattern.farthest for _name, pattern in layers)
-    if complete > 1 and complete == ceil((n - 1) / farthest):
-        return _(
-            "With fewer than {complete} layers, the stack cannot connect the first and the last of the {n} tokens, "
-            "because information moves at most {farthest} tokens per layer.",
+    if complete == ceil((n - 1) / farthest):
+        return _n(
+            "With fewer than {complete} layers, the stack cannot connect the first and the last of the {tokens} "
+            "tokens, because information moves at most {n} token per layer.",
+            "With fewer than {complete} layers, the stack cannot connect the first and the last of the {tokens} "
+            "tokens, because information moves at most {n} tokens per layer.",
             complete=complete,
-            n=n,
-            farthest=farthest,
+            tokens=n,
+            n=farthest,
         )
     return ""
 

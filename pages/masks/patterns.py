@@ -57,14 +57,16 @@ def _primitive_names(pattern: Pattern) -> list[str]:
 
 def is_window(pattern: Pattern) -> bool:
     """Return whether a query can attend to all keys up to a distance, and to no others."""
-    return _primitive_names(pattern) == ["window"]
+    return _primitive_names(pattern) == ["window"] and pattern.step <= 1
 
 
 def rule_text(pattern: Pattern) -> str:
     """Return a short text about which keys a query can attend to, such as ``up to 4 tokens away``."""
     names = _primitive_names(pattern)
     if is_window(pattern):
-        return _("up to {n} tokens away", n=pattern.farthest)
+        return _n("up to {n} token away", "up to {n} tokens away", n=pattern.farthest)
+    if names == ["window"]:
+        return _("every {step} tokens, up to {n} tokens away", step=pattern.step, n=pattern.farthest)
     if names == ["stride"] and pattern.step > 1:
         return _("every {n} tokens", n=pattern.step)
     short_names = {"global": _("global"), "random": _("random")} if len(names) > 1 else {}
@@ -141,8 +143,8 @@ def percent(share: float) -> str:
     """Return a share of pairs in per cent; a share below 1 is never rounded to 100%."""
     if share == 1:
         return "100%"
-    words = f"{share:.1%}"
-    return f"{share:.3%}" if words == "100.0%" else words
+    texts = (f"{share:.{digits}%}" for digits in range(1, 16, 2))
+    return next(text for text in texts if not text.startswith("100"))
 
 
 def layers_text(complete: int | None) -> str:

@@ -137,9 +137,11 @@ def smallest_window(stride: int, window: int, cost: float, strided: str = "") ->
             **fields,
         )
         if strided and stride // 2 < stride - 1
-        else _(
-            "To connect all pairs, a window of {least} is enough, because stride {stride} leaves gaps of {least} keys.",
-            **fields,
+        else _n(
+            "To connect all pairs, a window of {n} is enough, because stride {stride} leaves gaps of {n} key.",
+            "To connect all pairs, a window of {n} is enough, because stride {stride} leaves gaps of {n} keys.",
+            n=stride - 1,
+            stride=stride,
         ),
         _(
             "With window {least}, the allowed pairs of both layers add up to {cost:.0%} of the pairs of one softmax "

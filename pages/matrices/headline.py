@@ -19,8 +19,6 @@ MASKED_ROWS = ("power_bert",)
 """Variants that mask all keys of some queries, so their misplaced weight is not softmax's weight on masked keys."""
 MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
-MAX_SIMILAR_SHARE = 0.1
-"""A matrix is called similar to softmax's if at most this share of its weight is on other keys."""
 VISIBLE_SHARE = 0.005
 """Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
 MAX_CLOSE_POINTS = 5.0
@@ -142,10 +140,7 @@ def masked_weight(attention: Attention, compared: MatrixComparison, hidden: str 
     """Return the end of a sentence about the weight that a variant masks; empty if it masks none."""
     if not is_masked_softmax(attention.variant) or in_percent(compared.misplaced) <= 0:
         return ""
-    # ``passport``, the metrics of the matrix, covers only the tokens on screen. If special tokens are left out,
-    # ``drawn`` is an upper bound on the share of softmax's weight that the mask hides among the other tokens.
-    drawn = compared.passport.total_variation
-    if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
+    if hidden and compared.misplaced_unshown > compared.misplaced / 2:
         return _(
             "masks {share:.0%} of softmax's weight, mostly on {tokens} (not drawn)",
             share=compared.misplaced,

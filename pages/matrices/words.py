@@ -17,6 +17,9 @@ from pages.matrices.headline import NYSTROM, in_percent
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 """No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""
 
+ROUNDING_ERROR = 1e-6
+"""Total variation up to which two matrices have the same weights except for rounding."""
+
 
 def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:
     """Return the effect of this variant on this input, with its numbers."""
@@ -40,8 +43,15 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
     }
     output = _("The output error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
     if rows_are_distributions(metrics.row_sum_min, metrics.row_sum_max, metrics.negative_mass):
-        if in_percent(metrics.total_variation) == 0:
+        if metrics.total_variation < ROUNDING_ERROR:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
+        if in_percent(metrics.total_variation) == 0:
+            little = _(
+                "Compared with {reference}, **{name}** moves less than 0.5% of a row's weight to other keys, on "
+                "average.",
+                **fields,
+            )
+            return paragraph(little, output)
         return paragraph(
             _(
                 "Compared with {reference}, **{name}** moves {wrong:.0%} of a row's weight to other keys, on average.",
@@ -128,7 +138,7 @@ def excluded_note(hidden: str) -> str:
     """Return which numbers on the page leave out the hidden special tokens; empty if none are hidden."""
     if not hidden:
         return ""
-    return _("All numbers except the output error are computed without {tokens}.", tokens=hidden)
+    return _("All numbers here except the output error are computed without {tokens}.", tokens=hidden)
 
 
 def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
@@ -180,7 +190,7 @@ def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> st
         left_out = _("Not drawn: {tokens}, with {low} to {high} of the weight, depending on the variant.", **fields)
     return paragraph(
         _(
-            "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
+            "The output error and the masked weight include all heads. All other numbers describe the average of the "
             "heads' matrices."
         )
         if all_heads
@@ -291,8 +301,8 @@ def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
     value = getattr(first, score_name)
     if math.isnan(value) and score_name == "induction":
         return _(
-            "No token repeats in this input, so induction cannot be measured. In the preset “Repeated sequence”, "
-            "every word occurs twice."
+            "Induction cannot be measured, because no token repeats with another token in between. In the preset "
+            "“Repeated sequence”, every word occurs twice."
         )
     if math.isnan(value):
         return _("The score “{score}” needs at least two tokens.", score=_(score))

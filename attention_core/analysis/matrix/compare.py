@@ -25,6 +25,7 @@ class MatrixComparison(CompactRepr):
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
         misplaced: share of a row's mass on wrong keys (total variation from the reference's row), averaged over all
             tokens and the selected heads.
+        misplaced_unshown: the part of ``misplaced`` that the reference puts on keys that are not shown.
         left_out: share of the shown rows' absolute weight on keys that are not shown, over the selected heads.
     """
 
@@ -34,6 +35,7 @@ class MatrixComparison(CompactRepr):
     output_error: float
     uniform_error: float
     misplaced: float
+    misplaced_unshown: float
     left_out: float
 
 
@@ -78,6 +80,7 @@ def compare(
         output_error=output_error(weights @ attention.values(qkv.v)[head_slice], reference_output),
         uniform_error=output_error(uniform_weights @ v, reference_output),
         misplaced=float(wrong_mass(weights, reference).mean()),
+        misplaced_unshown=float((reference - weights)[..., ~selected_keys].clamp_min(0).sum(-1).mean()),
         left_out=float(weights[:, selected][..., ~selected_keys].abs().sum() / weights[:, selected].abs().sum()),
     )
 

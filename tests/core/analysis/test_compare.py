@@ -55,6 +55,15 @@ def test_left_out_is_the_weight_of_words_on_special_tokens(text, head):
     assert compare(text, ac.get("softmax"), head=head, causal=False).left_out == 0
 
 
+def test_the_masked_weight_on_special_tokens_is_a_part_of_the_masked_weight(text):
+    local = ac.get("local", window=1)
+    masked = ac.get("softmax").weights(text.q, text.k)[1] * ~local.mask(text.n)
+    found = compare(text, local, head=1, causal=False, special=False)
+    assert found.misplaced_unshown == pytest.approx(float(masked[:, [0, -1]].sum(-1).mean()), abs=1e-6)
+    assert 0 < found.misplaced_unshown < found.misplaced
+    assert compare(text, local, head=1, causal=False).misplaced_unshown == 0
+
+
 @pytest.mark.parametrize("head", [None, 1])
 def test_errors_of_large_finite_matrices_are_finite(qkv, head):
     # The squares of these outputs exceed float32.

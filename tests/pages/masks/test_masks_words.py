@@ -42,6 +42,7 @@ def test_a_panel_shows_the_share_of_pairs():
     [
         ({"window": True}, 1, "up to 3 tokens away"),
         ({"window": True, "sink": False}, 1, "up to 3 tokens away"),
+        ({"window": True}, 3, "every 3 tokens, up to 3 tokens away"),
         ({"stride": True}, 8, "every 8 tokens"),
         ({"stride": True}, 1, "stride"),
         ({"global": True}, 1, "global token"),
@@ -216,7 +217,7 @@ def test_the_smallest_window_of_a_stack_is_named(window, words):
 @pytest.mark.parametrize(
     ("stride", "words"),
     [
-        (2, "To connect all pairs, a window of 1 is enough, because stride 2 leaves gaps of 1 keys."),
+        (2, "To connect all pairs, a window of 1 is enough, because stride 2 leaves gaps of 1 key."),
         (
             3,
             "To connect all pairs, a window of 2 is enough. In the middle of the text, 1 would do, because Atrous "
@@ -379,6 +380,13 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
             "tokens.",
         ),
         ({"A": 1}, 1, ""),
+        ({"A": 1, "B": 8}, 1, ""),
+        (
+            {"A": 1},
+            12,
+            "With fewer than 12 layers, the stack cannot connect the first and the last of the 13 tokens, because "
+            "information moves at most 1 token per layer.",
+        ),
         ({"A": 1}, 2, ""),
         (
             {"A": 1, "B": 1},
@@ -389,7 +397,7 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
     ],
 )
 def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, complete, words):
-    layers = [(each, pattern(5.0, step=step, farthest=3)) for each, step in steps.items()]
+    layers = [(each, pattern(5.0, step=step, farthest=1 if complete == 12 else 3)) for each, step in steps.items()]
     assert connection_reason(layers, complete, n=13) == words
 
 
@@ -420,9 +428,19 @@ def test_connected_tokens_are_counted_per_layer():
     ],
 )
 def test_missed_pairs_are_counted(missed, words):
-    assert f"In head 3, {words}" in sorting_note(missed, head=3)
+    assert f"In head 3, {words}" in sorting_note(missed, head=3, is_sorted=True, causal=False, rounds=2)
 
 
-@pytest.mark.parametrize(("share", "words"), [(1.0, "100%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
+@pytest.mark.parametrize("is_sorted", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_the_note_on_sorting_explains_only_what_the_board_shows(is_sorted, causal, rounds):
+    note = sorting_note(0, head=0, is_sorted=is_sorted, causal=causal, rounds=rounds)
+    assert ("both tokens must also be in the same bucket" in note) == causal
+    assert ("lie near the diagonal. Lines separate the chunks." in note) == is_sorted
+    assert ("Other rounds allow the pairs far from it." in note) == (is_sorted and not causal and rounds == 2)
+
+
+@pytest.mark.parametrize(("share", "words"), [(1.0, "100%"), (0.999998, "99.99980%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
 def test_only_all_pairs_are_one_hundred_percent(share, words):
     assert percent(share) == words
