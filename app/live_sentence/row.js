@@ -65,7 +65,9 @@ export class Row {
     const { title, knob, settings, why, errors } = this.message;
     const setting = String(settings[this.step]);
     const name = knob ? fill(texts.title, { title, knob, setting }) : title;
-    return { name, title, setting, why, weights: this.weights(word), error: errors[this.step] };
+    const isLast = this.step === settings.length - 1; // then every token is a landmark
+    const reasons = isLast && why.unaveraged ? { ...why, less: why.unaveraged, more: why.unaveraged } : why;
+    return { name, title, setting, why: reasons, weights: this.weights(word), error: errors[this.step] };
   }
 
   /**

@@ -30,7 +30,8 @@ class Row:
         knob: the slider's label; empty without a slider.
         note: the text in place of the slider.
         why: sentences with the reason for a weight smaller ("less") or larger ("more") than softmax's, for nearly equal
-            weights ("even") and for negative weights ("negative"); all are optional.
+            weights ("even"), for negative weights ("negative"), and for another weight at the last step
+            ("unaveraged"); all are optional.
         settings: the slider's value at each step; None without a slider.
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.

@@ -2,8 +2,8 @@
 
 import type { Header } from "../matrix_board/messages";
 
-/** Sentences about the reasons for a smaller, nearly equal or larger weight than the reference's, and for negative weights. */
-export type Reasons = { less?: string; even?: string; more?: string; negative?: string };
+/** Sentences on the reasons for a smaller, nearly equal or larger weight, negative weights, and other weights at the last step. */
+export type Reasons = { less?: string; even?: string; more?: string; negative?: string; unaveraged?: string };
 
 /** The sentence under one variant; lists have one entry for each step of its slider. */
 export interface SentRow {

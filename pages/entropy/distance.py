@@ -201,7 +201,10 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
 def rope_effect(distance: int, bound: float, cosine: float) -> Finding:
     """Return the effect of RoPE alone on a logit's bound and on a dot product, from distance 0 to the largest."""
     return Finding(
-        _("**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.**")
+        _(
+            "**With RoPE, the upper bound for a logit is lower at a distance of {distance} tokens than at distance 0.**",
+            distance=distance,
+        )
         if bound < 1
         else "",
         paragraph(

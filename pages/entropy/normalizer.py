@@ -39,11 +39,13 @@ VERDICTS = (
     ),
 )
 """Findings for exponents below, near and above 1, to be translated."""
+FALLING = N_("The totals of squared ReLU fall as {power}.")
+"""Explanation of the first verdict for a negative exponent, to be translated."""
 NO_VERDICT = Finding(
     N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU do not grow as one power of the text length n.**"),
     N_(
-        "The totals of squared ReLU grow as {power} over all lengths, but as {tail} over the {n} longest lengths, so "
-        "no power of n is a good divisor."
+        "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest lengths, "
+        "so no power of n is a good divisor."
     ),
 )
 """Finding for exponents with different verdicts, to be translated."""
@@ -118,9 +120,11 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
         return Finding(_("These lengths are too few or too close together to measure growth. Use a longer input."))
-    text = _(
-        "The totals of softmax, which divides each row by its total, grow approximately as {power}.",
-        power=power(law.exponent),
+    values: dict[str, Any] = {"power": power(law.exponent)}
+    text = (
+        _("The totals of softmax, which divides each row by its total, fall approximately as {power}.", **values)
+        if law.exponent < 0
+        else _("The totals of softmax, which divides each row by its total, grow approximately as {power}.", **values)
     )
     if other is None:
         return Finding(text)
@@ -132,7 +136,8 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     terms = _("A row's total is the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax.")
     why = _("The output is the weighted mean of the values, multiplied by the row sum.")
     headline = _(verdict.text, a=int(relu2.x[0]), b=int(relu2.x[-1]))
-    return Finding(headline, paragraph(terms, _(verdict.explanation, **values), why, text))
+    explanation = FALLING if verdict is VERDICTS[0] and exponents[0] < 0 else verdict.explanation
+    return Finding(headline, paragraph(terms, _(explanation, **values), why, text))
 
 
 def table(rows: Sequence[NormalizerRow], measurement: Measurement) -> list[dict[str, object]]:

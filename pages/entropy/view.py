@@ -151,7 +151,11 @@ class View(Generic[RowT]):
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
-            bands = band_note(self.chart(measurement.select_heads(rows), measurement)[0], measurement)
+            bands = band_note(
+                self.chart(measurement.select_heads(rows), measurement)[0],
+                heads=1 if measurement.head is not None else measurement.record.heads,
+                seeds=self.settings(measurement).get("seeds", 1),
+            )
             if caption := paragraph(bands, sample_note(measurement) if self.sweeps else ""):
                 st.caption(caption)
             if text := text_below(findings(rows)):
@@ -207,16 +211,25 @@ def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[S
     }
 
 
-def band_note(lines: Sequence[Curve], measurement: Measurement) -> str:
-    """Return what the shaded bands of a chart mean; empty if no band is always visible."""
-    heads = 1 if measurement.head is not None else measurement.record.heads
+def band_note(lines: Sequence[Curve], *, heads: int, seeds: int) -> str:
+    """Return what the shaded bands of a chart mean; empty if no band is always visible.
+
+    Args:
+        lines: the lines of the chart.
+        heads: number of heads that each line includes.
+        seeds: number of seeds that each line includes.
+    """
     bands = [line for line in lines if line.low is not None]
-    if not 0 < sum(not line.hides_band for line in bands) <= MAX_BANDS or heads * measurement.seeds == 1:
+    if not 0 < sum(not line.hides_band for line in bands) <= MAX_BANDS or heads * seeds == 1:
         return ""
+    if seeds == 1:
+        text = _("Shaded: middle half of the heads.")
+    elif heads == 1:
+        text = _("Shaded: middle half of the seeds.")
+    else:
+        text = _("Shaded: middle half of the heads and seeds.")
     return paragraph(
-        _("Shaded: middle half of the heads.")
-        if measurement.seeds == 1
-        else _("Shaded: middle half of the heads and seeds."),
+        text,
         _("Point at another line to see its band.") if any(line.hides_band for line in bands) else "",
     )
 
@@ -263,8 +276,8 @@ def short_text_message(max_tokens: int, *, written: bool) -> str:
     if max_tokens >= MIN_GROWTH_TOKENS or not written:
         return ""
     return _n(
-        "This text has only {n} token, too few to show the effect of the text length. Choose a longer input:",
-        "This text has only {n} tokens, too few to show the effect of the text length. Choose a longer input:",
+        "This text has only {n} token. A longer input shows the effect of the length more clearly:",
+        "This text has only {n} tokens. A longer input shows the effect of the length more clearly:",
         n=max_tokens,
     )
 

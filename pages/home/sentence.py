@@ -149,8 +149,8 @@ def row(steps: BudgetSteps) -> Row:
 def _difference_reasons() -> dict[str, dict[str, str]]:
     """Return explanations of the differences from softmax, by the variant's key and the type of difference.
 
-    The types are "less" and "more" weight on a word, "even" (similar) and "negative" weights. The browser replaces the
-    names in braces.
+    The types are "less" and "more" weight on a word, "even" (similar) and "negative" weights, and "unaveraged" for
+    other weights if every token is a landmark. The browser replaces the names in braces.
     """
     averages = _("{row} averages neighbouring tokens into landmarks, which blurs the weights.")
     return {
@@ -173,6 +173,7 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
         "nystrom": {
             "less": averages,
             "more": averages,
+            "unaveraged": _("{row} only approximates an inverse matrix, which changes the weights."),
             "negative": _(
                 "{row} multiplies by an inverse matrix, which makes some weights negative, such as {least} for "
                 "“{other}”."

@@ -99,15 +99,15 @@ def _best_variants(
     if math.isinf(noisy):
         return [Finding(_("**The image has no noise, so no variant can improve it.**"))]
     fields = {"noisy": noisy, "softmax": softmax}
-    better = sorted((name for name in costs if images[name].psnr > noisy), key=lambda name: -images[name].psnr)
-    if softmax <= noisy and not better:
+    better = sorted((name for name in costs if improves(images[name].psnr, noisy)), key=lambda n: -images[n].psnr)
+    if not improves(softmax, noisy) and not better:
         text = _(
             "**No variant improves the image:** no PSNR is higher than the {noisy:.1f} dB of the noisy image.", **fields
         )
         return [Finding(text)]
     first = (
         _("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields)
-        if softmax > noisy
+        if improves(softmax, noisy)
         else _(
             "**Softmax does not improve the image:** its PSNR is {softmax:.1f} dB, compared with {noisy:.1f} dB for "
             "the noisy image.",
@@ -122,7 +122,7 @@ def _best_variants(
             if is_best
             else _("**Softmax removes noise.**")
         )
-        removes = most if softmax > noisy else first
+        removes = most if improves(softmax, noisy) else first
         return [
             Finding(removes, reason),
             _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs, sparse),
@@ -205,7 +205,7 @@ def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, cost
         return _("{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.", **fields)
     others = [
         _("{name} {psnr:.1f}", name=each, psnr=images[each].psnr)
-        if images[each].psnr > noisy
+        if improves(images[each].psnr, noisy)
         else _("{name} only {psnr:.1f}", name=each, psnr=images[each].psnr)
         for each in dict.fromkeys((same[0], same[-1]))
     ]
@@ -213,9 +213,14 @@ def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, cost
     return _("At about {level} of softmax's cost, {results}.", level=level, results=enumeration([first, *others]))
 
 
+def improves(psnr: float, noisy: float) -> bool:
+    """Return whether an image has a higher peak signal-to-noise ratio than the noisy image, as rounded on screen."""
+    return round(psnr, 1) > round(noisy, 1)
+
+
 def noise_removal(softmax: DenoisedImage, noisy: float) -> str:
     """Return why softmax removes noise; empty if it does not, or returns almost the mean."""
-    if softmax.psnr <= noisy or is_almost_mean(softmax):
+    if not improves(softmax.psnr, noisy) or is_almost_mean(softmax):
         return ""
     return _("Softmax averages pixels with similar surroundings, which removes more noise than detail.")
 
@@ -296,14 +301,17 @@ def square_comparison(
     return paragraph(
         _(
             "**A square window contains closer pixels than a window along the row.** {row} averages {pixels} pixels, "
-            "up to {far} places before or after a pixel in reading order. {square} averages {inside} pixels, at most "
-            "{near} rows and {near} columns away.",
+            "up to {far} places before or after a pixel in reading order.",
             pixels=pixels[0],
             row=row,
             far=reach[0],
+        ),
+        _n(
+            "{square} averages {inside} pixels, at most {n} row and {n} column away.",
+            "{square} averages {inside} pixels, at most {n} rows and {n} columns away.",
             inside=pixels[1],
             square=square,
-            near=reach[1],
+            n=reach[1],
         ),
         _(
             "Neighbouring pixels often show the same object, so more pixels in the square window have the right "

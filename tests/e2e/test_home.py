@@ -126,6 +126,14 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     settle(page)
 
 
+def test_landmarks_that_are_single_tokens_are_not_called_averages(page, server):
+    visit(page, f"{server}/?word=1&landmarks=14")
+    expect(page.locator(".summary")).to_contain_text("Nyström averages neighbouring tokens into landmarks")
+    page.get_by_role("slider", name="Nyström: landmarks").press("End")
+    expect(page.locator(".summary")).to_contain_text("Nyström only approximates an inverse matrix")
+    expect(page.locator(".summary")).not_to_contain_text("averages neighbouring tokens")
+
+
 @pytest.fixture
 def moving(window):
     """Yield a page of a visitor who has not asked for less motion, and the words that were the query, in order."""

@@ -225,7 +225,7 @@ def test_a_single_length_is_drawn_with_instructions(state, n, view):
     if view != "factor":
         assert "longer input" in spoken(at)
         ends = "1 token" if n == 1 else f"{n} tokens"
-        ends = f"has only {ends}, too few to show the effect of the text length. Choose a longer input:"
+        ends = f"has only {ends}. A longer input shows the effect of the length more clearly:"
         assert ends in " ".join(c.value for c in at.caption)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-import torch
 from driver import full_text
 
 import attention_core as ac
@@ -42,7 +41,7 @@ LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 at 6
 WITH_LOG_N = (
     "If all logits are multiplied by a factor that grows with log n (log n scaling), the number of effective keys"
 )
-TOO_FEW = "too few to show the effect of the text length. Choose a longer input:"
+TOO_FEW = "A longer input shows the effect of the length more clearly:"
 
 
 @pytest.mark.parametrize(
@@ -286,6 +285,14 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     )
 
 
+@pytest.mark.parametrize(("softmax", "relu2"), [(-0.1, 0.2), (0.1, -0.8)])
+def test_totals_with_a_negative_exponent_fall(softmax, relu2):
+    text = full_text(normalizer.main_finding({"softmax": power(softmax), "relu2": power(relu2)}))
+    assert ("by its total, fall approximately as n⁻⁰·¹⁰." in text) == (softmax < 0)
+    assert ("The totals of squared ReLU fall as n⁻⁰·⁸⁰." in text) == (relu2 < 0)
+    assert text.count("grow") == 1
+
+
 def test_a_total_with_changing_growth_gets_no_verdict():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     message = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": bent}))
@@ -372,8 +379,8 @@ def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding
 @pytest.mark.parametrize(
     ("room", "written", "words"),
     [
-        (255, True, f"This text has only 255 tokens, {TOO_FEW}"),
-        (1, True, f"This text has only 1 token, {TOO_FEW}"),
+        (255, True, f"This text has only 255 tokens. {TOO_FEW}"),
+        (1, True, f"This text has only 1 token. {TOO_FEW}"),
         (256, True, ""),
         (255, False, ""),
     ],
@@ -467,7 +474,7 @@ def test_the_bound_of_rope_is_described_at_the_largest_distance():
         "distance 0. Take a query and a key that are equal before the rotation, with all their coordinates of the same "
         "size. At a distance of 30 tokens, their dot product is \N{MINUS SIGN}10% of its value at distance 0."
     )
-    finding = "**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.** "
+    finding = "**With RoPE, the upper bound for a logit is lower at a distance of 30 tokens than at distance 0.** "
     assert full_text(distance.rope_effect(30, 0.25, -0.1)) == finding + limited.format(bound="25%")
     assert full_text(distance.rope_effect(30, 1.0, -0.1)) == limited.format(bound="100%")
 
@@ -586,7 +593,7 @@ def test_coinciding_lines_have_one_name(monkeypatch, at_eight, label):
     [
         (2, 1, [False], "Shaded: middle half of the heads."),
         (2, 2, [False], "Shaded: middle half of the heads and seeds."),
-        (1, 2, [False, True], "Shaded: middle half of the heads and seeds. Point at another line to see its band."),
+        (1, 2, [False, True], "Shaded: middle half of the seeds. Point at another line to see its band."),
         (2, 1, [False, False], "Shaded: middle half of the heads."),
         (2, 1, [False, False, False], ""),
         (2, 1, [True], ""),
@@ -595,14 +602,8 @@ def test_coinciding_lines_have_one_name(monkeypatch, at_eight, label):
     ],
 )
 def test_bands_are_explained_once(heads, seeds, hidden, expected):
-    request = measurement_up_to(128, causal=False)
-    request = replace(request, record=replace(request.record, **qkv_of(heads)), seeds=seeds)
     lines = [Curve("A", [1, 2], [1, 2], low=[1, 2], high=[1, 2], hides_band=each) for each in hidden]
-    assert band_note([*lines, Curve("B", [1, 2], [1, 2])], request) == expected
-
-
-def qkv_of(heads):
-    return {name: torch.zeros(heads, 16, 2) for name in "qkv"}
+    assert band_note([*lines, Curve("B", [1, 2], [1, 2])], heads=heads, seeds=seeds) == expected
 
 
 def test_the_number_of_sequences_at_each_length_is_named():
