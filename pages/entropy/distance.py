@@ -202,7 +202,8 @@ def rope_effect(distance: int, bound: float, cosine: float) -> Finding:
     """Return the effect of RoPE alone on a logit's bound and on a dot product, from distance 0 to the largest."""
     return Finding(
         _(
-            "**With RoPE, the upper bound for a logit is lower at a distance of {distance} tokens than at distance 0.**",
+            "**With RoPE, the upper bound for a logit is lower at a distance of {distance} tokens than at distance "
+            "0.**",
             distance=distance,
         )
         if bound < 1

@@ -345,6 +345,12 @@ def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_
     assert f"**Local** fills the gaps between them. {reason}" in text
 
 
+def test_a_stack_of_one_variant_is_not_compared_with_this_variant():
+    at = open_masks(n=64, variants=chosen("softmax", "bigbird"), stack=("bigbird", "bigbird"), stack_depth=2)
+    assert "BigBird twice" not in spoken(at)
+    assert "The stack BigBird → BigBird connects all pairs of tokens in 2 layers" in spoken(at)
+
+
 def test_the_curves_of_two_variants_have_different_colours():
     lines = traces(visit("masks", {}), 0).values()
     assert len({line["line"]["color"] for line in lines}) == len(lines) == 4

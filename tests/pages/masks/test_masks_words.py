@@ -441,6 +441,8 @@ def test_the_note_on_sorting_explains_only_what_the_board_shows(is_sorted, causa
     assert ("Other rounds allow the pairs far from it." in note) == (is_sorted and not causal and rounds == 2)
 
 
-@pytest.mark.parametrize(("share", "words"), [(1.0, "100%"), (0.999998, "99.99980%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
+@pytest.mark.parametrize(
+    ("share", "words"), [(1.0, "100%"), (0.999998, "99.99980%"), (0.99996, "99.996%"), (0.9994, "99.9%")]
+)
 def test_only_all_pairs_are_one_hundred_percent(share, words):
     assert percent(share) == words

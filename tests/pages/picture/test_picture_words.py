@@ -162,6 +162,8 @@ def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
     [
         (image(25.2), 20.0, True),
         (image(20.0), 20.0, False),
+        (image(20.04), 20.0, False),
+        (image(20.06), 20.0, True),
         (image(25.2), math.inf, False),
         (image(25.2, 0.01), 20.0, False),
     ],
@@ -218,6 +220,11 @@ def test_a_square_window_is_compared_with_one_along_the_row(psnr, end):
         "pixels, at most 2 rows and 2 columns away."
     ) in text
     assert text.endswith(end)
+
+
+def test_one_row_and_column_are_written_in_the_singular():
+    text = words.square_comparison("Local", "Local 3 × 3", (9, 9), (4, 1), (22.0, 23.0))
+    assert "Local 3 × 3 averages 9 pixels, at most 1 row and 1 column away." in text
 
 
 def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
