@@ -17,10 +17,13 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
-    counted = paragraph(
-        _("The count assumes values of the same size as keys (d_v = d) and no causal mask."), describe_counts()
+    causal = SharedOptions.causal.value and variant.causal_reason is None
+    assumed = (
+        _("The count assumes values of the same size as keys (d_v = d).")
+        if causal
+        else _("The count assumes values of the same size as keys (d_v = d) and no causal mask.")
     )
-    st.markdown(_cost(attention, chosen), help=counted)
+    st.markdown(_cost(attention, chosen, causal=causal), help=paragraph(assumed, describe_counts()))
     if variant.causal_reason:
         st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
     if variant.note:
@@ -32,15 +35,17 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     lazy_expander(_("Source file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
 
 
-def _cost(attention: ac.Attention, chosen: ChosenInput) -> str:
+def _cost(attention: ac.Attention, chosen: ChosenInput, *, causal: bool) -> str:
     qkv = chosen.qkv
     if qkv.crosses and attention.variant.cross_reason:
         return _("**Cannot use keys of another sequence:** {reason}", reason=_(attention.variant.cross_reason))
-    return describe_cost(attention, n=qkv.n, d=qkv.q.shape[-1], heads=qkv.heads, keys=qkv.m)
+    return describe_cost(attention, n=qkv.n, d=qkv.q.shape[-1], heads=qkv.heads, keys=qkv.m, causal=causal)
 
 
-def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: int | None = None) -> str:
-    """Return text on the cost of a variant without a causal mask: its multiply-adds per head, relative to softmax.
+def describe_cost(
+    attention: ac.Attention, *, n: int, d: int, heads: int, keys: int | None = None, causal: bool = False
+) -> str:
+    """Return text on the cost of a variant: its multiply-adds per head, relative to softmax.
 
     Args:
         attention: the variant with its settings.
@@ -48,8 +53,9 @@ def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
         d: head size.
         heads: number of heads.
         keys: number of keys; None for n.
+        causal: whether the variant and softmax have a causal mask.
     """
-    cost, softmax_cost = (a.cost(n, d, heads=heads, keys=keys) for a in (attention, ac.get("softmax")))
+    cost, softmax_cost = (a.cost(n, d, causal=causal, heads=heads, keys=keys) for a in (attention, ac.get(REFERENCE)))
     fields = {
         "complexity": _(attention.variant.complexity),
         "own": cost.multiply_adds // heads,

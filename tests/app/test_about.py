@@ -38,6 +38,18 @@ def test_the_cost_on_a_page_is_for_its_input():
     assert shown.help.endswith(describe_counts())
 
 
+@pytest.mark.parametrize(
+    ("key", "causal", "with_mask"), [("linear", True, True), ("linear", False, False), ("nystrom", True, False)]
+)
+def test_the_cost_includes_the_causal_mask_if_the_variant_can_be_causal(key, causal, with_mask):
+    at = open_page("matrices", input="synthetic", n=64, heads=1, d=32, causal=causal, variants=chosen("softmax", key),
+                   more="explain", explained=key)  # fmt: skip
+    costs = {mask: describe_cost(ac.get(key), n=64, d=32, heads=1, causal=mask) for mask in {with_mask, False}}
+    [shown] = [each for each in at.markdown if each.value == costs[with_mask]]
+    assert ("no causal mask" in shown.help) == (not with_mask)
+    assert len(set(costs.values())) == len(costs)
+
+
 def cited(paper: Paper) -> str:
     return f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})"
 
