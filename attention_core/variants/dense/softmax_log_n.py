@@ -1,4 +1,4 @@
-"""Softmax with logits multiplied by log n, so that attention does not flatten as the text grows."""
+"""Softmax with logits multiplied by log n / log n₀, so that attention flattens more slowly as the text grows."""
 
 import math
 
@@ -60,8 +60,8 @@ def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool, keys: int | None
 VARIANT = Variant(
     __name__,
     title="Softmax, log n scale",
-    summary="Logits are multiplied by log n before softmax, so that the weights do not become more and more equal as "
-    "the number of keys n grows.",
+    summary="Logits are multiplied by log n / log n₀, so that the effective number of keys grows more slowly with the "
+    "number of keys n than in softmax.",
     formula=r"A = \operatorname{softmax}\left(\frac{\log n_i}{\log n_0}\,\frac{Q K^\top}{\sqrt{d}}\right),"
     r"\quad n_i = \text{number of keys query } i \text{ sees}",
     complexity="n² d",

@@ -112,7 +112,7 @@ VARIANT = Variant(
     __name__,
     title="Linear",
     summary="A function turns queries and keys into vectors of features, whose dot product replaces softmax's "
-    "exponential. Therefore, products of key features and values need to be summed only once, and all queries use the "
+    "exponential. Products of key features and values are summed in one matrix. Without a mask, all queries use the "
     "same sum.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",

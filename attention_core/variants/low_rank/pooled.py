@@ -126,7 +126,7 @@ VARIANT = Variant(
     __name__,
     title="Pooled keys",
     summary="Neighbouring keys and values are combined into pools, and every query attends to the pools instead of "
-    "single tokens.",
+    "single tokens. With a causal mask, each query attends to earlier pools, and to the single tokens of its own pool.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
@@ -138,7 +138,6 @@ VARIANT = Variant(
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
     note="A pool is one key and one value that represent a group of neighbouring tokens. The tokens of a pool get "
-    'equal weights, except with "conv", where the middle of the pool gets more weight. With a causal mask, a '
-    "query attends to the pools before its own. In its own pool, it attends to the single tokens up to itself.",
+    'equal weights, except with "conv", where the middle of the pool gets more weight.',
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -262,8 +262,8 @@ def _sum_first(data: HeadData) -> Step:
     return Step(
         title=_("Sum first"),
         mechanism=_(
-            "The products of key features and values are summed once, in one matrix, the state. Each query reads the "
-            "state instead of the individual keys."
+            "The products of key features and values are summed in one matrix, the state. Each query reads the state "
+            "instead of the individual keys."
         ),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),

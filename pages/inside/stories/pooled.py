@@ -100,6 +100,10 @@ def _weights_on_pools(data: HeadData) -> Step:
     step = pooling.weights_step(data, share_text, n_keys=m)
     return replace(
         step,
+        mechanism=_(
+            "Each query attends to the keys of earlier pools (groups of combined tokens), and to the keys of the "
+            "single tokens of its own pool."
+        ),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right)",
         findings=step.findings if m > 1 else _("One pool holds all tokens, so no query has an earlier pool."),
     )

@@ -79,6 +79,35 @@ def test_log_n_scaling_equals_softmax_only_for_rows_with_base_length_keys(causal
     assert same == ([i in (0, 7) for i in range(20)] if causal else [False] * 20)
 
 
+@pytest.mark.parametrize("base_length", [2, 64, 4096])
+def test_log_n_scaling_slows_the_growth_of_the_effective_number(base_length):
+    assert "the effective number of keys grows more slowly with" in ac.variant("softmax_log_n").summary
+    q, k = normal(2, 512, 4, size=1.5)
+    attentions = ac.get("softmax_log_n", base_length=base_length), ac.get("softmax")
+    scaled, plain = (
+        [ac.metrics.entropy(each.weights(q[:n], k[:n])).exp().mean() for n in (32, 512)] for each in attentions
+    )
+    assert scaled[1] / scaled[0] < 0.9 * plain[1] / plain[0]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_queries_of_linear_attention_share_one_sum_only_without_a_mask(causal):
+    assert "Without a mask, all queries use the same sum." in ac.variant("linear").summary
+    attention, x = ac.get("linear"), normal(12, 4)
+    sums = attention.anatomy(x, x, x, causal=causal)["key_sums"]
+    assert bool((sums == sums[-1]).all()) != causal
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_only_a_causal_query_attends_to_single_tokens_of_its_pool(causal):
+    assert "With a causal mask, each query attends to earlier pools, and to the single tokens of its own pool." in (
+        ac.variant("pooled").summary
+    )
+    pools = ac.get("pooled", stride=5).weights(*normal(2, 20, 4), causal=causal)[9::5].unflatten(-1, (4, 5))
+    single = (pools.amax(-1) - pools.amin(-1)) > 1e-6  # Rows are the last queries of the pools 1 to 3.
+    assert torch.equal(single, torch.eye(4, dtype=torch.bool)[1:] & causal)
+
+
 @pytest.mark.parametrize("pool", ["mean", "conv", "max"])
 def test_pooled_weights_are_equal_except_with_the_stated_pool(pool):
     bars = ac.get("pooled", stride=5, pool=pool).weights(*normal(2, 20, 4)).unflatten(-1, (4, 5))

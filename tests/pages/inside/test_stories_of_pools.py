@@ -112,6 +112,13 @@ def test_causal_queries_see_earlier_pools_and_the_tokens_of_their_own():
     assert "no query has an earlier pool" in " ".join(m.value for m in alone.markdown)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_causal_query_does_not_attend_to_pools_only(causal):
+    mechanism = pooled.steps(data(ac.get("pooled"), causal=causal))[1].mechanism
+    assert ("instead of the keys of individual tokens" in mechanism) != causal
+    assert ("and to the keys of the single tokens of its own pool." in mechanism) == causal
+
+
 def test_the_best_possible_error_of_the_causal_variant_includes_only_earlier_pools():
     q, k = arrays(sharpness=6.0)
     P = np.kron(np.eye(6), np.full((1, 4), 0.25))

@@ -119,6 +119,11 @@ def test_one_vector_normalises_every_row(causal):
     assert ("the sum of all key features, a vector of 8 numbers." in text) != causal
 
 
+def test_a_sum_that_grows_is_not_called_a_sum_that_is_computed_once():
+    step = linear.steps(data(ac.get("linear"), causal=True))[0]
+    assert step.mechanism.startswith("The products of key features and values are summed in one matrix, the state.")
+
+
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     plain, causal = (linear.steps(data(ac.get("linear"), causal=way))[0].findings for way in (False, True))
     state = "With the causal mask, each token is added to the state before its query reads it."
