@@ -147,7 +147,8 @@ def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
         mass: the softmax mass on each block for each query, ``[n, blocks]``.
 
     Returns:
-        The share of correctly ranked pairs, over all queries; None if no query can choose between two blocks.
+        The share of correctly ranked pairs, over all queries; None if no query can choose between two blocks, or if
+        all such blocks have the same mass.
     """
     right = pairs = 0
     for each, masses in zip(scores, mass, strict=True):
@@ -167,6 +168,13 @@ def score_sentence(n: int, blocks: int, share_: float | None) -> str:
         blocks: number of blocks.
         share_: the result of ``agreement``.
     """
+    if share_ is None and blocks > 2:
+        return _(
+            "{n} tokens form {blocks} blocks. For each query, all other blocks that it can select have the same "
+            "softmax weight.",
+            n=n,
+            blocks=blocks,
+        )
     if share_ is None:
         return _n(
             "The tokens form only {n} block, so there are no other blocks to select from.",

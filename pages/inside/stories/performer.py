@@ -142,7 +142,9 @@ def _directions(data: HeadData) -> Step:
             "orthogonal, and {free:.2f} if they are independent.",
             straight=sizes[True],
             free=sizes[False],
-        ),
+        )
+        if off_diagonal.any()
+        else _("Only one direction is shown, so there are no two directions to compare."),
         details=paragraph(
             _("Directions are orthogonal only within groups of {d}.", d=d) if orthogonal and m > d else "",
             _(
@@ -399,6 +401,11 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
     change = (
         _(
             "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
+            "**positive** features stays at {end}."
+        )
+        if number(end) == number(start)
+        else _(
+            "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
             "**positive** features falls from {start} to {end}."
         )
         if end < start
@@ -417,13 +424,23 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
         if row_norms == "chi"
         else "",
+        (
+            _(
+                "With the largest number of random directions, **{best}** features have the smallest error ({least}) "
+                "of all kinds of features."
+            )
+            if best[1]
+            else _(
+                "With the largest number of random directions, **{best}** features with independent directions have "
+                "the smallest error ({least}) of all kinds of features."
+            )
+        ).format(least=number(ends[best]), best=setting_name(best[0])),
         _(
-            "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "
-            "all kinds of features. The error of **trig** features (sines and cosines) is {trig}.",
-            least=number(ends[best]),
-            best=setting_name(best[0]),
+            "The error of **trig** features (sines and cosines) is {trig}.",
             trig=number(errors["trig", True].middle[-1], 3),
-        ),
+        )
+        if best[0] != "trig"
+        else "",
     )
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
         text = paragraph(

@@ -55,6 +55,15 @@ def test_agreement_counts_selectable_pairs():
     assert agreement(np.array([[3.0, 2.0, 1.0], [0.0, 0.0, 1.0]]), mass) == 1
     assert agreement(np.array([[1.0, 2.0, -np.inf], [0.0, 5.0, 1.0]]), mass) == pytest.approx(1 / 3)
     assert agreement(np.array([[-np.inf, 2.0, -np.inf]]), mass[:1]) is None
+    assert agreement(np.array([[3.0, 2.0, 1.0]]), np.full((1, 3), 1 / 3)) is None
+
+
+def test_blocks_of_equal_weight_are_not_said_to_be_too_few():
+    text = blocks.steps(data(ac.get("blocks", block=8), sharpness=0.0))[0].findings
+    assert text.startswith(score_sentence(24, 3, None))
+    assert score_sentence(24, 3, None) == (
+        "24 tokens form 3 blocks. For each query, all other blocks that it can select have the same softmax weight."
+    )
 
 
 def test_sentences_without_selectable_blocks():

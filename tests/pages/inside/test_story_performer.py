@@ -54,6 +54,12 @@ def test_more_directions_than_dimensions_are_orthogonal_in_groups(features, orth
     assert min(np.abs(values[~np.eye(8, dtype=bool)]).max() for _panel, values in cosines.values()) == 0
 
 
+def test_a_single_direction_has_no_cosine():
+    assert "Only one direction is shown, so there are no two directions to compare." in spoken(
+        open_step(ac.get("performer", features=1), 2)
+    )
+
+
 def test_a_single_feature_determines_the_whole_row():
     [bearing, features] = said(open_step(ac.get("performer", features=1), 3), r"depend on ([\d.]+) of the (\d+) feat")
     assert (bearing, features) == (1, 1)
@@ -157,8 +163,29 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     assert ("For an unbiased estimate, theory predicts the exponent −0.5." in text) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
+    level = fall_sentence(spreads(**FALLING | {"positive": (1.04, 1.0, 0.96)}), row_norms=row_norms)
+    assert "features falls from 1.0 to 0.96." in level
+    level = fall_sentence(spreads(**FALLING | {"positive": (1.04, 1.0, 1.03)}), row_norms=row_norms)
+    assert "from 8 to 32, the error of **positive** features stays at 1.0." in level
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
     assert "**positive** features have the smallest error (1)" in fall_sentence(endless, row_norms=row_norms)
+
+
+@pytest.mark.parametrize(
+    ("changes", "last"),
+    [
+        ({}, "**hyperbolic** features have the smallest error (0.50) of all kinds of features. The error of **trig** "
+        "features (sines and cosines) is 200."),
+        ({("trig", True): (0.35,)}, "**trig** features have the smallest error (0.35) of all kinds of features."),
+        ({("trig", False): (0.34,), ("trig", True): (0.35,)}, "**trig** features with independent directions have the "
+        "smallest error (0.34) of all kinds of features."),
+        ({("hyperbolic", False): (0.4,)}, "**hyperbolic** features with independent directions have the smallest error "
+        "(0.40) of all kinds of features. The error of **trig** features (sines and cosines) is 200."),
+    ],
+)  # fmt: skip
+def test_the_best_features_are_named_with_their_directions_and_trig_once(changes, last):
+    errors = spreads(**FALLING) | {form: Spread(x=(32.0,), middle=y, low=y, high=y) for form, y in changes.items()}
+    assert fall_sentence(errors, row_norms="chi").endswith(f" With the largest number of random directions, {last}")
 
 
 @pytest.mark.parametrize(
