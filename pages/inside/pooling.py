@@ -88,7 +88,7 @@ def pools_step(data: HeadData) -> Step:
     """Build the step that shows which tokens each pooled key contains."""
     P = data.parts["provenance"]
     m, n = P.shape
-    pools, sizes = provenance.spans(P), provenance.effective_tokens(P)
+    widths = [last - first + 1 for first, last in provenance.spans(P)]
 
     def draw(key: str) -> None:
         draw_strip(data)
@@ -105,15 +105,38 @@ def pools_step(data: HeadData) -> Step:
         ),
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, data.qkv.k.shape[-1])},
-        findings=_(
+        findings=pools_sentence(n, m, provenance.effective_tokens(P).mean(), min(widths), max(widths)),
+        draw=draw,
+    )
+
+
+def pools_sentence(n: int, m: int, size: float, smallest: int, largest: int) -> str:
+    """Return the sentences about the number of pools and their sizes.
+
+    Args:
+        n: number of tokens.
+        m: number of pools.
+        size: the mean effective number of tokens in a pool.
+        smallest: number of tokens in the smallest pool.
+        largest: number of tokens in the largest pool, at most one more than in the smallest.
+    """
+    if m == 1:
+        return _(
+            "All tokens become **1 key**. This key combines {size:.1f} tokens (tokens with smaller weights count "
+            "less).",
+            size=size,
+        )
+    return paragraph(
+        _(
             "{n} tokens become **{m} keys**. On average, each of these keys combines {size:.1f} tokens (tokens with "
-            "smaller weights count less). The largest pool is {pool}.",
+            "smaller weights count less).",
             n=n,
             m=m,
-            pool=pool_text(data, widest(pools)),
-            size=sizes.mean(),
+            size=size,
         ),
-        draw=draw,
+        _("Each pool has {least} or {most} tokens.", least=smallest, most=largest)
+        if smallest < largest
+        else _n("Each pool has {n} token.", "Each pool has {n} tokens.", n=largest),
     )
 
 
@@ -129,6 +152,14 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
     candidates = left[:, :n_keys]
     i, r = np.unravel_index(int(candidates.argmax()), candidates.shape)
     first, last = pools[r]
+    heaviest_once = candidates.shape[1] > 1 and (candidates[i] == left[i, r]).sum() == 1
+    values = {
+        "query": data.token(i),
+        "i": i,
+        "weight": left[i, r],
+        "pool": pool_text(data, (first, last)),
+        "exact": data.reference[i, first : last + 1].sum(),
+    }
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(
@@ -151,11 +182,13 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
             _(
                 "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, more than to any other pool. "
                 "Softmax gives {exact:.0%} to these tokens.",
-                query=data.token(i),
-                i=i,
-                weight=left[i, r],
-                pool=pool_text(data, (first, last)),
-                exact=data.reference[i, first : last + 1].sum(),
+                **values,
+            )
+            if heaviest_once
+            else _(
+                "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}. Softmax gives {exact:.0%} to "
+                "these tokens.",
+                **values,
             ),
             extra,
         ),

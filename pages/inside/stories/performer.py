@@ -397,6 +397,7 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         )
     ends = {form: each.middle[-1] for form, each in errors.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
+    smallest = {"best": setting_name(best[0]), "least": number(ends[best])}
     start, end = first.middle[0], first.middle[-1]
     change = (
         _(
@@ -424,17 +425,17 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
         if row_norms == "chi"
         else "",
-        (
-            _(
-                "With the largest number of random directions, **{best}** features have the smallest error ({least}) "
-                "of all kinds of features."
-            )
-            if best[1]
-            else _(
-                "With the largest number of random directions, **{best}** features with independent directions have "
-                "the smallest error ({least}) of all kinds of features."
-            )
-        ).format(least=number(ends[best]), best=setting_name(best[0])),
+        _(
+            "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "
+            "all kinds of features.",
+            **smallest,
+        )
+        if best[1]
+        else _(
+            "With the largest number of random directions, **{best}** features with independent directions have the "
+            "smallest error ({least}) of all kinds of features.",
+            **smallest,
+        ),
         _(
             "The error of **trig** features (sines and cosines) is {trig}.",
             trig=number(errors["trig", True].middle[-1], 3),

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, _n, paragraph
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pooling
@@ -53,20 +53,23 @@ def _cover(data: HeadData) -> Step:
     m, n = P.shape
     first, last = provenance.spans(P)[-1]
     stride: int = data.setting("stride")
-    words = _(
-        "{n} tokens form **{m} pools** of {stride} tokens. A query attends to at most {most} keys instead of {n}.",
-        n=n,
+    words = _n(
+        "{tokens} tokens form **{m} pools** of {n} token. A query attends to at most {most} keys instead of {tokens}.",
+        "{tokens} tokens form **{m} pools** of {n} tokens. A query attends to at most {most} keys instead of {tokens}.",
+        n=stride,
         m=m,
-        stride=stride,
+        tokens=n,
         most=_max_keys(P),
     )
     if last - first + 1 < stride:
         words = paragraph(
             words,
-            _(
-                "The last pool (group of tokens with one mean key) has only {size} tokens. No query uses its mean "
-                "key, because no token comes after this pool.",
-                size=last - first + 1,
+            _n(
+                "The last pool (group of tokens with one mean key) has only {n} token. No query uses its mean key, "
+                "because no token comes after this pool.",
+                "The last pool (group of tokens with one mean key) has only {n} tokens. No query uses its mean key, "
+                "because no token comes after this pool.",
+                n=last - first + 1,
             ),
         )
     return replace(
@@ -78,7 +81,7 @@ def _cover(data: HeadData) -> Step:
         formula=r"\tilde K = \begin{bmatrix} P K \\ K \end{bmatrix},\qquad "
         r"\tilde V = \begin{bmatrix} P V \\ V \end{bmatrix}",
         shapes={"P": (m, n), r"\tilde K": (m + n, data.qkv.k.shape[-1])},
-        findings=words,
+        findings=words if m > 1 else _no_earlier_pool(),
     )
 
 
@@ -105,8 +108,12 @@ def _weights_on_pools(data: HeadData) -> Step:
             "single tokens of its own pool."
         ),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right)",
-        findings=step.findings if m > 1 else _("One pool holds all tokens, so no query has an earlier pool."),
+        findings=step.findings if m > 1 else _no_earlier_pool(),
     )
+
+
+def _no_earlier_pool() -> str:
+    return _("One pool holds all tokens, so no query has an earlier pool.")
 
 
 def _own_share(data: HeadData) -> float:

@@ -7,7 +7,7 @@ from stories import data, drawn_words, head, open_step, said, softmax
 
 import attention_core as ac
 from pages.inside import pooling
-from pages.inside.pooling import best_error_sentence
+from pages.inside.pooling import best_error_sentence, pools_sentence
 from pages.inside.stories import linformer, pooled
 
 
@@ -108,8 +108,46 @@ def test_causal_queries_see_earlier_pools_and_the_tokens_of_their_own():
         round(100 * exact),
         round(100 * left[:, 6:].sum() / 24),
     )
-    alone = open_step(ac.get("pooled", stride=64), 2, again=at, causal=True)
-    assert "no query has an earlier pool" in " ".join(m.value for m in alone.markdown)
+    for step in (1, 2):
+        alone = pooled.steps(data(ac.get("pooled", stride=64), causal=True))[step - 1].findings
+        assert alone == "One pool holds all tokens, so no query has an earlier pool."
+
+
+@pytest.mark.parametrize(
+    ("n", "stride", "words"),
+    [
+        (8, 4, "8 tokens form **2 pools** of 4 tokens. A query attends to at most 5 keys instead of 8."),
+        (10, 4, "The last pool (group of tokens with one mean key) has only 2 tokens."),
+        (9, 4, "The last pool (group of tokens with one mean key) has only 1 token."),
+        (8, 1, "8 tokens form **8 pools** of 1 token. A query attends to at most 8 keys instead of 8."),
+    ],
+)
+def test_causal_pools_of_one_token_use_the_singular(n, stride, words):
+    found = pooled.steps(data(ac.get("pooled", stride=stride), causal=True, n=n))[0].findings
+    assert words in found
+    assert ("The last pool" in found) == ("last" in words)
+
+
+def test_the_sizes_of_pools_are_named():
+    assert pools_sentence(24, 6, 4.0, 4, 4) == (
+        "24 tokens become **6 keys**. On average, each of these keys combines 4.0 tokens (tokens with smaller weights "
+        "count less). Each pool has 4 tokens."
+    )
+    assert pools_sentence(24, 5, 4.8, 4, 5).endswith(" Each pool has 4 or 5 tokens.")
+    assert pools_sentence(24, 24, 1.0, 1, 1).endswith(" Each pool has 1 token.")
+    assert pools_sentence(24, 1, 24.0, 24, 24) == (
+        "All tokens become **1 key**. This key combines 24.0 tokens (tokens with smaller weights count less)."
+    )
+    assert pooled.steps(data(ac.get("pooled", stride=5)))[0].findings == pools_sentence(24, 5, 4.8, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("stride", "sharpness", "more"), [(4, 1.0, True), (12, 1.0, True), (24, 1.0, False), (4, 0.0, False)]
+)
+def test_a_pool_has_more_weight_than_others_only_if_no_other_has_as_much(stride, sharpness, more):
+    found = pooled.steps(data(ac.get("pooled", stride=stride), sharpness=sharpness))[1].findings
+    assert (", more than to any other pool. Softmax gives" in found) == more
+    assert ("). Softmax gives" in found) != more
 
 
 @pytest.mark.parametrize("causal", [False, True])
