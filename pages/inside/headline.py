@@ -71,7 +71,8 @@ def measurements(data: HeadData, *, with_error: bool = True) -> str:
     error, baseline = (
         relative_error_of(each, data.reference) for each in (data.weights, uniform_weights(data.visible))
     )
-    total = float(np.median(np.abs(data.weights).sum(-1)))
+    sums = np.abs(data.weights).sum(-1)
+    total = float(np.median(sums[sums > 0])) if sums.any() else 0.0  # Rows without any weight would make it too small.
     return paragraph(_needs(data), difference(reference_name(data.attention), error, baseline, total))
 
 
@@ -139,16 +140,23 @@ def multiply_adds(name: str, n: int, share: float, cheaper: int | None) -> str:
         share: multiply-adds of the variant, divided by softmax's.
         cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
     """
-    values = {"name": name, "n": n, "share": percent(share), "cheaper": cheaper}
     if percent(share) == "100%":
-        return _("At {n} tokens, {name} needs as many multiply-adds as softmax.", **values)
-    if share < 1 or cheaper is None:
-        return _("At {n} tokens, {name} needs {share} of softmax's multiply-adds.", **values)
-    return _(
-        "At {n} tokens, {name} needs {share} of softmax's multiply-adds. From {cheaper:,} tokens on, it needs fewer "
-        "than softmax.",
-        **values,
+        return _n(
+            "At {n} token, {name} needs as many multiply-adds as softmax.",
+            "At {n} tokens, {name} needs as many multiply-adds as softmax.",
+            n=n,
+            name=name,
+        )
+    text = _n(
+        "At {n} token, {name} needs {share} of softmax's multiply-adds.",
+        "At {n} tokens, {name} needs {share} of softmax's multiply-adds.",
+        n=n,
+        name=name,
+        share=percent(share),
     )
+    if share < 1 or cheaper is None:
+        return text
+    return paragraph(text, _("From {cheaper:,} tokens on, it needs fewer than softmax.", cheaper=cheaper))
 
 
 def difference(reference: str, error: float, baseline: float, total: float) -> str:
@@ -158,7 +166,8 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
         reference: name of the matrix that the error is relative to.
         error: the error of the variant's matrix.
         baseline: the error of equal weights for all visible keys.
-        total: median over the rows of the sum of absolute weights, which is 1 for softmax.
+        total: median over the rows of the sum of absolute weights, which is 1 for softmax. Rows without weight are
+            left out.
     """
     values = {"reference": reference, "error": percent(error), "equal": percent(baseline), "total": number(total)}
     if error < MIN_SHOWN_ERROR:

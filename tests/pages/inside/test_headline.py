@@ -1,5 +1,7 @@
 """Tests of the finding at the top of the Inside page: what a variant saves, and how far it is from softmax."""
 
+from dataclasses import replace
+
 import pytest
 from stories import data
 
@@ -41,6 +43,8 @@ from pages.inside.headline import (
             "softmax.",
         ),
         (multiply_adds("Linear", 56, 0.9996, 34), "At 56 tokens, Linear needs as many multiply-adds as softmax."),
+        (multiply_adds("Linear", 1, 1.0, None), "At 1 token, Linear needs as many multiply-adds as softmax."),
+        (multiply_adds("Linear", 1, 4.19, None), "At 1 token, Linear needs 419% of softmax's multiply-adds."),
     ],
 )
 def test_the_work_of_a_variant_is_compared_with_softmax(sentence, expected):
@@ -66,6 +70,17 @@ def test_the_work_of_a_variant_is_compared_with_softmax(sentence, expected):
 def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, total, expected):
     sentence = f"The matrix error relative to softmax's matrix is {expected}"
     assert difference("softmax", error, baseline, total) == sentence
+
+
+def test_rows_without_weight_are_not_counted_as_rows_with_less_weight():
+    found = data(ac.get("power_bert", keep=0.5), sharpness=0.5)
+    assert sorted(set(found.weights.sum(-1).round(3))) == [0, 1]
+    assert measurements(found).endswith("%).")
+    half = replace(found, weights=0.25 * found.weights)
+    assert measurements(half).endswith("the absolute weights of a row sum to 0.25 (median over rows) instead of 1.")
+    assert measurements(replace(found, weights=0 * found.weights)).endswith(
+        " sum to 0 (median over rows) instead of 1."
+    )
 
 
 @pytest.mark.parametrize(
