@@ -20,6 +20,7 @@ from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside import pictures
+from pages.inside.headline import MIN_SHOWN_ERROR
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
@@ -116,9 +117,14 @@ def _landmarks(data: HeadData) -> Step:
 
 def landmark_sizes(m: int, smallest: int, largest: int) -> str:
     """Return the sentence that says how many neighbouring tokens each of m landmarks averages."""
-    values = {"m": m, "least": smallest, "most": largest}
     if smallest == largest:
-        return _("Each of the {m} landmarks averages {most} neighbouring tokens.", **values)
+        return _n(
+            "The only landmark averages {most} neighbouring tokens.",
+            "Each of the {n} landmarks averages {most} neighbouring tokens.",
+            n=m,
+            most=largest,
+        )
+    values = {"m": m, "least": smallest, "most": largest}
     if smallest + 1 == largest:
         return _("Each of the {m} landmarks averages {least} or {most} neighbouring tokens.", **values)
     return _("Each of the {m} landmarks averages {least} to {most} neighbouring tokens.", **values)
@@ -127,7 +133,11 @@ def landmark_sizes(m: int, smallest: int, largest: int) -> str:
 def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: bool) -> str:
     m, n = shares["query"].shape
     if m == n:
-        return _("Each of the {n} tokens is its own landmark, so nothing is averaged.", n=n)
+        return _n(
+            "The only token is its own landmark, so nothing is averaged.",
+            "Each of the {n} tokens is its own landmark, so nothing is averaged.",
+            n=n,
+        )
     sizes = {name: (share > 0).sum(-1) for name, share in shares.items()}
     vectors = membership.landmark_inputs(data.qkv, data.head)
     lost_shares = {name: membership.lost_variance(vectors[name], share) for name, share in shares.items()}
@@ -375,6 +385,12 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
         rows: one row per number of iterations, followed by the exact inverse.
     """
     *iterated, exact = (row.error for row in rows)
+    if max(exact, *iterated) < MIN_SHOWN_ERROR:
+        return _(
+            "With each number of iterations, and with the exact inverse, the error of the attention matrix A is less "
+            "than {small:.1%}.",
+            small=MIN_SHOWN_ERROR,
+        )
     best = int(np.argmin(iterated))
     if exact > EQUAL_RATIO * iterated[best]:
         reason = (
@@ -415,9 +431,9 @@ def inverse_size(largest: float, condition: float) -> str:
     """
     return _(
         "The matrix M holds the landmarks' weights on each other. Its largest singular value is {ratio} times the "
-        "smallest. The largest entry of the exact inverse of M is {largest:,.0f} in absolute value.",
+        "smallest. The largest entry of the exact inverse of M is {largest} in absolute value.",
         ratio=number(condition),
-        largest=largest,
+        largest=number(largest),
     )
 
 

@@ -193,16 +193,16 @@ def _sort(data: HeadData, number: int) -> Step:
         words = _("No two of the {n} tokens are in the same bucket.", n=n)
     else:
         at = distances.argmax()
-        words = _(
-            "**“{one}”** and **“{other}”** are {distance} tokens apart in the text and become neighbours in the "
-            "sorted order. “{token}” moves farthest, by {moved} positions.",
-            one=data.token(order[at]),
-            other=data.token(order[at + 1]),
-            distance=distances[at],
-            token=data.token(farthest),
-            moved=abs(positions[farthest] - farthest),
+        words = paragraph(
+            sort_sentence(
+                data.token(order[at]),
+                data.token(order[at + 1]),
+                int(distances[at]),
+                data.token(farthest),
+                int(abs(positions[farthest] - farthest)),
+            ),
+            cut_sentence(len(borders) + 1, size, causal=data.causal),
         )
-        words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=data.causal))
     return Step(
         title=_("Sort"),
         mechanism=_(
@@ -217,15 +217,48 @@ def _sort(data: HeadData, number: int) -> Step:
     )
 
 
+def sort_sentence(first: str, second: str, distance: int, token: str, moved: int) -> str:
+    """Return the sentences about the tokens that the sort moves.
+
+    Args:
+        first: a token of a bucket.
+        second: the next token in the sorted order, in the same bucket.
+        distance: the distance of both tokens in the text.
+        token: the token that moves farthest.
+        moved: the number of positions by which it moves.
+    """
+    if not moved:
+        return _("All tokens keep their places.")
+    return paragraph(
+        _n(
+            "**“{first}”** and **“{second}”** are {n} token apart in the text and become neighbours in the "
+            "sorted order.",
+            "**“{first}”** and **“{second}”** are {n} tokens apart in the text and become neighbours in the "
+            "sorted order.",
+            n=distance,
+            first=first,
+            second=second,
+        ),
+        _n(
+            "“{token}” moves farthest, by {n} position.",
+            "“{token}” moves farthest, by {n} positions.",
+            n=moved,
+            token=token,
+        ),
+    )
+
+
 def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
     """Return the sentence about the number and size of the chunks."""
     if causal:
-        return _(
+        return _n(
+            "Each bucket is split separately into chunks of at most {size} tokens. There is {n} chunk in total.",
             "Each bucket is split separately into chunks of at most {size} tokens. There are {n} chunks in total.",
             n=chunks,
             size=size,
         )
-    return _(
+    return _n(
+        "The sorted tokens form {n} chunk of at most {size} tokens.",
         "The sorted tokens are split into {n} chunks of at most {size} tokens, regardless of bucket boundaries.",
         n=chunks,
         size=size,

@@ -119,7 +119,19 @@ def test_a_better_inverse_is_compared_with_its_matrix_error(errors, why):
     )
 
 
+def test_inverses_are_not_compared_if_all_matrix_errors_are_shown_as_zero():
+    assert inverse_sentence(inverses(0.0049, 1e-7, 1e-8)) == (
+        "With each number of iterations, and with the exact inverse, the error of the attention matrix A is less than "
+        "0.5%."
+    )
+    for errors in ((0.005, 1e-7, 1e-8), (1e-8, 1e-7, 0.005)):
+        assert "is closest to softmax's matrix after" in inverse_sentence(inverses(*errors))
+
+
 def test_small_singular_values_amplify():
+    assert inverse_size(0.0417, 520.0).endswith(
+        "The largest entry of the exact inverse of M is 0.042 in absolute value."
+    )
     assert inverse_size(1234.4, 520.0) == (
         "The matrix M holds the landmarks' weights on each other. Its largest singular value is 520 times the "
         "smallest. The largest entry of the exact inverse of M is 1,234 in absolute value."
@@ -189,6 +201,13 @@ def test_one_iteration_uses_the_singular():
 )
 def test_landmarks_of_one_size_have_no_range(least, most, words):
     assert landmark_sizes(32, least, most).endswith(words)
+    assert landmark_sizes(32, least, most).startswith("Each of the 32 landmarks averages ")
+
+
+def test_one_landmark_is_called_the_only_one():
+    assert landmark_sizes(1, 24, 24) == "The only landmark averages 24 neighbouring tokens."
+    lone = nystrom.steps(data(ac.get("nystrom"), n=1))[1].findings
+    assert lone == "The only token is its own landmark, so nothing is averaged."
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 import re
 
 import numpy as np
+import pytest
 from driver import spoken
 from plotly.graph_objects import Figure
 from stories import drawn_words, open_step, said, source
 
 import attention_core as ac
 from app.figures.sorting import sorting
-from pages.inside.stories.reformer import cut_sentence, filled_sentence, held_sentence, quoted_tokens
+from pages.inside.stories.reformer import cut_sentence, filled_sentence, held_sentence, quoted_tokens, sort_sentence
 
 REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 
@@ -106,6 +107,30 @@ def test_causal_chunks_end_at_bucket_ends():
     assert cut_sentence(8, 3, causal=True) == (
         "Each bucket is split separately into chunks of at most 3 tokens. There are 8 chunks in total."
     )
+
+
+def test_one_chunk_uses_the_singular():
+    assert cut_sentence(1, 8, causal=False) == "The sorted tokens form 1 chunk of at most 8 tokens."
+    assert cut_sentence(1, 8, causal=True).endswith(" There is 1 chunk in total.")
+
+
+@pytest.mark.parametrize(
+    ("distance", "moved", "words"),
+    [
+        (1, 0, "All tokens keep their places."),
+        (1, 1, "**“a”** and **“b”** are 1 token apart in the text and become neighbours in the sorted order. “c” "
+        "moves farthest, by 1 position."),
+        (9, 6, "**“a”** and **“b”** are 9 tokens apart in the text and become neighbours in the sorted order. “c” "
+        "moves farthest, by 6 positions."),
+    ],
+)  # fmt: skip
+def test_the_sort_says_how_far_tokens_move(distance, moved, words):
+    assert sort_sentence("a", "b", distance, "c", moved) == words
+
+
+def test_tokens_that_keep_their_places_form_one_chunk():
+    at = open_step(ac.get("reformer"), 3, n=5, heads=1, head=0)
+    assert "All tokens keep their places. The sorted tokens form 1 chunk of at most 8 tokens." in spoken(at)
 
 
 def test_no_pair_is_missed_if_all_are_allowed():
