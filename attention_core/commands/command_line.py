@@ -1,4 +1,4 @@
-"""What the commands share: reading files, printing tables and wrapping long lines."""
+"""Functions that the commands share: reading files, printing tables and wrapping long lines."""
 
 import argparse
 import json
