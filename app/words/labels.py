@@ -105,8 +105,9 @@ def family_summary(family: str) -> str:
         "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),
         "sparse": _("Each query attends with softmax to some of the keys, chosen by a fixed rule or from the data."),
         "kernel": _(
-            "The dot product φ(q)·φ(k) of transformed queries and keys replaces softmax's exponential. Keys and "
-            "values are then summed once for all queries, so the cost grows linearly with the number of tokens n."
+            "The dot product φ(q)·φ(k) of transformed queries and keys replaces softmax's exponential. The "
+            "products of keys and values are then added up in one matrix, so the cost grows linearly with the number "
+            "of tokens n."
         ),
         "gated": _(
             "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "
