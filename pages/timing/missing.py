@@ -79,16 +79,23 @@ def other_settings(run: Run, *, live: bool) -> list[str]:
 
     It is returned as a list, which is empty if there are no such variants.
     """
-    measured = words_of(run)
-    others = [
-        _(
-            "{own} instead of {chosen}",
-            own=f"**{escape_markdown(in_words(name(attention_from_word(words[0]))))}**",
-            chosen=escape_markdown(in_words(name(each))),
-        )
-        for each in timed_variants()
-        if (words := measured.get(each.key)) and each.word not in words
-    ]
+    measured, others = words_of(run), []
+    for each in timed_variants():
+        if (words := measured.get(each.key)) and each.word not in words:
+            own = attention_from_word(words[0])
+            # Names have only a variant's main setting. If it is the same, the texts name the settings that differ.
+            unnamed = [
+                setting.name
+                for setting in each.params.settings()
+                if name(own) == name(each) and getattr(own.params, setting.name) != getattr(each.params, setting.name)
+            ]
+            others.append(
+                _(
+                    "{own} instead of {chosen}",
+                    own=f"**{escape_markdown(in_words(name(own, unnamed)))}**",
+                    chosen=escape_markdown(in_words(name(each, unnamed))),
+                )
+            )
     if not others:
         return []
     text = _("The live run measured {names}.") if live else _("The recorded run measured {names}.")

@@ -1,6 +1,6 @@
 """Sentences of the Timing page about times, memory, the method, and full attention with a variant's mask."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -9,7 +9,7 @@ import attention_core as ac
 from app.jobs.timing_runs import Series, crossings
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import in_words, label
+from app.words.labels import in_words, label, setting_name
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
 from attention_core.formatting import format_interpolated, memory, number
@@ -25,11 +25,16 @@ MIN_FIXED_SHARE = 0.5
 """Multiply-adds independent of the length explain slow short texts if they exceed this share of the total."""
 
 
-def name(attention: ac.Attention) -> str:
-    """Return the name on screen of a timed variant or mask."""
-    if isinstance(attention, MaskedFullAttention):
-        return _("{name}, as a mask", name=label(attention))
-    return label(attention)
+def name(attention: ac.Attention, more: Iterable[str] = ()) -> str:
+    """Return the name on screen of a timed variant or mask.
+
+    Args:
+        attention: the variant or mask.
+        more: settings to name in addition to those that the name on screen contains.
+    """
+    values = (f"{setting_name(each)} {setting_name(str(getattr(attention.params, each)))}" for each in more)
+    text = " · ".join([label(attention), *values])
+    return _("{name}, as a mask", name=text) if isinstance(attention, MaskedFullAttention) else text
 
 
 def softmax_growth(series: Sequence[Series]) -> str:

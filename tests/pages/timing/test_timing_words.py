@@ -643,6 +643,32 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
 
 
 @pytest.mark.parametrize(
+    ("settings", "own", "chosen"),
+    [
+        ({"feature_map": "relu"}, "Linear with feature map elu+1", "Linear with feature map relu"),
+        (
+            {"feature_map": "relu", "mode": "recurrent"},
+            "Linear with feature map elu+1 and mode chunked",
+            "Linear with feature map relu and mode recurrent",
+        ),
+    ],
+)
+def test_the_changed_setting_is_named_if_a_run_has_other_settings_than_the_main_one(monkeypatch, settings, own, chosen):
+    monkeypatch.setattr(missing, "timed_variants", lambda: (ac.get("softmax"), ac.get("linear", **settings)))
+    run = replace(RUN, spec=replace(RUN.spec, variants=("softmax", "linear")))
+    [text] = missing.other_settings(run, live=False)
+    assert text.startswith(f":material/info: The recorded run measured **{own}** instead of {chosen}. ")
+
+
+def test_the_changed_setting_of_a_mask_is_named(monkeypatch):
+    monkeypatch.setattr(missing, "timed_variants", lambda: (attention_from_word("fused.sink~sinks~2"),))
+    run = replace(RUN, spec=replace(RUN.spec, variants=("fused.sink",)))
+    [text] = missing.other_settings(run, live=True)
+    assert "**Attention sinks with window 16 and 4 sinks, as a mask** instead of Attention sinks with" in text
+    assert "window 16 and 2 sinks, as a mask. " in text
+
+
+@pytest.mark.parametrize(
     ("chosen", "expected"), [(None, []), ("sink", ["The live run did not measure Sink, as a mask."])]
 )
 def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, expected):
