@@ -17,6 +17,11 @@ from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
 """If the work grows at least this many times as much as the time, starting operations dominates on short texts."""
+MAX_GROWTH_DEVIATION = 1 / 8
+"""Largest relative deviation of a measured growth from the growth of the work, up to which the work explains it.
+
+If the rest of the time grows linearly, comparisons of pairs then take at least three quarters of the time.
+"""
 NEAR_WHOLE = 0.15
 """Distance from a whole number below which a factor is called about this number."""
 ENTRY_BYTES = 2
@@ -38,12 +43,22 @@ def name(attention: ac.Attention, more: Iterable[str] = ()) -> str:
 
 
 def softmax_growth(series: Sequence[Series]) -> str:
-    """Return the sentence about how fast softmax's time grows, and why; empty if too few lengths are measured."""
+    """Return the sentence about how fast softmax's time grows, and why, if the time grows about as much as the work.
+
+    The sentence is empty if too few lengths are measured.
+    """
     softmax = next((line for line in series if line.is_reference), None)
     law = softmax and growth([p.n for p in softmax.points], [p.quartiles[1] for p in softmax.points])
     if not law:
         return ""
-    if series[0].run.spec.mode == "decode":
+    decodes, times = series[0].run.spec.mode == "decode", 2**law.exponent
+    if abs(times / (2 if decodes else 4) - 1) > MAX_GROWTH_DEVIATION:
+        text = (
+            N_("With a long cache, softmax takes about {times} times as long when the cache doubles.")
+            if decodes
+            else N_("In long texts, softmax takes about {times} times as long when the length doubles.")
+        )
+    elif decodes:
         text = N_(
             "With a long cache, softmax takes about {times} times as long when the cache doubles, because "
             "it reads every cached key."
@@ -53,7 +68,6 @@ def softmax_growth(series: Sequence[Series]) -> str:
             "In long texts, softmax takes about {times} times as long when the length doubles, because it compares "
             "every pair of tokens."
         )
-    times = 2**law.exponent
     return _(text, times=number(times, 1 if abs(times - round(times)) < NEAR_WHOLE else 2))
 
 
