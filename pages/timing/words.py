@@ -139,9 +139,18 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
         ),
     ]
     values = {"device": device, "names": enumeration(names)}
+    measured = [name for group in where.values() for _tokens, name, _text in group]
+    if not names and len(measured) < variant_count:
+        return _n(
+            "On the {device}, {names} is not faster than softmax at the longest length.",
+            "On the {device}, {names} are not faster than softmax at the longest length.",
+            n=len(measured),
+            device=device,
+            names=enumeration(measured),
+        )
     if not names:
         return _("On the {device}, no variant shown is faster than softmax at the longest length.", **values)
-    if len(names) == sum(map(len, where.values())):
+    if len(names) == len(measured) or len(measured) < variant_count:
         return _n(
             "On the {device}, {names} is faster than softmax.",
             "On the {device}, {names} are faster than softmax.",

@@ -511,6 +511,18 @@ def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_
     )
 
 
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ((99.0,), "On the A GPU, Local is not faster than softmax at the longest length."),
+        ((99.0, 64.0), "On the A GPU, Local and Linear are not faster than softmax at the longest length."),
+        ((99.0, 32.0), "On the A GPU, Linear (from about 130 tokens) is faster than softmax."),
+    ],
+)
+def test_only_the_variants_that_another_device_measured_are_called_slower_there(times, expected):
+    assert on_other_device(*times, shown=[line(word) for word in ("softmax", "local", "linear", "topk")]) == expected
+
+
 def overtaken(**more):
     run = more.pop("run", OVERTAKEN)
     return line("local", run=run, points=variant_points(run, "local"), ratios=ratios(run, "local"), **more)
