@@ -26,6 +26,8 @@ NEAR_WHOLE = 0.15
 """Distance from a whole number below which a factor is called about this number."""
 ENTRY_BYTES = 2
 """Smallest size in bytes of a matrix entry, in any number format that can be chosen."""
+NEAR_EQUAL = 1.1
+"""Ratio of two numbers of multiply-adds below which they are called about as many."""
 MIN_FIXED_SHARE = 0.5
 """Multiply-adds independent of the length explain slow short texts if they exceed this share of the total."""
 
@@ -211,14 +213,17 @@ def speedup_sentence(series: Sequence[Series]) -> str:
 
 
 def slow_start_cause(series: Sequence[Series]) -> str:
-    """Return the sentence about the slowest variant at the shortest length, if work of constant size explains it.
+    """Return the sentence about the slowest variant at the shortest length, if most of its work has a constant size.
 
-    Otherwise, return "". The constant number of multiply-adds is estimated from the work at two lengths.
+    Otherwise, return "". The constant number of multiply-adds is estimated from the work at two lengths. The text
+    calls it the cause only if the ratio of the work to softmax's explains most of the ratio of the times, on a
+    logarithmic scale.
     """
     lines = [line for line in series if not line.masked and line.points]
+    softmax = next((line for line in lines if line.is_reference), None)
     if series[0].run.spec.device != "cpu":  # On a GPU, launching kernels takes most of the time of short texts.
         return ""
-    if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
+    if softmax is None or len({line.points[0].n for line in lines}) != 1:
         return ""
     slowest = max(lines, key=lambda line: line.points[0].quartiles[1])
     largest_work = max(lines, key=lambda line: line.points[0].multiply_adds)
@@ -230,6 +235,19 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     if share <= MIN_FIXED_SHARE:
         return ""
     attention = attention_from_word(slowest.word)
+    title = f"**{_(attention.title)}**"
+    work = first.multiply_adds / softmax.points[0].multiply_adds
+    times = first.quartiles[1] / softmax.points[0].quartiles[1]
+    if work**2 < times:
+        text = (
+            N_("At {n:,} tokens, {title} takes {times} times as long as softmax, with about as many multiply-adds.")
+            if work < NEAR_EQUAL
+            else N_(
+                "At {n:,} tokens, {title} takes {times} times as long as softmax, with {work} times as many "
+                "multiply-adds."
+            )
+        )
+        return _(text, n=first.n, title=title, times=number(times), work=number(work))
     text = (
         N_(
             "At {n:,} tokens, {title} is the slowest, because it spends most of its multiply-adds on steps that do not "
@@ -241,7 +259,7 @@ def slow_start_cause(series: Sequence[Series]) -> str:
             "shrink with the text."
         )
     )
-    return _(text, n=first.n, title=f"**{_(attention.title)}**")
+    return _(text, n=first.n, title=title)
 
 
 def memory_sentence(series: Sequence[Series]) -> str:

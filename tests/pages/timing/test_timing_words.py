@@ -188,16 +188,32 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
 )
 def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, work, end):
     """Check the smallest share of constant work that explains it, an exact inverse, and cases without explanation."""
-    other = counted("linear", 50, 100, ms=0.5)
+    other = [counted("linear", 50, 100, ms=0.5), counted("softmax", 50, 100, ms=0.5)]
     text = "At 64 tokens, **Nyström** is the slowest, because it spends most of its multiply-adds on steps that do not "
     expected = f"{text}shrink with the text{end}" if end else ""
-    assert slow_start_cause([other, counted(slow, *work, ms=2.0)]) == expected
+    assert slow_start_cause([*other[: 2 - (slow == "softmax")], counted(slow, *work, ms=2.0)]) == expected
 
 
-def test_a_slow_start_needs_work_at_two_lengths_and_another_variant():
-    other, one = counted("linear", 50, 100, ms=0.5), counted("nystrom", 100, 110, ms=2.0)
+@pytest.mark.parametrize(
+    ("work", "ms", "expected"),
+    [
+        (100, 2.0, "is the slowest, because"),
+        (100, 2.1, "takes 4.2 times as long as softmax, with 2 times as many multiply-adds."),
+        (55, 1.75, "takes 3.5 times as long as softmax, with 1.1 times as many multiply-adds."),
+        (54, 1.75, "takes 3.5 times as long as softmax, with about as many multiply-adds."),
+    ],
+)
+def test_a_variant_is_slow_because_of_its_work_only_if_the_work_explains_most_of_the_time(work, ms, expected):
+    """Check a time that is the square of the work, a longer time, and hardly more work than softmax."""
+    text = slow_start_cause([counted("softmax", 50, 100, ms=0.5), counted("linear", work, work, ms=ms)])
+    assert text.startswith(f"At 64 tokens, **Linear** {expected}")
+
+
+def test_a_slow_start_needs_work_at_two_lengths_and_softmax():
+    other, one = counted("softmax", 50, 100, ms=0.5), counted("nystrom", 100, 110, ms=2.0)
     assert slow_start_cause([other, one])
-    assert not slow_start_cause([one])
+    assert not slow_start_cause([other])
+    assert not slow_start_cause([counted("linear", 50, 100, ms=0.5), one])
     on_gpu = replace(RUN, spec=replace(RUN.spec, device="cuda"))
     assert not slow_start_cause([replace(other, run=on_gpu), replace(one, run=on_gpu)])
     assert not slow_start_cause([other, counted("nystrom", 100, 110, ms=2.0, sizes=(64, 256))])
