@@ -32,11 +32,11 @@ def cause(question: Question, best: ErrorPoint) -> str:
         return ""
     values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     text = (
-        N_("{name} hides {share:.0f}% of softmax's weight.")
+        N_("{name} hides {share} of softmax's weight.")
         if best.variant == "local"
-        else N_("Compared with {reference}, {name} moves {share:.0f}% of a query's weight to other keys.")
+        else N_("Compared with {reference}, {name} moves {share} of a query's weight to other keys.")
     )
-    return _(text, share=100 * best.mass, **values)
+    return _(text, share=percent(best.mass), **values)
 
 
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:

@@ -780,6 +780,8 @@ def test_the_cause_of_an_error(word, measure):
     assert reasons.cause(make_question("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
         "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys."
     )
+    small = point(0.3, "topk", "topk~k~4", mass=0.000023)
+    assert "moves 0.0023% of a" in reasons.cause(make_question("topk", measure="output"), small)
 
 
 @pytest.mark.parametrize(
