@@ -88,13 +88,18 @@ def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
 
 
 def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
-    """Return what the narrowest window of Local costs, and why; empty if the axis is not the counted cost."""
+    """Return what the narrowest window of Local costs, and why.
+
+    Return "" if the axis is not the counted cost, or if a wider window is cheaper.
+    """
     softmax = next((p for p in points if p.word == REFERENCE), None)
     window_points = [p for attention, group in question.by_variant(points) if attention.key == "local" for p in group]
     if softmax is None or not window_points or (question.options.against, question.options.price) != ("cost", "count"):
         return ""
     narrowest = min(window_points, key=lambda p: p.budget)
     if not narrowest.mass:  # The text is so short that the window hides nothing.
+        return ""
+    if any(p.multiply_adds < narrowest.multiply_adds for p in window_points):
         return ""
     local, longer = ac.from_word(narrowest.word), LENGTH_FACTOR * narrowest.n
     local_cost, full_cost = (

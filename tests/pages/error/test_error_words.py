@@ -457,6 +457,8 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     # All of 3 tokens and all of 30 are in one block.
     short = [replace(each, n=3, multiply_adds=200) for each in (softmax, *windows)]
     assert "In longer texts" not in reasons.block_cost(make_question("local", against="cost"), short)
+    cheaper = [softmax, windows[1], replace(windows[0], multiply_adds=59)]
+    assert reasons.block_cost(make_question("local", against="cost"), cheaper) == "", "a wider window is cheaper"
     hides_nothing = [softmax, *(replace(each, mass=0.0) for each in windows)]
     assert reasons.block_cost(make_question("local", against="cost"), hides_nothing) == ""
     assert reasons.block_cost(make_question("local", against="cost"), windows) == "", "softmax is not computed yet"
