@@ -16,6 +16,9 @@ from attention_core.experiments.error import ErrorPoint
 from attention_core.formatting import number
 from attention_core.inputs.source import Source
 
+ROUNDING_ERROR = 1e-6
+"""Largest relative error that can result from rounding alone: more than ten times the precision of a 32-bit float."""
+
 
 class ErrorOptions(Options):
     """The options that a link to this page carries in addition to the input and the variants."""
@@ -92,6 +95,12 @@ class Question:
     def is_share(self) -> bool:
         """True if errors are written as percentages."""
         return self.options.measure not in ("kl", "turn")
+
+    @property
+    def rounding_error(self) -> float:
+        """Largest error that can result from rounding alone, in the chosen metric."""
+        # The other two metrics grow with the square of a small error of the weights.
+        return ROUNDING_ERROR if self.is_share else ROUNDING_ERROR**2
 
     def format_error(self, error: float, digits: int = 2) -> str:
         """Return an error as text."""

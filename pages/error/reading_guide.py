@@ -100,7 +100,7 @@ def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> list[st
         _(attention.title)
         for _reference, comparable, baseline in by_reference(question, points)
         for attention, group in question.by_variant(comparable)
-        if attention.key != "local" and any(baseline < p.middle for p in group)
+        if attention.key != "local" and any(max(baseline, question.rounding_error) < p.middle for p in group)
     ]
     if not names:
         return []

@@ -51,6 +51,8 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
     """
     if question.options.against == "length":
         return [explanation] if explanation else []
+    # Errors are compared with those of equal weights only if these are not rounding errors.
+    points = [p for p in points if p.variant != UNIFORM or p.middle > question.rounding_error]
     landmarks, windows_text = "", ""
     uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}
     for attention, group in question.by_variant(points):
@@ -177,7 +179,7 @@ def worst_step(question: Question, group: Sequence[ErrorPoint]) -> tuple[ErrorPo
     steps = [
         (fewer, more)
         for fewer, more in pairwise(group)
-        if more.middle > fewer.middle
+        if more.middle > max(fewer.middle, question.rounding_error)
         and question.format_error(more.middle) != question.format_error(fewer.middle)
         and more.negative_mass - fewer.negative_mass >= MIN_NEGATIVE_INCREASE
     ]

@@ -10,7 +10,7 @@ from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within_cost
 from attention_core.formatting import percent
-from pages.error.options import Question
+from pages.error.options import ROUNDING_ERROR, Question
 from pages.error.reasons import cause
 
 CHEAP_SHARE = 0.5
@@ -32,10 +32,13 @@ def is_replacement(attention: ac.Attention) -> bool:
 
 
 def by_reference(question: Question, points: Sequence[ErrorPoint]) -> Iterator[tuple[str, list[ErrorPoint], float]]:
-    """Yield each reference with its variants' points and the error of uniform attention; softmax first."""
+    """Yield each reference with its variants' points and the error of uniform attention; softmax first.
+
+    The error of uniform attention is NaN until it is computed.
+    """
     shown = [p for _attention, group in question.by_variant(points) for p in group]
     for reference in dict.fromkeys(p.reference for p in sorted(shown, key=lambda p: p.reference != REFERENCE)):
-        baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, reference)), math.inf)
+        baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, reference)), math.nan)
         yield reference, [p for p in shown if p.reference == reference], baseline
 
 
@@ -69,6 +72,27 @@ def error_text(question: Question, error: float) -> str:
     return _(texts[question.options.measure], error=question.format_error(error))
 
 
+def exact_baseline(question: Question, points: Sequence[ErrorPoint], reference: str) -> str:
+    """Return the sentence about equal weights without an error, apart from rounding; empty if they have an error.
+
+    Args:
+        question: what the visitor compares.
+        points: points at one length, with those of uniform attention.
+        reference: key of the reference.
+    """
+    uniform = next((p for p in points if (p.variant, p.reference) == (UNIFORM, reference)), None)
+    if uniform is None or not uniform.middle <= question.rounding_error:
+        return ""
+    name = reference_name(ac.get(reference))
+    if uniform.mass <= ROUNDING_ERROR:
+        return _("Equal weights already equal {reference} here, so no variant can be closer.", reference=name)
+    return _(
+        "On this input, even equal weights have no error compared with {reference}. The errors therefore cannot show "
+        "which variant is better.",
+        reference=name,
+    )
+
+
 def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> Lines:
     """Return the best variant at half of softmax's cost or less, for each reference on a line of its own.
 
@@ -85,10 +109,14 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     lines = []
     for reference, comparable, baseline in by_reference(question, points):
+        if text := exact_baseline(question, points, reference):
+            lines.append([Finding(text)])
+            continue
         best, next_best = (
             best_within_cost(comparable, share * full_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
         )
-        finding = verdict(best, baseline=baseline, question=question, reference=reference, cost=cost)
+        is_cheap = any(costs.get(p.word, math.inf) <= CHEAP_SHARE * full_cost for p in comparable)
+        finding = verdict(best, is_cheap=is_cheap, baseline=baseline, question=question, reference=reference, cost=cost)
         if best is not None:
             explanation = paragraph(
                 finding.explanation,
@@ -150,17 +178,25 @@ def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None
     return times.get(REFERENCE)
 
 
-def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, reference: str, cost: str) -> Finding:
+def verdict(
+    best: ErrorPoint | None, *, is_cheap: bool, baseline: float, question: Question, reference: str, cost: str
+) -> Finding:
     """Return the finding about variants with one reference at half of softmax's cost.
 
     Args:
-        best: point with the smallest error at that cost; None if no variant is that cheap.
+        best: point with the smallest error at that cost; None if no variant with a finite error is that cheap.
+        is_cheap: whether a variant is that cheap, with any error.
         baseline: error of uniform attention, the plain mean of the values.
         question: what the visitor compares.
         reference: key of the reference.
         cost: name of the cost.
     """
-    values = {"reference": reference_name(ac.get(reference)), "cost": cost}
+    condition = (
+        _("At half of softmax's cost or less") if cost == cost_name(None) else _("At half of softmax's time or less")
+    )
+    values = {"reference": reference_name(ac.get(reference)), "cost": cost, "condition": condition}
+    if best is None and is_cheap:
+        return Finding(_("**{condition}, no setting shown has a finite error.**", **values))
     if best is None:
         return Finding(
             _(
@@ -168,14 +204,7 @@ def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, ref
                 **values,
             )
         )
-    condition = (
-        _("At half of softmax's cost or less") if cost == cost_name(None) else _("At half of softmax's time or less")
-    )
-    values |= {
-        "name": sentence_name(ac.from_word(best.word)),
-        "error": error_text(question, best.middle),
-        "condition": condition,
-    }
+    values |= {"name": sentence_name(ac.from_word(best.word)), "error": error_text(question, best.middle)}
     if best.middle >= baseline:
         return Finding(
             _("**{condition}, no setting shown is closer to {reference} than equal weights.**", **values),
@@ -214,14 +243,17 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         return [[Finding(hint)]]
     lines, full_cost = [], cost_of_softmax(question) or math.inf
     for reference, comparable, baseline in by_reference(question, points):
-        if not math.isfinite(baseline):
-            continue  # The error of equal weights is not computed yet.
-        if not baseline:
+        if math.isinf(baseline) and question.options.measure == "kl":
             text = _(
-                "On this input, even equal weights have no error compared with {reference}. The errors therefore "
-                "cannot show which variant is better.",
+                "Equal weights have an infinite KL divergence, because some weights of {reference} are 0 after "
+                "rounding.",
                 reference=reference_name(ac.get(reference)),
             )
+            lines.append([Finding(text)])
+            continue
+        if not math.isfinite(baseline):
+            continue  # The error of equal weights is not computed yet.
+        if text := exact_baseline(question, points, reference):
             lines.append([Finding(text)])
             continue
         close, not_close = [], []
@@ -298,9 +330,13 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         return [[Finding(hint)]]
     n = max((p.n for p in points), default=0)
     lines = []
-    for reference, comparable, baseline in by_reference(question, [p for p in points if p.n == n]):
+    longest = [p for p in points if p.n == n]
+    for reference, comparable, baseline in by_reference(question, longest):
         finite = [p for p in comparable if math.isfinite(p.middle)]
         if not finite:
+            continue
+        if text := exact_baseline(question, longest, reference):
+            lines.append([Finding(text)])
             continue
         best = min(finite, key=lambda p: p.middle)
         values: dict[str, str | int] = {

@@ -96,10 +96,75 @@ def not_close(reference, error):
 )
 def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, name, middle, finding):
     how = {"baseline": 0.8, "question": make_question("local"), "reference": reference, "cost": "multiply-adds"}
-    assert full_text(words.verdict(point(middle, reference=reference), **how)) == finding
-    assert full_text(words.verdict(None, **how)) == (
+    assert full_text(words.verdict(point(middle, reference=reference), is_cheap=True, **how)) == finding
+    assert full_text(words.verdict(None, is_cheap=False, **how)) == (
         f"**Every variant that is compared with {name} here needs more than half of softmax's multiply-adds.**"
     )
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (None, f"**{HALF}, no setting shown has a finite error.**"),
+        (
+            {"softmax": 10.0, "local~window~4": 5.0},
+            "**At half of softmax's time or less, no setting shown has a finite error.**",
+        ),
+        (
+            {"softmax": 10.0, "local~window~4": 5.1},
+            "**Every variant that is compared with softmax here needs more than half of softmax's measured time.**",
+        ),
+    ],
+)
+def test_cheap_settings_with_an_infinite_error_are_not_called_expensive(times, expected):
+    question = make_question("local", measure="kl")
+    points = [point(math.inf), uniform_point(math.inf)]
+    assert full_text(words.cost_findings(question, points, times)) == expected
+
+
+def test_an_infinite_divergence_of_equal_weights_is_explained_over_the_budget():
+    question, points = make_question("local", measure="kl"), [point(0.5), uniform_point(math.inf)]
+    assert full_text(words.budget_findings(question, points)) == (
+        "Equal weights have an infinite KL divergence, because some weights of softmax are 0 after rounding."
+    )
+    assert full_text(words.budget_findings(question, points[:1])) == "", "equal weights are not computed yet"
+    assert full_text(words.budget_findings(make_question("local"), points)) == "", "another metric has another cause"
+
+
+EQUAL = "Equal weights already equal softmax here, so no variant can be closer."
+NO_ERROR = (
+    "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
+    "variant is better."
+)
+
+
+@pytest.mark.parametrize(
+    ("measure", "baseline", "mass", "expected"),
+    [
+        ("output", 1e-6, 1e-6, EQUAL),
+        ("output", 1e-6, 2e-6, NO_ERROR),
+        ("output", 2e-6, 1e-6, ""),
+        ("kl", 1e-12, 1e-8, EQUAL),
+        ("kl", 2e-12, 1e-6, ""),
+        ("turn", 2e-12, 1e-6, ""),
+        ("missed", 0.0, 0.3, NO_ERROR),
+    ],
+)
+def test_an_error_of_equal_weights_that_is_only_rounding_counts_as_none(measure, baseline, mass, expected):
+    question = make_question("local", measure=measure)
+    points = [point(0.5), uniform_point(baseline, mass=mass)]
+    for describe in (words.cost_findings, words.budget_findings, words.length_findings):
+        text = full_text(describe(question, points))
+        assert text.startswith(expected) if expected else EQUAL not in text and NO_ERROR not in text
+        assert not expected or "Local" not in text
+    nystrom = [
+        point(error, "nystrom", f"nystrom~landmarks~{m}", value=m, negative_mass=share)
+        for m, error, share in ((8, baseline / 4, 0.0), (16, baseline / 2, 0.3))
+    ]
+    near = point(0.95 * baseline, word="local", value=16)
+    question = make_question("local", "nystrom", measure=measure)
+    assert bool(reasons.reasons(question, [*points, near, *nystrom])) == (not expected)
+    assert bool(reasons.worst_step(question, [replace(p, middle=2 * p.middle) for p in nystrom])) == (not expected)
 
 
 @pytest.mark.parametrize(
@@ -197,11 +262,8 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
         f"{NOT_CLOSE} The best is Local with window 4: 60% matrix error. {LIMIT}"
     )
-    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == (
-        "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
-        "variant is better."
-    )
-    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(1e-9)])).startswith(NOT_CLOSE)
+    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == NO_ERROR
+    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(2e-6)])).startswith(NOT_CLOSE)
     expensive = [replace(BUDGETS[1], multiply_adds=65536), uniform_point(0.8)]
     assert full_text(words.budget_findings(question, expensive)) == (f"{NOT_CLOSE} {LIMIT}")
     other = [point(0.6, reference="reformer"), uniform_point(0.8, "reformer")]
@@ -448,6 +510,8 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
         "At some points of the chart, Linear and Top-k have a larger error than equal weights on all keys."
     ]
     assert reading_guide.worse_than_mean(question, points[:-1]) == [], "the headline explains Local"
+    rounded = [uniform_point(0.0), point(1e-6, "linear", "linear")]
+    assert reading_guide.worse_than_mean(question, rounded) == [], "the errors are only rounding"
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
