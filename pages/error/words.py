@@ -330,6 +330,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         return [[Finding(hint)]]
     n = max((p.n for p in points), default=0)
     lines = []
+    length = _n("{n:,} key", "{n:,} keys", n=n) if question.queries else _n("{n:,} token", "{n:,} tokens", n=n)
     longest = [p for p in points if p.n == n]
     for reference, comparable, baseline in by_reference(question, longest):
         finite = [p for p in comparable if math.isfinite(p.middle)]
@@ -339,29 +340,32 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             lines.append([Finding(text)])
             continue
         best = min(finite, key=lambda p: p.middle)
-        values: dict[str, str | int] = {
+        tied = [p for p in finite if p.middle - best.middle <= question.rounding_error]
+        values = {
             "name": sentence_name(ac.from_word(best.word)),
+            "names": enumeration(sentence_name(ac.from_word(p.word)) for p in tied),
             "reference": reference_name(ac.get(reference)),
             "error": error_text(question, best.middle),
-            "n": n,
+            "length": length,
         }
+        cost = ac.get(REFERENCE).cost(question.queries or n, question.d, causal=question.causal, keys=n)
+        is_cheaper, explanation = any(p.multiply_adds < cost.multiply_adds for p in tied), ""
         if best.middle >= baseline:
-            text = _("**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.**", **values)
+            text = _("**At {length}, no variant shown is closer to {reference} than equal weights.**", **values)
             explanation = _("The best, {name}, has {error}.", **values)
+        elif len(tied) > 1:
+            text = _("**At {length}, {names} are equally close to {reference}, with {error}.**", **values)
+            explanation = "" if is_cheaper else _("They are not cheaper than softmax.")
+        elif is_cheaper:
+            text = _("**At {length}, {name} is closest to {reference}, with {error}.**", **values)
         else:
-            cost = ac.get(REFERENCE).cost(question.queries or n, question.d, causal=question.causal, keys=n)
-            text = (
-                _("**At {n:,} tokens, {name} is closest to {reference}, with {error}.**", **values)
-                if best.multiply_adds < cost.multiply_adds
-                else _(
-                    "**At {n:,} tokens, {name} is closest to {reference}, with {error}, but it is not cheaper than "
-                    "softmax.**",
-                    **values,
-                )
+            text = _(
+                "**At {length}, {name} is closest to {reference}, with {error}, but it is not cheaper than softmax.**",
+                **values,
             )
-            explanation = ""
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
-        explanation = paragraph(explanation, baseline_error(question, baseline), length_trend(question, group))
+        trend = "" if len(tied) > 1 else length_trend(question, group)
+        explanation = paragraph(explanation, baseline_error(question, baseline), trend)
         lines.append([Finding(text, explanation)])
     cause = _(
         "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "

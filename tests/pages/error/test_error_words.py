@@ -324,6 +324,39 @@ def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
 
 
 @pytest.mark.parametrize(
+    ("queries", "n", "expected"), [(0, 64, "64 tokens"), (0, 1, "1 token"), (5, 64, "64 keys"), (5, 1, "1 key")]
+)
+def test_the_greatest_length_is_a_number_of_keys_in_cross_attention(queries, n, expected):
+    question, points = replace(make_question("local"), queries=queries), [point(0.5, n=n), uniform_point(0.7, n=n)]
+    assert full_text(words.length_findings(question, points)).startswith(f"**At {expected}, Local with window 4 is")
+    worse = [points[0], uniform_point(0.4, n=n)]
+    assert full_text(words.length_findings(question, worse)).startswith(f"**At {expected}, no variant shown is closer")
+
+
+TIED = "Local with window 4 and Top-k with k = 4 are equally close to softmax, with 0% matrix error.**"
+
+
+@pytest.mark.parametrize(
+    ("other", "spent", "expected"),
+    [
+        (2e-6, 9, "Local with window 4 is closest to softmax, with 0% matrix error.** Equal"),
+        (1e-6, 9, f"{TIED} Equal"),
+        (0.0, 65536, f"{TIED} They are not cheaper than softmax. Equal"),
+    ],
+)
+def test_variants_with_equal_errors_at_the_greatest_length_have_no_winner(other, spent, expected):
+    points = [
+        point(0.1, n=8),
+        point(0.0, multiply_adds=spent),
+        point(other, "topk", "topk~k~4", multiply_adds=65536),
+        uniform_point(0.7),
+    ]
+    text = full_text(words.length_findings(make_question("local", "topk"), points))
+    assert text.startswith(f"**At 64 tokens, {expected}")
+    assert ("the error of Local with window 4 falls" in text) == ("closest" in expected)
+
+
+@pytest.mark.parametrize(
     ("errors", "n", "named"),
     [
         ((0.04, 0.5), (4, 8), True),
