@@ -382,7 +382,7 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
     baselines = {(p.reference, p.n): p.middle for p in points if p.variant == UNIFORM}
     for _attention, group in question.by_variant(points):
         group = sorted(group, key=lambda p: p.n)
-        limits = [ALMOST_EXACT * baselines.get((p.reference, p.n), 0.0) for p in group]
+        limits = [max(ALMOST_EXACT * baselines.get((p.reference, p.n), 0.0), question.rounding_error) for p in group]
         exact = [p.middle <= limit for p, limit in zip(group, limits, strict=True)]
         count = exact.index(False) if False in exact else len(group)
         if 0 < count < len(group) and True not in exact[count:]:

@@ -377,6 +377,8 @@ def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n,
         "window 4 up to 4 tokens."
     )
     assert words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
+    rounded = [replace(p, middle=1e-6 * p.middle) for p in points]
+    assert words.outgrown_settings(make_question("local"), rounded) == "", "the errors are only rounding"
 
 
 def test_the_linked_matrix_is_the_best_cheap_point_compared_with_softmax():
