@@ -52,17 +52,15 @@ def show(page: str) -> Callable[[], None]:
     Returns:
         A function that draws the answer, to be called after the page.
     """
-    lesson: Lesson | None = LessonOptions.lesson.value
-    if lesson is None:
+    if (current := _current_step()) is None:
         return lambda: None
-    number = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
+    lesson, number = current
     step, translate = lesson.steps[number - 1], _ if lesson.key else str
     key = _keys(lesson)[number - 1]
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             answered = key in st.session_state.get(ANSWERS, {})
-            pending = page == step.page and bool(step.ask) and not answered
-            st.html(_head_html(lesson, number, translate, pending=pending), width="stretch")
+            st.html(_head_html(lesson, number, translate, pending=is_pending(page)), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
         target = answer.find(step)
         # Before the answer, scroll to the table only if the step's link opens it: the visitor must then read it.
@@ -82,6 +80,50 @@ def show(page: str) -> Callable[[], None]:
                 except ac.LabError as error:
                     st.html(f"<p>{html.escape(sentence(error))}</p>")
     return lambda: None
+
+
+def hide_answer(page: str) -> None:
+    """Restore the settings that a step's ``reveal`` changed if a new link opens the step with its answer on screen.
+
+    A reload forgets the visitor's answer, and the address still holds the settings that showed it. Call it before the
+    page reads its options.
+
+    Args:
+        page: the page that is shown.
+    """
+    current = _current_step()
+    if current is None or st.session_state[url.LINK].unread_query is None or not is_pending(page):
+        return
+    lesson, number = current
+    step = lesson.steps[number - 1]
+    start, revealed = (Screen.from_link(step.at, changes).values for changes in ("", step.reveal))
+    changed = {name: each for name, each in revealed.items() if each != start[name]}
+    if all(_is_shown(url.value(name), each) for name, each in changed.items()):
+        st.session_state.update({name: start[name] for name in changed})
+
+
+def _is_shown(value: object, revealed: object) -> bool:
+    """Return whether an option has its revealed value; further variants may be shown next to the revealed ones."""
+    if isinstance(value, tuple) and isinstance(revealed, tuple):
+        return set(revealed) <= set(value)
+    return value == revealed
+
+
+def is_pending(page: str) -> bool:
+    """Return whether a page shows a lesson's step whose question has no answer yet, so that its controls are hidden."""
+    if (current := _current_step()) is None:
+        return False
+    lesson, number = current
+    step, key = lesson.steps[number - 1], _keys(lesson)[number - 1]
+    return page == step.page and bool(step.ask) and key not in st.session_state.get(ANSWERS, {})
+
+
+def _current_step() -> tuple[Lesson, int] | None:
+    """Return the current lesson and the number of its step, from 1; None without a lesson."""
+    lesson: Lesson | None = LessonOptions.lesson.value
+    if lesson is None:
+        return None
+    return lesson, min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
 
 
 def step_target(lesson: Lesson, number: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:

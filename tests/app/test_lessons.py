@@ -267,6 +267,41 @@ def test_a_knob_changed_after_the_answer_gives_the_new_number():
     assert re.search(r"With your current settings, the answer would be \d+%", text)
 
 
+@pytest.mark.parametrize(("key", "place"), STEPS)
+def test_a_reload_after_the_answer_hides_it_again(key, place):
+    at = press(open_lesson(key, place), ".show").run()
+    start, query = Screen.from_link(step_of(key, place).at), {name: at.query_params[name] for name in at.query_params}
+    reloaded = visit(start.page, query)
+    assert [b for b in reloaded.button if (b.key or "").endswith(".check")], "the question is asked again"
+    for name, value in start.values.items():
+        if name not in ("lesson", "lesson_step"):
+            assert reloaded.session_state[name] == value, name
+
+
+@pytest.mark.parametrize(
+    ("changes", "variants"),
+    [
+        ({}, ["softmax"]),
+        ({"variants": ["softmax", "linear", "local"]}, ["softmax"]),
+        ({"variants": ["softmax", "local"]}, ["softmax", "local"]),
+        ({"lesson": []}, ["softmax", "linear"]),
+    ],
+)
+def test_a_link_keeps_settings_that_are_not_those_of_the_answer(changes, variants):
+    link = {"text": ["@english"], "special": ["0"], "variants": ["softmax", "linear"], "lesson": ["flat"]}
+    at = visit("matrices", link | changes)
+    assert [each.word for each in at.session_state["variants"]] == variants
+    assert at.session_state["text"] == Screen.from_link("matrices?text=@english").shared.text
+
+
+def test_a_link_to_an_answered_step_keeps_its_answer():
+    at = press(open_lesson("flat", 4), ".show").run()
+    query = {name: at.query_params[name] for name in at.query_params}
+    again = open_page("matrices", query, **{ANSWERS: at.session_state[ANSWERS]})
+    assert "Answer: " in card(again)
+    assert (again.session_state["layer"], again.session_state["head"]) == (0, 0)
+
+
 def test_a_choice_is_required_before_the_check():
     at = open_lesson("flat", 3)
     assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
