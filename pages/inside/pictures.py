@@ -24,7 +24,7 @@ All have a contrast of at least 4.5 to 1 with the page, as WCAG 2.2 requires for
 are not used, because they show the signs of matrix entries.
 """
 COLUMN_RATIO = 4
-"""A key counts as a dark column of a matrix if its total weight exceeds this multiple of the mean over all keys."""
+"""A key counts as a strong column of a matrix if its total weight exceeds this multiple of the mean over all keys."""
 
 
 def colour(index: int) -> str:
@@ -90,8 +90,8 @@ def result_panels(data: HeadData) -> tuple[Panel, Panel]:
 
 
 def reference_panel(data: HeadData) -> Panel:
-    """Return a panel of the reference, usually softmax. Its caption names the key of a dark column, if there is one."""
-    caption = " · ".join(filter(None, (_("reference"), dark_column(data))))
+    """Return a panel of the reference, usually softmax. Its caption names the key of a strong column, if any."""
+    caption = " · ".join(filter(None, (_("reference"), strong_column(data))))
     return pair_panel(data, reference_title(data), data.reference, caption)
 
 
@@ -101,13 +101,13 @@ def reference_title(data: HeadData) -> str:
     return name[0].upper() + name[1:]
 
 
-def dark_column(data: HeadData) -> str:
-    """Return text that names the key of the reference's dark column; empty without one."""
+def strong_column(data: HeadData) -> str:
+    """Return text that names the key of the reference's strong column; empty without one."""
     totals = data.reference.sum(0)
-    darkest = int(totals.argmax())
-    if totals[darkest] <= COLUMN_RATIO * totals.mean():
+    strongest = int(totals.argmax())
+    if totals[strongest] <= COLUMN_RATIO * totals.mean():
         return ""
-    return _("dark column: the key {token}", token=isolate(data.labels[darkest]))
+    return _("strong column: the key {token}", token=isolate(data.labels[strongest]))
 
 
 def earlier_panel(

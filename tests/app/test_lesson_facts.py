@@ -103,7 +103,7 @@ def softmax_4():
 def flat_1():
     before, after = screen_of_step("flat", 1), screen_of_answer("flat", 1)
     row = before.compare(before.variant("softmax")).weights.max(-1)
-    assert row.max() > 0.5, "there is a row with one dark cell"
+    assert row.max() > 0.5, "there is a row with one strongly coloured cell"
     most = math.log(before.chosen.qkv.n - 2)
     assert passport(after, "linear").entropy > 0.99 * most, "linear attention's rows are almost uniform"
     assert passport(before, "softmax").entropy < 0.6 * most

@@ -310,6 +310,22 @@ def test_a_choice_is_required_before_the_check():
     assert "Correct: Performer." in card(at)
 
 
+def test_no_lesson_names_a_shade_that_the_dark_theme_reverses():
+    for each in all_lessons().values():
+        assert not re.search(r"\b(dark|light|bright|pale)(er|est)?\b", write(each)), each.key
+
+
+@pytest.mark.parametrize(("key", "place"), [("flat", 4), ("nystrom_performer", 1)])
+def test_the_error_of_equal_weights_is_below_the_matrices_as_the_lesson_says(key, place):
+    at = open_lesson(key, place)
+    if key == "nystrom_performer":
+        at = press(at, ".show")
+    above, below = spoken(at).split("**Query**")
+    assert "has an output error of" in above
+    assert "qual weights on all keys" not in above
+    assert "qual weights on all keys" in below
+
+
 def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     lessons = all_lessons()
     first, flat = lessons["softmax"], lessons["flat"]

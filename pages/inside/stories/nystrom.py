@@ -206,7 +206,7 @@ def _factors(data: HeadData) -> Step:
             replace(
                 pictures.reference_panel(data),
                 title=_("{name} (target)", name=pictures.reference_title(data)),
-                caption=pictures.dark_column(data),
+                caption=pictures.strong_column(data),
                 top=top,
                 scale_panel="A",
             ),

@@ -61,7 +61,10 @@ def test_the_reference_names_a_key_whose_column_stands_out():
     equal, first = np.full((24, 24), 1 / 24), np.zeros((24, 24))
     first[:, 3] = 1.0
     step_data = [data(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
-    assert [reference_panel(each).caption for each in step_data] == ["reference", "reference · dark column: the key t3"]
+    assert [reference_panel(each).caption for each in step_data] == [
+        "reference",
+        "reference · strong column: the key t3",
+    ]
 
 
 def test_a_vector_is_described_by_its_range_and_largest_token():
