@@ -62,10 +62,7 @@ def show(page: str) -> Callable[[], None]:
             answered = key in st.session_state.get(ANSWERS, {})
             st.html(_head_html(lesson, number, translate, pending=is_pending(page)), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
-        target = answer.find(step)
-        # Before the answer, scroll to the table only if the step's link opens it: the visitor must then read it.
-        table = target is not None and target.measure.in_table and (answered or "more=numbers" in step.at)
-        st.html(_text_html(step, translate, answered=answered, table=table))
+        st.html(_text_html(step, translate, answered=answered))
         with st.container(gap="xsmall"):
             if page != step.page:
                 message = html.escape(_("This step is on another page."))
@@ -190,15 +187,28 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
     )
 
 
-def _text_html(step: Step, translate: Callable[[str], str], *, answered: bool, table: bool) -> str:
+def _text_html(step: Step, translate: Callable[[str], str], *, answered: bool) -> str:
     """Return a step's text as HTML and, until its question is answered, its task.
 
-    ``app/lessons/figure.js`` scrolls the step's figure or, if ``table``, the page's table into view.
+    ``app/lessons/figure.js`` scrolls the step's figure, or the page's table, into view.
     """
-    paragraphs = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(translate(step.say))}</p>']
+    figure = "table" if _scrolls_to_table(step, answered=answered) else "chart"
+    paragraphs = [f'<p data-figure="{figure}">{html.escape(translate(step.say))}</p>']
     if step.do and not answered:
         paragraphs.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(translate(step.do))}</p>')
     return "".join(paragraphs)
+
+
+def _scrolls_to_table(step: Step, *, answered: bool) -> bool:
+    """Return whether a step's table is more important than its figure.
+
+    This is so if the step's link opens the table, which the visitor must then read, or if the answer is only in the
+    table. If the answer changes the figure, the figure must stay in view.
+    """
+    target = answer.find(step)
+    if target is None or not target.measure.in_table:
+        return False
+    return "more=numbers" in step.at or (answered and parse_query(step.reveal).keys() <= {"more"})
 
 
 def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> None:
@@ -219,7 +229,8 @@ def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> Non
         has_guess = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         check, show_answer = partial(_submit, step, key, has_guess=True), partial(_submit, step, key, has_guess=False)
-        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check)
+        hint = _("Move the slider to make a guess.") if target is not None and not names and not has_guess else None
+        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check, help=hint)
         st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_answer)
 
 

@@ -180,10 +180,14 @@ def matrices_by_key(view: MatrixView, attentions: Iterable[ac.Attention], *, dif
     return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
 
-def show_board(comparison: Comparison) -> None:
+def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
     """Draw the matrices of all chosen variants on one board; a click pins a query.
 
     While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
+
+    Args:
+        comparison: the matrices.
+        has_captions: whether the panels show their captions; the note below the board explains a word in them.
     """
     hidden, difference = comparison.hidden, comparison.difference
     link, address = comparison.special_link
@@ -222,7 +226,7 @@ def show_board(comparison: Comparison) -> None:
             "Each row is a query. The stronger the blue, the more it attends to the key in that column. Click a row to "
             "pin it."
         ),
-        hint="" if difference else effective_keys_note(comparison.matrices),
+        hint=effective_keys_note(comparison.matrices) if has_captions and not difference else "",
         unit=comparison.unit,
     )
 

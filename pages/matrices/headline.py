@@ -43,7 +43,12 @@ class VariantError:
 
 
 def findings(
-    matrices: Mapping[Attention, MatrixComparison], *, causal: bool = False, hidden: str = "", difference: bool = False
+    matrices: Mapping[Attention, MatrixComparison],
+    *,
+    causal: bool = False,
+    hidden: str = "",
+    difference: bool = False,
+    can_add: bool = True,
 ) -> Lines:
     """Return how far the variants on screen are from their references (mostly softmax), and why.
 
@@ -52,6 +57,7 @@ def findings(
         causal: whether future keys are hidden.
         hidden: the special tokens that the matrices leave out, in words; empty for none.
         difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
+        can_add: whether the page offers the choice of variants, so that a sentence may ask the visitor to add one.
     """
     groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
     for attention, compared in matrices.items():
@@ -60,7 +66,8 @@ def findings(
             error = VariantError(name=sentence_name(attention), **errors)
             groups.setdefault(reference_name(attention), []).append(error)
     if not any(groups.values()):
-        return [[Finding(_("Add a variant to compare it with softmax on the same queries, keys and values."))]]
+        text = _("Add a variant to compare it with softmax on the same queries, keys and values.")
+        return [[Finding(text)]] if can_add else []
     closest, farthest = _extremes(groups[_(REFERENCE)])
     causes = {
         name: error_cause(attention, matrices, hidden)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app.lessons import card
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.words.finding import text_above, text_below
@@ -16,15 +17,17 @@ from pages.matrices.options import MatricesOptions, show_display
 def top() -> Comparison:
     """Draw the findings, the open settings, the board and the pinned query, and return the computed matrices."""
     comparison = compare(input_panel.require_input())
+    pending = card.is_pending("matrices")
     lines = findings(
         comparison.matrices,
         causal=comparison.view.causal,
         hidden=enumeration(comparison.hidden_tokens),
         difference=comparison.difference,
+        can_add=not pending,
     )
     st.container(key="matrices.headline").markdown(text_above(lines))
     variant_picker.show_settings()
-    show_board(comparison)
+    show_board(comparison, has_captions=not pending)
     pinned_row.show(comparison)
     if text := text_below(lines):
         st.container(key="matrices.reasons").markdown(text)

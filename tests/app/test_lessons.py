@@ -8,7 +8,19 @@ from urllib.parse import parse_qs, unquote
 
 import numpy as np
 import pytest
-from driver import board, lines_of, message, metrics, open_page, read_number, read_percent, spoken, table, visit
+from driver import (
+    board,
+    board_settings,
+    lines_of,
+    message,
+    metrics,
+    open_page,
+    read_number,
+    read_percent,
+    spoken,
+    table,
+    visit,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -238,9 +250,12 @@ def test_an_unmoved_slider_is_no_guess():
     at = open_lesson("flat")
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert check.disabled
+    assert check.help == "Move the slider to make a guess."
     at = guess(at, 0.0)
     assert next(s for s in at.slider if s.key.startswith("lesson.")).value == 0.0
-    assert not next(b for b in at.button if (b.key or "").endswith(".check")).disabled
+    check = next(b for b in at.button if (b.key or "").endswith(".check"))
+    assert not check.disabled
+    assert not check.help
     assert "Your guess: 0.00 nats." in card(press(at, ".check"))
 
 
@@ -304,10 +319,44 @@ def test_a_link_to_an_answered_step_keeps_its_answer():
 
 def test_a_choice_is_required_before_the_check():
     at = open_lesson("flat", 3)
-    assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
+    check = next(b for b in at.button if (b.key or "").endswith(".check"))
+    assert check.disabled
+    assert not check.help
     choice = next(p for p in at.pills if p.key.startswith("lesson."))
     at = press(choice.set_value(3).run(), ".check")
     assert "Correct: Performer." in card(at)
+
+
+@pytest.mark.parametrize(
+    ("key", "place", "before", "after"),
+    [("flat", 1, "chart", "chart"), ("flat", 2, "table", "table"), ("softmax", 4, "chart", "chart")],
+)
+def test_an_answer_that_changes_the_matrices_keeps_them_in_view(key, place, before, after):
+    at = open_lesson(key, place)
+    shown = [
+        re.findall(r'data-figure="(\w+)"', "".join(e.proto.body for e in each.get("html")))
+        for each in (at, press(at, ".show"))
+    ]
+    assert shown == [[before], [after]]
+
+
+def test_an_answer_that_only_the_table_shows_scrolls_to_it():
+    step = Step(at="matrices?input=synthetic&n=12&variants=softmax", ask="?", answer="entropy softmax")
+    for reveal, figure in (("", "table"), ("more=numbers", "table"), ("causal=1", "chart")):
+        at = open_page(
+            "matrices", lesson=Lesson(title="T", steps=(replace(step, reveal=reveal),)), input="synthetic", n=12
+        )
+        assert f'data-figure="{figure}"' in "".join(each.proto.body for each in press(at, ".show").get("html"))
+
+
+def test_the_page_explains_only_what_it_shows_before_the_answer():
+    at = open_lesson("flat")
+    assert "Add a variant" not in spoken(at)
+    assert "effective" not in board_settings(at, "matrices.board")["texts"]["hint"]
+    at = press(at, ".show")
+    assert "output error of 82%" in spoken(at)
+    assert "14 effective keys" in board_settings(at, "matrices.board")["texts"]["hint"]
+    assert "Add a variant" in spoken(open_page("matrices", variants=(ac.get("softmax"),)))
 
 
 def test_no_lesson_names_a_shade_that_the_dark_theme_reverses():
