@@ -35,7 +35,10 @@ def show() -> None:
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
         budgets = cached.compare_budgets(source, VARIANTS, head=presets.SENTENCE_HEAD)
     except ac.LabError as error:
-        st.error(escape_markdown(sentence(error)), icon=":material/error:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.error(escape_markdown(sentence(error)), icon=":material/error:")
+            if entered != presets.SENTENCE:
+                st.button(_("Show the example sentence"), key="home.example", on_click=_show_example)
         return
     HomeOptions.word.restrict_to(range(len(budgets.tokens)))
     sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
@@ -207,6 +210,11 @@ def _set_state(budgets: BudgetComparison, reported: SentenceState) -> None:
     HomeOptions.word.set(reported.word)
     HomeOptions.window.set(budget("local"))
     HomeOptions.landmarks.set(budget("nystrom"))
+
+
+def _show_example() -> None:
+    HomeOptions.sentence.set(presets.SENTENCE)
+    _reset_word()
 
 
 def _reset_word() -> None:

@@ -168,6 +168,10 @@ def test_invalid_sentences_are_reported_and_keep_the_text(typed, expected):
     assert expected in error.value
     assert at.text_input(key="sentence").value == typed
     assert "All variants" in spoken(at)
+    at = at.button(key="home.example").click().run()
+    assert not at.error
+    assert at.text_input(key="sentence").value == presets.SENTENCE
+    assert sent(at)[2]["word"] == sent(open_page("home"))[2]["word"]
 
 
 def test_long_texts_are_cut_but_keep_the_typed_text():
