@@ -80,6 +80,14 @@ export class Row {
   }
 
   /**
+   * Return whether a word has an arc in the colour of negative weights.
+   * @param {number} word
+   */
+  hasNegativeArc(word) {
+    return this.weights(word).some((weight) => weight < 0 && arcStroke(weight).width > 0);
+  }
+
+  /**
    * Set the slider to a step within its range.
    * @param {number} step
    */

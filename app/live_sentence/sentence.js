@@ -35,9 +35,10 @@ export class Sentence {
   constructor(host) {
     this.table = make("div", { class: "rows" });
     this.finding = make("p", { class: "finding" });
-    this.legend = make("p", { class: "caption" });
+    this.legend = make("span");
+    this.negative = make("span"); // hidden without negative weights, but it keeps its place, so the rows do not move
     this.columns = make("div", { class: "counts", "aria-hidden": "true" });
-    this.headings = make("div", { class: "row headings" }, make("div", { class: "top" }, this.finding, this.legend), this.columns);
+    this.headings = make("div", { class: "row headings" }, make("div", { class: "top" }, this.finding, make("p", { class: "caption" }, this.legend, " ", this.negative)), this.columns);
     this.story = make("p", { class: "story" });
     this.link = make("a", { class: "way", target: "_self" });
     this.caption = make("span");
@@ -89,6 +90,7 @@ export class Sentence {
     this.link.textContent = `${texts.open} \u2192`;
     this.notesButton.textContent = texts.notes_label;
     this.legend.textContent = texts.legend;
+    this.negative.textContent = texts.negative;
     this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
     this.caption.textContent = texts.caption;
     this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));
@@ -132,6 +134,7 @@ export class Sentence {
       row.paint(this.queryWord);
       row.showNumbers(texts);
     }
+    this.negative.style.visibility = this.rows.some((row) => row.hasNegativeArc(this.queryWord)) ? "" : "hidden";
     const summaries = this.rows.map((row) => row.summarise(this.queryWord, texts));
     if (!this.tour.isMoving) {
       const [finding, reasons] = story(texts, this.labels, this.queryWord, summaries);

@@ -141,6 +141,7 @@ def _texts() -> dict[str, object]:
             "Each row shows one variant. Thicker arcs mean more weight. The framed word is the query; "
             "crossed-out words are hidden from it."
         ),
+        "negative": _("Orange arcs are negative weights."),
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
         "most": _("With softmax, “{word}” attends most to “{target}” ({weight})."),

@@ -47,6 +47,7 @@ export interface SentenceTexts extends StoryTexts {
   title: string;
   help: string;
   legend: string;
+  negative: string; // shown after the legend while an arc has the colour of negative weights
   columns: string[]; // the name of each column
   headings: string[]; // of the first column, of the other two together, and of each of these
   caption: string;

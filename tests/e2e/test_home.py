@@ -63,6 +63,8 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
     summary, finding = page.locator(".summary"), page.locator(".finding")
+    negative = page.get_by_text("Orange arcs are negative weights.")
+    expect(negative).to_be_hidden()
     arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
@@ -105,6 +107,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
         assert percentages(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
     assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
+    expect(negative).to_be_visible()
     page.mouse.move(5, 715)
     expect(finding).to_contain_text("“it” attends")
 
