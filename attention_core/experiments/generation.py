@@ -1,7 +1,7 @@
 """Memory and multiply-adds of generating text with each variant, compared with softmax and its key-value cache."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,6 +16,11 @@ PATTERN_TOKENS = 256
 """Tokens at which the keys that a fixed pattern needs are counted.
 
 Their number is constant if the count at twice as many tokens is equal.
+"""
+COUNTED_REACH = 128
+"""Largest distance in tokens that the window or the stride spans while the keys of a fixed pattern are counted.
+
+``PATTERN_TOKENS`` must exceed it together with the global tokens, so that more tokens need no more keys.
 """
 LENGTHS = tuple(2**i for i in range(4, 18))
 """Lengths at which multiply-adds are compared with softmax's."""
@@ -102,8 +107,25 @@ def memory_bytes(attention: Attention, heads: int, d: int, d_v: int) -> tuple[in
     if variant.cache is not None:
         cache = variant.cache(heads, d, d_v, attention.params)
         return itemsize * cache.fixed, itemsize * cache.per_token
-    token_bytes, keys = itemsize * heads * (d + d_v), needed_keys(attention, PATTERN_TOKENS)
-    return (keys * token_bytes, 0) if keys == needed_keys(attention, 2 * PATTERN_TOKENS) else (0, token_bytes)
+    token_bytes, keys = itemsize * heads * (d + d_v), constant_keys(attention)
+    return (0, token_bytes) if keys is None else (keys * token_bytes, 0)
+
+
+def constant_keys(attention: Attention) -> int | None:
+    """Return how many keys generation with a fixed pattern needs after a long text; None if their number grows.
+
+    The keys are counted with a short window and stride. Each further step of the window needs as many more keys as the
+    dilation, times the columns in an image.
+    """
+    p = attention.params
+    dilation, columns = getattr(p, "dilation", 1), getattr(p, "columns", 0) or 1
+    sizes = {name: getattr(p, name) for name in ("window", "stride") if hasattr(p, name)}
+    short = {name: min(size, COUNTED_REACH // dilation) for name, size in sizes.items()}
+    pattern = replace(attention, params=replace(p, **short))
+    keys = needed_keys(pattern, PATTERN_TOKENS)
+    if keys != needed_keys(pattern, 2 * PATTERN_TOKENS):
+        return None
+    return keys + dilation * columns * (sizes.get("window", 0) - short.get("window", 0))
 
 
 def needed_keys(attention: Attention, n: int) -> int:

@@ -102,6 +102,33 @@ def test_other_variants_cache_the_keys_that_later_tokens_need(word, fixed, each)
     assert (row.state_bytes, row.grown_bytes) == (fixed, each)
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        "local~window~300",
+        "local~window~300~columns~1",
+        "local~window~140~columns~2",
+        "sink~window~300~sinks~64",
+        "longformer~window~140~dilation~2~global_tokens~5",
+        "bigbird~window~300~random_keys~0",
+    ],
+)
+def test_a_window_longer_than_the_counted_text_needs_a_constant_number_of_keys(word):
+    attention = ac.from_word(word)
+    assert generation.constant_keys(attention) == generation.needed_keys(attention, 600) < 500
+    assert generation.needed_keys(attention, 700) == generation.needed_keys(attention, 600)
+
+
+@pytest.mark.parametrize("word", ["atrous~stride~600", "atrous~stride~4096", "sparse~stride~4096", "bigbird"])
+def test_the_keys_of_a_stride_longer_than_the_counted_text_grow(word):
+    assert generation.constant_keys(ac.from_word(word)) is None
+
+
+def test_the_keys_of_the_widest_window_are_not_counted_one_by_one():
+    assert generation.constant_keys(ac.get("local", window=4096)) == 4096
+    assert generation.constant_keys(ac.get("longformer", window=4096, dilation=64, global_tokens=64)) == 4096 * 64 + 64
+
+
 def test_local_attention_needs_only_the_keys_of_its_window():
     assert generation.needed_keys(ac.get("local", window=8), 100) == 8
     assert generation.needed_keys(ac.get("local", window=8), 5) == 5
