@@ -29,7 +29,7 @@ SAME_ORDER, SIMILAR_ORDER = 0.9, 0.6
 LABELLED = (0, 1, 2, 6)
 """Points of a line, from the smallest error, that are labelled; more labels would overlap."""
 ROUNDING_ERROR = 1e-4
-"""Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
+"""Errors up to this value are rounding errors; their points are neither drawn nor ranked."""
 
 
 def _missing(question: Question) -> str:
@@ -37,7 +37,7 @@ def _missing(question: Question) -> str:
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    words, points = _budget_words(question), [p for p in error_points(rows) if p.output > ROUNDING_ERROR]
+    words, points = _budget_words(question), _measurable(error_points(rows))
     sides = (("perplexity", _("perplexity"), True), ("copied", _("copying loss (nats per token)"), False))
     x_title = _("relative output error")
     for place, (name, title, log) in zip(st.columns(2), sides, strict=True):
@@ -83,6 +83,11 @@ def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None)
         points: the measured variants with their settings.
         copy_row: the original model's copy test; None if it is not measured yet.
     """
+    total, points = len(points), _measurable(points)
+    if len(points) < MIN_POINTS <= total and len(points) < total / 2:
+        return to_lines(
+            _("On this text, most settings hide no token, so their output errors are only rounding errors.")
+        )
     if len(points) < MIN_POINTS:
         return to_lines(_("At least {n} points are needed to compare the rankings.", n=MIN_POINTS))
     errors = [p.output for p in points]
@@ -95,6 +100,10 @@ def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None)
     rho = number(metrics.rank_correlation(errors, [p.copied for p in points]), 2)
     explanation = _("Spearman's rank correlation between output error and copying loss is {rho}.", rho=rho)
     return [[Finding(contrast, explanation)], [Finding(reading)]]
+
+
+def _measurable(points: Sequence[ErrorPoint]) -> list[ErrorPoint]:
+    return [point for point in points if point.output > ROUNDING_ERROR]
 
 
 def _contrast(points: Sequence[ErrorPoint], copy_row: CopyRow) -> str:

@@ -522,7 +522,7 @@ def test_running_mean_averages_over_its_window():
 
 def cloud(copies):
     return [
-        ErrorPoint(word=f"local~window~{i + 1}", output=float(i), perplexity=float(i), copied=copy)
+        ErrorPoint(word=f"local~window~{i + 1}", output=i or 0.5, perplexity=float(i), copied=copy)
         for i, copy in enumerate(copies)
     ]
 
@@ -550,6 +550,19 @@ def test_describe_correlation(copies, expected):
     assert "**Output error and perplexity rank the variants in nearly the same order**" in text
     few = text_above(forecast.describe_correlation(cloud((0, 1, 2, 3)), None))
     assert few == "At least 5 points are needed to compare the rankings."
+
+
+def test_rounding_errors_are_not_ranked():
+    points, rounding = cloud((0, 1, 2, 3, 4.0)), forecast.ROUNDING_ERROR
+    exact = [ErrorPoint(word="linear", output=error, perplexity=9.0, copied=9.5) for error in (0.0, rounding)]
+    assert forecast.describe_correlation(points + exact, COPY) == forecast.describe_correlation(points, COPY)
+    for measurable, equal, few in ((4, 5, True), (4, 4, False), (2, 2, False)):
+        given = points[:measurable] + [replace(exact[i % 2], word=f"sink~window~{i + 1}") for i in range(equal)]
+        assert text_above(forecast.describe_correlation(given, COPY)) == (
+            "On this text, most settings hide no token, so their output errors are only rounding errors."
+            if few
+            else "At least 5 points are needed to compare the rankings."
+        )
 
 
 @pytest.mark.parametrize(
