@@ -8,6 +8,8 @@ MAX_LEADING_ZEROS = 3
 """Maximum number of zeros after the decimal point; ``format_readable`` shows smaller numbers as powers of ten."""
 MAX_INTEGER_DIGITS = 6
 """Maximum number of digits before the decimal point; ``number`` shows larger numbers as powers of ten."""
+MAX_PERCENT_DECIMALS = 3
+"""Maximum number of decimal places by which ``percent`` distinguishes a share from 100%."""
 SETTING_DIGITS = 10
 """Significant digits of a number that was set, not measured; further digits are rounding errors of binary fractions."""
 MIB = 2**20
@@ -54,8 +56,14 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share from 0 to 1 as a percentage; very small shares are written with powers of ten."""
-    return number(100 * share) + "%"
+    """Format a share from 0 to 1 as a percentage; very small shares are written with powers of ten.
+
+    A share below 1 is not rounded to 100%. It gets up to ``MAX_PERCENT_DECIMALS`` decimal places for this, and is
+    written as 100% only if these do not suffice, because it then differs from 1 by a rounding error.
+    """
+    decimals = range(MAX_PERCENT_DECIMALS + 1)
+    needed = next((n for n in decimals if share >= 1 or round(100 * share, n) < 100), 0)
+    return number(100 * share, 2 + needed) + "%"
 
 
 def format_interpolated(n: float) -> str:

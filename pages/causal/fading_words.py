@@ -7,8 +7,9 @@ import numpy as np
 
 from app.words.finding import Finding
 from app.words.i18n import _, escape_markdown, paragraph
+from attention_core import formatting
 from attention_core.analysis.state.token_weight import TokenWeight
-from attention_core.formatting import formatted, number
+from attention_core.formatting import formatted
 from attention_core.variant import SOFTMAX
 
 
@@ -110,5 +111,5 @@ def fitted_laws(lines: Iterable[Line]) -> str:
 
 
 def percent(weight: float) -> str:
-    """Return a weight in per cent with two significant digits."""
-    return number(100 * weight) + "%" if weight >= 1e-5 else _("under 0.001%")
+    """Return a weight in per cent."""
+    return formatting.percent(weight) if weight >= 1e-5 else _("under 0.001%")

@@ -140,7 +140,7 @@ def multiply_adds(name: str, n: int, share: float, cheaper: int | None) -> str:
         share: multiply-adds of the variant, divided by softmax's.
         cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
     """
-    if percent(share) == "100%":
+    if round(share, 2) == 1:
         return _n(
             "At {n} token, {name} needs as many multiply-adds as softmax.",
             "At {n} tokens, {name} needs as many multiply-adds as softmax.",

@@ -37,7 +37,7 @@ def _missing(question: Question) -> str:
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    words, points = _budget_words(question), _measurable(error_points(rows))
+    words, points = _budget_words(question), measurable(error_points(rows))
     sides = (("perplexity", _("perplexity"), True), ("copied", _("copying loss (nats per token)"), False))
     x_title = _("relative output error")
     for place, (name, title, log) in zip(st.columns(2), sides, strict=True):
@@ -83,7 +83,7 @@ def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None)
         points: the measured variants with their settings.
         copy_row: the original model's copy test; None if it is not measured yet.
     """
-    total, points = len(points), _measurable(points)
+    total, points = len(points), measurable(points)
     if len(points) < MIN_POINTS <= total and len(points) < total / 2:
         return to_lines(
             _("On this text, most settings hide no token, so their output errors are only rounding errors.")
@@ -102,7 +102,8 @@ def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None)
     return [[Finding(contrast, explanation)], [Finding(reading)]]
 
 
-def _measurable(points: Sequence[ErrorPoint]) -> list[ErrorPoint]:
+def measurable(points: Sequence[ErrorPoint]) -> list[ErrorPoint]:
+    """Return the points whose output errors are larger than rounding errors."""
     return [point for point in points if point.output > ROUNDING_ERROR]
 
 

@@ -49,7 +49,7 @@ def _copying_loss(screen: Screen) -> float:
 
 
 def _rank_correlation(screen: Screen) -> float:
-    points = error_points(_rows(forecast.tasks(_question(screen))))
+    points = forecast.measurable(error_points(_rows(forecast.tasks(_question(screen)))))
     return metrics.rank_correlation([p.output for p in points], [p.perplexity for p in points])
 
 

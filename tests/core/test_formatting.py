@@ -97,6 +97,24 @@ def test_shares_of_any_size_are_shown_in_per_cent():
     assert percent(2.1e-8).replace("\N{NO-BREAK SPACE}", " ") == "2.1 × 10⁻⁶%"
 
 
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0.9949, "99%"),
+        (0.99609375, "99.6%"),
+        (0.9996, "99.96%"),
+        (0.99999, "99.999%"),
+        (1 - 1e-6, "100%"),  # a rounding error of float32
+        (1.0, "100%"),
+        (1.003, "100%"),
+        (9.996, "1,000%"),
+        (math.nan, "–%"),
+    ],
+)
+def test_a_share_below_1_is_100_per_cent_only_up_to_rounding_errors(share, words):
+    assert percent(share) == words
+
+
 def test_a_negative_number_has_a_minus_sign_and_no_hyphen():
     assert formatted(-0.5, ".2f") == "−0.50"
     assert formatted(-1e-7, ".1e") == "−1.0 × 10⁻⁷".replace(" ", "\N{NO-BREAK SPACE}")
