@@ -14,6 +14,7 @@ from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
 from attention_core.experiments.swap.derived import Score, lost_share
 from attention_core.formatting import formatted, number
+from pages.model.options import depth
 
 SAME_RATIO = 1.05
 """Largest ratio of perplexities for which perplexity counts as preserved."""
@@ -253,12 +254,32 @@ def _copying_cause(group: Sequence[Score]) -> str:
     if not group or len(hidden) < len(group):
         return ""
     relays, windows = {each.layers_to_copy for each in hidden}, {each.window for each in hidden}
+    n = group[0].layers
+    if len(windows) == 1 and None not in windows:
+        text = (
+            _("The token lies outside the window of {window}.", window=windows.pop())
+            if n == depth()
+            else _n(
+                "In the replaced layer, the token lies outside the window of {window}.",
+                "In the replaced layers, the token lies outside the window of {window}.",
+                n=n,
+                window=windows.pop(),
+            )
+        )
+    else:
+        text = (
+            _("Most queries cannot attend to the token to copy.")
+            if n == depth()
+            else _n(
+                "In the replaced layer, most queries cannot attend to the token to copy.",
+                "In the replaced layers, most queries cannot attend to the token to copy.",
+                n=n,
+            )
+        )
     return paragraph(
-        _("The token lies outside the window of {window}.", window=windows.pop())
-        if len(windows) == 1 and None not in windows
-        else _("Most queries cannot attend to the token to copy."),
-        _("A chain of {n} layers could pass it on, but the model was not trained for this.", n=relays.pop())
-        if len(relays) == 1 and None not in relays
+        text,
+        _("A chain of {n} layers could pass it on, but the model was not trained for this.", n=relay)
+        if len(relays) == 1 and (relay := relays.pop()) and relay <= n
         else "",
     )
 

@@ -55,6 +55,7 @@ class Score:
         covered: number of tokens of the text if the variant has a fixed pattern that hides no pair of them, so that
             the variant equals softmax on this text; 0 otherwise.
         hidden: the pairs that the variant's fixed pattern hides; None without a fixed pattern.
+        layers: number of replaced layers.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Score:
     first: float
     covered: int = 0
     hidden: HiddenPairs | None = None
+    layers: int = 0
 
     @property
     def complete(self) -> bool:
@@ -104,6 +106,7 @@ def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]
         hidden=hidden_pairs(word, reading.tokens) if reading and layers else None,
         copied=mean(row.copied for row in copy_rows) if copy_rows else math.nan,
         first=mean(row.first for row in copy_rows) if copy_rows else math.nan,
+        layers=len(layers),
     )
 
 

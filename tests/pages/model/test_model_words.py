@@ -188,7 +188,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     hidden = derived.HiddenPairs(
         share=0.614, max_keys=65, window=64, hides_first=True, hides_copied=True, layers_to_copy=2, from_token=66
     )
-    blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
+    blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h, layers=30) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, hides_first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
     far_back = " The token lies outside the window of 64."
@@ -269,6 +269,28 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         "The first token has no colour, because there is no earlier token from which the model could predict it."
     )
     assert reading.uncoloured_note(AS_IT_IS) == ""
+
+
+@pytest.mark.parametrize(
+    ("replaced", "chain", "window", "expected"),
+    [
+        (30, 30, 64, "The token lies outside the window of 64. A chain of 30 layers could pass it on, but"),
+        (30, 31, 64, "The token lies outside the window of 64."),
+        (2, 2, 64, "In the replaced layers, the token lies outside the window of 64. A chain of 2 layers could pass"),
+        (1, 2, 64, "In the replaced layer, the token lies outside the window of 64."),
+        (30, None, None, "Most queries cannot attend to the token to copy."),
+        (2, None, None, "In the replaced layers, most queries cannot attend to the token to copy."),
+        (1, None, None, "In the replaced layer, most queries cannot attend to the token to copy."),
+    ],
+)
+def test_a_chain_of_layers_has_at_most_the_replaced_layers(replaced, chain, window, expected):
+    hidden = derived.HiddenPairs(
+        share=0.6, max_keys=65, window=window, hides_first=True, hides_copied=True, layers_to_copy=chain, from_token=66
+    )
+    blind = Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=hidden, layers=replaced)
+    text = explained(words.describe_copying, AS_IT_IS, [blind])
+    assert text.startswith(f"**Copying a token from 95 tokens back fails with A.** {expected}")
+    assert ("A chain of" in text) == ("A chain of" in expected)
 
 
 @pytest.mark.parametrize(
