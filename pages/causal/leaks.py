@@ -27,10 +27,12 @@ from app.words.i18n import sentence as words_of
 from app.words.labels import label, sentence_name, token_options
 from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, Influence, replaced_tokens
 from attention_core.experiments.leaks import tasks
-from attention_core.formatting import format_readable
+from attention_core.formatting import format_readable, percent
 from attention_core.inputs.labels import number_repeats
 from pages.causal.shared import export_panel
 
+MIN_SHARE = 0.01
+"""Smallest share of outputs that is written as a number."""
 Influences = Mapping[ac.Attention, Influence]
 
 
@@ -116,7 +118,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
     if t == 0:
         words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
         leaking = [
-            _("{name} ({share:.0%} of earlier outputs change)", name=sentence_name(a), share=influence.leaking_share)
+            _("{name} ({share} of earlier outputs change)", name=sentence_name(a), share=share(influence.leaking_share))
             for a, influence in influences.items()
             if influence.leaking_share
         ]
@@ -136,9 +138,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
         if count
     ]
     if not leaking:
-        return Finding(
-            _("**No variant leaks: no earlier output changes if token {t} “{token}” is replaced.**", t=t, token=token)
-        )
+        return Finding(_("**No earlier output changes if token {t} “{token}” is replaced.**", t=t, token=token))
     return Finding(
         _n(
             "**{n} of {all} variants leaks if token {t} “{token}” is replaced: {names}.**",
@@ -154,6 +154,13 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
             "later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet."
         ),
     )
+
+
+def share(leaking: float) -> str:
+    """Return a share of outputs above 0 in per cent; it is rounded neither to 0% nor, below 1, to 100%."""
+    if leaking < MIN_SHARE:
+        return _("under {least:.0%}", least=MIN_SHARE)
+    return percent(leaking) if leaking > 1 - MIN_SHARE else f"{leaking:.0%}"
 
 
 def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
@@ -189,9 +196,13 @@ def changed_outputs(count: int, t: int) -> str:
 
 
 def reasons(influences: Influences) -> list[str]:
-    """Return why the variants without a causal form leak."""
+    """Return why the variants without a causal form can leak."""
     return [
-        _(":material/water_drop: **{name}** leaks: {reason}", name=sentence_name(a), reason=_(a.variant.causal_reason))
+        _(
+            ":material/water_drop: **{name}** can leak: {reason}",
+            name=sentence_name(a),
+            reason=_(a.variant.causal_reason),
+        )
         for a in influences
         if a.variant.causal_reason
     ]
@@ -202,7 +213,7 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         Panel(
             attention.key,
             label(attention),
-            _("leaks: {share:.0%} of earlier outputs change", share=influence.leaking_share)
+            _("leaks: {share} of earlier outputs change", share=share(influence.leaking_share))
             if influence.leaking_share
             else _("does not leak"),
             np.where(influence.moved > 0, influence.moved, np.nan),

@@ -89,7 +89,8 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2006.03236",
     ),
     approximates="softmax",
-    causal_reason="an averaged query contains later tokens, so the output of an earlier token depends on later tokens.",
+    causal_reason="if the stride is above 1, an averaged query contains later tokens, so the output of an earlier "
+    "token depends on later tokens.",
     intermediates=(
         Intermediate(
             name="provenance",
