@@ -22,7 +22,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import setting_name, spinner, token_options
 from attention_core.analysis.state.token_weight import DECAYS, first_tokens_share, later_weights, variants
-from attention_core.formatting import formatted, number
+from attention_core.formatting import format_readable, formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from pages.causal.fading_words import Line, fitted_laws, summary
@@ -268,7 +268,8 @@ def _explain() -> None:
             "- With a **gate**, every token has its own γ. In row i, the weight of token j has been multiplied by the "
             "γ of each token from j + 1 to i.\n"
             "- With **softmax**, an early token can receive a large weight again whenever a query matches its key.\n"
-            "- Weights are computed in float64. The logarithmic axis ends at 10⁻⁸."
+            "- Weights are computed in float64. On the logarithmic axis, weights below {least}% are not drawn.",
+            least=format_readable(100 * MIN_WEIGHT, None),
         ),
         key="causal.method",
     )

@@ -98,7 +98,7 @@ def fitted_laws(lines: Iterable[Line]) -> str:
             return _(
                 "With linear attention, the weight of the selected token in row i is approximately proportional to i "
                 "to the power {power}. With {name}, the weight of this token is multiplied by {factor:.2f} at each "
-                "later token.",
+                "later token, on average.",
                 power=text,
                 name=line.name,
                 factor=line.token_weight.factor,

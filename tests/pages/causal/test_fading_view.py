@@ -59,7 +59,7 @@ def test_the_fitted_laws_name_the_decay_of_each_line():
     assert fitted_laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}. With Half, the weight of this token is multiplied by 0.50 at each later token."
+        f"{LAW}. With Half, the weight of this token is multiplied by 0.50 at each later token, on average."
     )
     assert fitted_laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -107,6 +107,7 @@ def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
     at = open_view("fading", c_decays=[0.95, 0.5])
     drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
     assert drawn == ["Retention, γ = 0.5", "Retention, γ = 0.95"]
+    assert "On the logarithmic axis, weights below 1 × 10⁻⁶% are not drawn." in spoken(at)
     [code] = [block.value for block in at.code if "causal_weights" in block.value]
     assert code.index("decay~0.5'") < code.index("decay~0.95'")
 
