@@ -132,8 +132,18 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
 def timing_origin(spec: TimingSpec, *, live: bool) -> str:
     """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
-        return _("Times measured on this machine, {heads} heads of size {d}", heads=spec.heads, d=spec.head_size)
-    return _("Times of the recorded run, {heads} heads of size {d}", heads=spec.heads, d=spec.head_size)
+        return _n(
+            "Times measured on this machine, {n} head of size {d}",
+            "Times measured on this machine, {n} heads of size {d}",
+            n=spec.heads,
+            d=spec.head_size,
+        )
+    return _n(
+        "Times of the recorded run, {n} head of size {d}",
+        "Times of the recorded run, {n} heads of size {d}",
+        n=spec.heads,
+        d=spec.head_size,
+    )
 
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
@@ -148,10 +158,11 @@ def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
             n=first.outgrown,
         ),
         paragraph(
-            _(
-                "The cache stores every key and value, so it grows by {token} per token ({heads} heads of size {d}).",
+            _n(
+                "The cache stores every key and value, so it grows by {token} per token ({n} head of size {d}).",
+                "The cache stores every key and value, so it grows by {token} per token ({n} heads of size {d}).",
                 token=memory(first.token_bytes),
-                heads=heads,
+                n=heads,
                 d=d,
             ),
             _(
@@ -292,10 +303,8 @@ def _method(chosen: ChosenInput) -> None:
                 "key by one of a few codes and stores sums for each code. Here, latents and codes are fitted to the "
                 "whole text.\n"
                 "- **Time** is measured for one step from a state, or for one query against a cache of n keys and "
-                "values. There are {heads} heads of size {d}, and values have the same size as keys.",
+                "values. Values have the same size as keys.",
                 wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,
-                heads=chosen.qkv.heads,
-                d=d,
             )
         )
 

@@ -7,7 +7,7 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import runs
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import label
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow, DifferenceTask
@@ -45,11 +45,12 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
         "causal_gradient", tasks, draw, key="causal.gradient", effort=_effort, describe=describe, height=HEIGHT
     )
     st.caption(
-        _(
-            "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} "
-            "tokens of this input.",
-            d=d,
+        _n(
+            "Memory is counted for one head of size d = {d}. Gradients are compared on the first token of this input.",
+            "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} tokens of this "
+            "input.",
             n=min(chosen.qkv.n, causal_gradient.COMPARED_TOKENS),
+            d=d,
         )
     )
     return rows

@@ -14,7 +14,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label, sentence_name
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
@@ -144,10 +144,11 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
     """
     length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]
     agreement = (
-        _(
-            "All algorithms give the **same output** on these {given} tokens, repeated to a length of {n}.",
-            given=n,
-            n=length,
+        _n(
+            "All algorithms give the **same output** on this token, repeated to a length of {length}.",
+            "All algorithms give the **same output** on these {n} tokens, repeated to a length of {length}.",
+            n=n,
+            length=length,
         )
         if n < length
         else _("All algorithms give the **same output** on {n} tokens.", n=length)

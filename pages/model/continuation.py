@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
 from attention_core.formatting import memory
@@ -24,8 +24,10 @@ def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> No
 
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
     return paragraph(
-        _(
-            "If a text begins like the original model's, bold type starts at the first token that differs. "
+        _("If a text begins like the original model's, bold type starts at the first token that differs."),
+        _n(
+            "SmolLM2-135M (4-bit quantised) gets {n} token as the prompt and generates {steps}. Softmax is replaced in "
+            "{where}.",
             "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced "
             "in {where}.",
             where=question.layers_text,

@@ -86,7 +86,10 @@ def test_an_interpolated_count_has_two_significant_digits(n, words):
     assert format_interpolated(n) == words
 
 
-def test_memory_below_one_mib_is_shown_in_kib():
+def test_memory_is_shown_in_the_largest_unit_that_it_fills():
+    assert memory(0) == "0 B"
+    assert memory(2**10 - 1) == "1023 B"
+    assert memory(2**10) == "1.0 KiB"
     assert memory(2**20 - 2**7) == "1,023.9 KiB"
     assert memory(2**20) == "1.0 MiB"
     assert memory(3000.5 * 2**20) == "3,000.5 MiB"

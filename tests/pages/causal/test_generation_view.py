@@ -70,6 +70,8 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
         "From 1,537 tokens on, the cache is larger than every constant state, even that of **Second-order Taylor** "
         "(3.0 MiB)."
     )
+    small = [replace(row, token_bytes=16) for row in rows]
+    assert "so it grows by 16 B per token (1 head of size 2)." in full_text(summary(small, 1, 2))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,7 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
 def test_the_origin_of_times_has_the_heads_and_their_size(live, words):
     spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
     assert timing_origin(spec, live=live) == f"{words}, 3 heads of size 16"
+    assert timing_origin(replace(spec, heads=1), live=live) == f"{words}, 1 head of size 16"
 
 
 def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():

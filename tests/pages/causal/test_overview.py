@@ -46,8 +46,8 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
         in text
     )
     assert " The remaining 10 variants, such as Nyström, cannot generate text, because" in text
-    assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
-    assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
+    assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4} B per token"  # two heads of size 8
+    assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B, constant"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
 
 
@@ -57,12 +57,12 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert re.fullmatch(r"from [\d,]+ tokens on, softmax needs more than Linear", crossed["name"])
     able = sum(not v.causal_reason for v in ac.all_variants())
     listed = [text.partition(": ")[0] for trace in lines for text in str(trace["customdata"][0]).split("<br>")]
-    assert len({text for text in listed if not text.endswith("iB")}) == able
+    assert len({text for text in listed if not text.endswith("B")}) == able
     found = points(open_view("overview"), 0)
     [(softmax_name, softmax)] = [(name, line) for name, line in found.items() if name.startswith("Softmax, ")]
     assert softmax[1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
     [linear] = [trace for trace in lines if "Linear: " in trace["customdata"][0]]
-    assert f"Linear: {2 * 8 * 9 * 4 / 2**10:.1f} KiB" in linear["customdata"][0].split("<br>")
+    assert f"Linear: {2 * 8 * 9 * 4} B" in linear["customdata"][0].split("<br>")
     assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads (log scale)"
     assert figure["layout"]["xaxis"]["title"]["text"] == "tokens so far (log scale)"
     names = " ".join(" ".join(each["text"] for each in figure["layout"]["annotations"]).split()).replace("<br>", "")
@@ -133,7 +133,7 @@ def test_each_variant_has_its_kind_of_memory(word, found):
 
 def test_settings_of_selected_variants_are_used(open_view):
     found = table(open_view("overview", variants=(ac.get("softmax"), ac.get("local", window=4))))
-    assert found.loc["Local · window 4", "Memory"] == "0.5 KiB, constant"
+    assert found.loc["Local · window 4", "Memory"] == "512 B, constant"
 
 
 @pytest.mark.parametrize(

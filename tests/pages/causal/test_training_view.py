@@ -96,6 +96,7 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
 @pytest.mark.parametrize(
     ("n", "words"),
     [
+        (1, "All algorithms give the **same output** on this token, repeated to a length of 160."),
         (159, "All algorithms give the **same output** on these 159 tokens, repeated to a length of 160."),
         (160, "All algorithms give the **same output** on 160 tokens."),
         (300, "All algorithms give the **same output** on 256 tokens."),

@@ -686,6 +686,13 @@ def generated(word, ids, held, layers=(0,)):
     )
 
 
+@pytest.mark.parametrize(("prompt", "words"), [(1, "gets 1 token as the prompt"), (2, "gets 2 tokens as the prompt")])
+def test_the_note_on_continuations_counts_the_tokens_of_the_prompt(prompt, words):
+    row = replace(generated("linear", (1,), 1), prompt=prompt)
+    text = continuation.CONTINUATION.notes(SimpleNamespace(layers_text="layer 0"), [row])
+    assert f"SmolLM2-135M (4-bit quantised) {words} and generates" in text
+
+
 @pytest.mark.parametrize(
     ("others", "expected"),
     [
