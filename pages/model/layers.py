@@ -152,8 +152,11 @@ def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> l
     if not complete:
         return []
     reads, copies = max(complete, key=lambda p: p.perplexity or 0.0), max(complete, key=lambda p: p.copied or 0.0)
+    is_unchanged = all(round((p.perplexity or 0.0) / original, 2) == 1 for p in complete)
     text = _(
-        "**With {name} in a single layer, perplexity is highest if this is layer {reads} ({ratio} times the "
+        "**With {name}, no single replaced layer changes perplexity on this text by 1% or more.**"
+        if is_unchanged
+        else "**With {name} in a single layer, perplexity is highest if this is layer {reads} ({ratio} times the "
         "original).**",
         name=name,
         reads=f"{reads.x:.0f}",

@@ -49,12 +49,16 @@ def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
     copying = [replace(first, explanation=paragraph(first.explanation, test)), *others]
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
+        low, high = (number(each.perplexity, 3) for each in (least, most))
         summary = _(
-            "**On this text, perplexity is lowest with {least} ({low}) and highest with {most} ({high}).**",
+            "**On this text, perplexity is {low} with all {n} variants.**"
+            if low == high
+            else "**On this text, perplexity is lowest with {least} ({low}) and highest with {most} ({high}).**",
             least=least.name,
             most=most.name,
-            low=number(least.perplexity, 3),
-            high=number(most.perplexity, 3),
+            low=low,
+            high=high,
+            n=len(changed),
         )
         reading = [Finding(summary)]
     else:

@@ -121,6 +121,10 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
         "**On this text, perplexity is lowest with B (20) and highest with C (200).**  \n"
         f"**Copying a token from 95 tokens back fails with all 4 variants.**{TEST}"
     )
+    same = scores(*[(35.1, 10)] * 3, (35.14, 10))
+    assert "**On this text, perplexity is 35.1 with all 4 variants.**" in explained(
+        words.describe_effects, AS_IT_IS, same
+    )
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
         == "**Copying a token from 95 tokens back fails with all 4 variants.**"
@@ -396,6 +400,12 @@ def test_describe_layers_of_single_layers():
         "**With Linear in a single layer, perplexity is highest if this is layer 0 (1.25 times the original).** With "
         "Linear, the copying loss is highest if the replaced layer is layer 7 (6 nats)."
     )
+    for perplexity, is_changed in ((20.12, True), (19.88, True), (20.08, False), (19.92, False), (20.0, False)):
+        pairs[1] = replace(pairs[1], perplexity=perplexity)
+        pairs[0] = replace(pairs[0], perplexity=20.0)
+        text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "single")
+        unchanged = "**With Linear, no single replaced layer changes perplexity on this text by 1% or more.** With"
+        assert text.startswith(unchanged) != is_changed
 
 
 def test_a_layer_map_is_coloured_by_how_much_is_lost():
