@@ -8,7 +8,7 @@ from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory
-from attention_core.formatting import format_readable, number, percent
+from attention_core.formatting import at_most, number, percent
 
 SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
@@ -87,7 +87,7 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str], name: 
             "results differ by at most {difference}.",
             lost=history.softmax_error(i),
             uniform=history.uniform_error(i),
-            difference=format_readable(history.matrix_difference(i), 1),
+            difference=at_most(history.matrix_difference(i)),
         ),
     )
 
@@ -102,21 +102,8 @@ def state_change(history: StateHistory, i: int) -> str:
     before, now = (_length(state) for state in (history.state_before(i), history.sums[i]))
     erased_text = ""
     if history.changes.erased_shares is not None:
-        share, erased = percent(history.changes.erased_shares[i]), _length(history.erase_change(i))
-        if history.changes.along:
-            erased_text = _(
-                "The state returns a value for the direction w, along which the token erases. The token erases "
-                "**{share}** of this value, which changes the state by a matrix of norm {erased}.",
-                share=share,
-                erased=erased,
-            )
-        else:
-            erased_text = _(
-                "The state returns a value for the token's key. The token erases **{share}** of this value, which "
-                "changes the state by a matrix of norm {erased}.",
-                share=share,
-                erased=erased,
-            )
+        share = history.changes.erased_shares[i]
+        erased_text = erasure_text(share, _length(history.erase_change(i)), along=history.changes.along)
     return paragraph(
         decay_text(history.changes.decay_shares[i]),
         erased_text,
@@ -132,6 +119,30 @@ def state_change(history: StateHistory, i: int) -> str:
 
 def _length(change: np.ndarray) -> str:
     return number(lengths(change[None]).item())
+
+
+def erasure_text(share: float, erased: str, *, along: bool) -> str:
+    """Return how much of a value a token erases.
+
+    Args:
+        share: share of the value that the token erases.
+        erased: norm of the change of the state.
+        along: whether the value is that of the direction w instead of the token's key.
+    """
+    if share == 0:
+        return _("The token erases nothing.")
+    return paragraph(
+        _("The state returns a value for the direction w, along which the token erases.")
+        if along
+        else _("The state returns a value for the token's key."),
+        _("The token reverses this value, which changes the state by a matrix of norm {erased}.", erased=erased)
+        if share == 2
+        else _(
+            "The token erases **{share}** of this value, which changes the state by a matrix of norm {erased}.",
+            share=percent(share),
+            erased=erased,
+        ),
+    )
 
 
 def decay_text(shares: np.ndarray) -> str:

@@ -26,7 +26,7 @@ def grown(n=3, log_unit=0.0):
         keys=sums[..., 0],
         added=sums,
         outputs=1.25 * ones,
-        full=ones + 0.25 + 2e-7,
+        full=ones + 0.25 + 2.2e-7,
         softmax=ones,
         kv_cache=np.ones((n, 5), np.float32),
         state_size=8,
@@ -39,7 +39,7 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
     assert text == (
         "Linear has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%; equal weights for all "
         "tokens so far would give 0%. The output can be computed from the state or from the n × n attention matrix. "
-        "The two results differ by at most 2 × 10⁻⁷."
+        "The two results differ by at most 3 × 10⁻⁷."
     )
     assert output_distance(grown(), 0, ("a", "b_", "c"), "Linear").startswith("Linear has read 1 token: “a”. ")
     assert full_text(state_size(grown(), "Linear")) == (
@@ -89,6 +89,19 @@ def test_erased_values_are_reported_for_rules_that_erase():
         "this value, which changes the state by a matrix of norm 0.50."
         in state_change(weights(0.25, 1.5, along=True), 2)
     )
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (0.0, "decay. The token erases nothing. The token adds"),
+        (0.01, "key. The token erases **1%** of this value, which changes the state by a matrix of norm 0.50. The"),
+        (1.99, "key. The token erases **199%** of this value, which changes the state by a matrix of norm 0.50. The"),
+        (2.0, "key. The token reverses this value, which changes the state by a matrix of norm 0.50. The"),
+    ],
+)
+def test_a_token_that_erases_nothing_or_twice_the_value_has_its_own_words(share, expected):
+    assert expected in state_change(weights(0.25, erases=share), 2)
 
 
 def test_the_first_token_and_running_sums_have_no_decay():
