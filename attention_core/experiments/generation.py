@@ -22,7 +22,7 @@ COUNTED_REACH = 128
 
 ``PATTERN_TOKENS`` must exceed it together with the global tokens, so that more tokens need no more keys.
 """
-LENGTHS = tuple(2**i for i in range(4, 18))
+LENGTHS = tuple(2**i for i in range(18))
 """Lengths at which multiply-adds are compared with softmax's."""
 CHEAPER_RATIO = 0.95
 """Largest ratio of multiply-adds to softmax's that counts as cheaper."""

@@ -143,5 +143,6 @@ def test_cheaper_from_returns_the_length_from_which_a_variant_costs_less_than_so
         for m in generation.LENGTHS
     }
     assert all((ratio <= generation.CHEAPER_RATIO) == (m >= n) for m, ratio in ratios.items())
+    assert generation.cheaper_from(ac.get("pooled"), 4, 16) == 8
     assert generation.cheaper_from(softmax, 3, 8) is None
     assert generation.cheaper_from(ac.get("differential"), 4, 8) is None

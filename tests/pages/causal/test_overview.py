@@ -144,7 +144,9 @@ def test_a_memory_is_constant_or_grows(state, grown, words):
     assert memory_text(row(state, grown)) == words
 
 
-@pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "at any length"), (1024, "from 1,024 tokens")])
+@pytest.mark.parametrize(
+    ("n", "words"), [(None, "never"), (1, "at any length"), (2, "from 2 tokens"), (1024, "from 1,024 tokens")]
+)
 def test_the_length_from_which_a_variant_is_cheaper_is_named(n, words):
     assert cheaper_from(replace(row(), cheaper=n)) == words
 
