@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
+from attention_core import registry
+from attention_core.experiments.learning import length_with_items
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
+from attention_core.learning.tasks import task as task_of
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, numbers_stored
 
 MAX_FEW_RUNS = 3
@@ -258,18 +262,29 @@ def _lines(*texts: str) -> str:
 
 
 def _test_of_surprise(results: Sequence[Outcome]) -> str:
-    """Return why only slower variants solve the test with most pairs, and that longer training was not tested.
+    """Return why only slower variants solve the test with most pairs, and how long the models were trained.
 
-    The reason is left out unless the variant that learned recall first stores a state of constant size, and those that
-    solve the test store a cache that grows with the text.
+    If the mask of the variant that learned recall first hides answers of the test, the reason is the share of these
+    answers. Otherwise, the reason is left out unless this variant's state is one matrix, and the variants that solve
+    the test store a cache that grows with the text.
     """
-    _pairs, tested, solving = _solving_more(results)
-    fast, spec = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0]), results[0].rows[0].spec
-    _state, per_token = numbers_stored(fast.rows[0].spec.model)
+    pairs, tested, solving = _solving_more(results)
+    fast = min(tested, key=lambda outcome: (outcome.learned_at or (0, 0.0))[0])
+    spec = fast.rows[0].spec
+    length = length_with_items(task_of(spec.model.task), spec.length, pairs)
+    hidden = hidden_share(replace(spec, length=length, items=pairs))
     caches = {numbers_stored(outcome.rows[0].spec.model) for outcome in solving}
-    has_reason = not per_token and len(caches) == 1 and not any(constant for constant, _grown in caches)
+    is_matrix = registry.from_word(fast.word).variant in registry.matrix_states()
+    has_reason = is_matrix and len(caches) == 1 and not any(constant for constant, _grown in caches)
     return paragraph(
-        _n(
+        _(
+            "With {pairs}, the mask of **{fast}** hides {share} of the answers.",
+            pairs=_pairs_link(pairs, ""),
+            fast=escape_markdown(fast.name_in_sentence),
+            share=percent(hidden),
+        )
+        if hidden
+        else _n(
             "**{fast}** adds all pairs up in one state, in which they interfere, whereas {names} stores each token "
             "separately.",
             "**{fast}** adds all pairs up in one state, in which they interfere, whereas {names} store each token "
@@ -280,7 +295,7 @@ def _test_of_surprise(results: Sequence[Outcome]) -> str:
         )
         if has_reason
         else "",
-        _("Training for more than {steps} steps was not tested.", steps=spec.steps),
+        _("These models were trained for {steps} steps.", steps=spec.steps),
     )
 
 

@@ -67,7 +67,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [below] = [text for text in texts(at) if text.startswith("- **Linear** adds")]
     assert below.removeprefix("- ").split("\n- ") == [
         "**Linear** adds all pairs up in one state, in which they interfere, whereas **softmax** stores each token "
-        "separately. Training for more than 400 steps was not tested.",
+        "separately. These models were trained for 400 steps.",
         "**Local with window 16** gets 72% right. Its mask shows 57% of the answers. Guessing among the hidden ones "
         "would give 70% in total, so its 2 layers hardly recover them.",
         "**Gated linear** gets 32% right. In other runs, it learned the task after one change: positive weights, or "
