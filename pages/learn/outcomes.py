@@ -69,13 +69,13 @@ class Outcome:
 
     @property
     def learned_at(self) -> tuple[int, float] | None:
-        """Steps and CPU seconds until at least half of the seeds had learned the task; None if they have not.
+        """Steps and CPU seconds until more than half of the seeds had learned the task; None if they have not.
 
         A seed whose accuracy is below ``THRESHOLD`` at its last step has not learned the task.
         """
         first = self.learned_at_by_seed
         steps = sorted(each for each in first if each is not None)
-        return steps[(len(first) - 1) // 2] if 2 * len(steps) > len(first) - 1 and steps else None
+        return steps[len(first) // 2] if 2 * len(steps) > len(first) else None
 
     @property
     def learned_at_by_seed(self) -> list[tuple[int, float] | None]:

@@ -88,13 +88,18 @@ def test_a_variant_that_forgets_the_task_has_not_learned_it():
     assert race_text([outcome]) == "**Softmax has not learned the task so far: 40% of its answers are correct.**"
 
 
-def test_at_least_half_of_the_seeds_must_have_learned():
+def test_more_than_half_of_the_seeds_must_have_learned():
     quick, slow, never = [0.1, 1.0, 1.0], [0.1, 0.2, 1.0], [0.1, 0.2, 0.3]
     of = lambda *curves: outcomes([r for s, curve in enumerate(curves) for r in rows_of("softmax", curve, seed=s)])[0]  # noqa: E731
     assert of(quick, slow, never).learned_at == (20, 1.0)
     assert of(quick, never, never).learned_at is None
-    assert of(quick, slow).learned_at == (10, 0.5)
-    assert of(quick, never).learned_at == (10, 0.5)
+    assert of(quick, slow).learned_at == (20, 1.0)
+    assert of(quick, never).learned_at is None
+    assert of(quick, quick, slow, never).learned_at == (20, 1.0)
+    assert of(quick, quick, never, never).learned_at is None
+    assert race_text([of(quick, never)]) == (
+        "**Softmax has not learned the task so far: 65% of its answers are correct.**"
+    )
     assert of(quick, quick, slow).learned_at == (10, 0.5)
     assert of(quick, slow, never).accuracy == 1.0
     assert of(quick, slow[:2], never).step == 10
