@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
+from attention_core.formatting import N_
 from attention_core.variant import Paper
 
 IGNORED = -100
@@ -46,7 +47,10 @@ class LearningTask:
         varied: whether training uses several lengths.
         items: how many pairs or symbols must be remembered, by default; 0 if the task has no such number.
         most_items: ``(length) -> items``, the largest number of items at a length.
+        training: one sentence about the sequences of a training step, with the placeholders ``batch``, ``length`` and
+            ``examples``.
         held_out: whether the examples are a fixed set, of which a part is kept for evaluation.
+        examples: number of examples for training, if it is in the sentence ``training``.
         shows_answers: whether each answer is a symbol of the sequence, which the model must find.
         vectors: whether the inputs are vectors instead of symbols.
         causal: whether the attention is causal.
@@ -68,7 +72,9 @@ class LearningTask:
     varied: bool = False
     items: int = 0
     most_items: Callable[[int], int] = lambda length: 0
+    training: str = N_("It trains on {batch} new sequences of {length} tokens at each step.")
     held_out: bool = False
+    examples: int = 0
     shows_answers: bool = False
     vectors: bool = False
     causal: bool = True

@@ -54,6 +54,11 @@ def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -
     )
 
 
+def no_parts_removed() -> str:
+    """Return the message that no run of the chosen variants with a part removed is recorded."""
+    return _("No runs with a part removed are recorded.")
+
+
 def not_trained_without(results: Sequence[PartOutcome]) -> str:
     """Return a message that lists the variants for which a model with a removed part is missing; empty without any."""
     names = [

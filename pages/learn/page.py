@@ -14,7 +14,7 @@ from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan, length_with_items
 from attention_core.learning import recorded_runs
@@ -69,8 +69,12 @@ def _show_view(
     def show(results: runs.Run[LearnRow] | None, key: str) -> None:
         live = results is not None and results.request == plan and results.rows
         rows = results.rows if live and results else recorded
-        if not rows or (view == "parts" and not missing.part_results(rows)):
+        parts = missing.part_results(rows) if view == "parts" else []
+        if not rows or (view == "parts" and not parts):
             result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
+            return
+        if view == "parts" and not any(each.ablations for each in parts):
+            result.info(gaps.no_parts_removed(), icon=":material/model_training:")
             return
         missing_runs = "" if live else gaps.not_recorded(options.trainable()[0], rows)
         finding = describe(rows, task)
@@ -167,15 +171,7 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     complete = _("The numbers below are for complete models, with no part removed.") if parts else ""
     training = paragraph(
         complete,
-        _(
-            "Each model has {layers}, {heads} of size {size} per layer, and no feed-forward part. It trains on "
-            "{batch} new sequences of {length} tokens at each step.",
-            layers=_n("{n} layer", "{n} layers", n=spec.model.layers),
-            heads=_n("{n} head", "{n} heads", n=spec.model.heads),
-            size=spec.model.width // spec.model.heads,
-            batch=spec.batch,
-            length=spec.length,
-        ),
+        training_words.model_and_batches(spec),
         training_words.trained_tensors([each.model for each in plan.specs]),
         training_words.learning_rates(shown),
     )

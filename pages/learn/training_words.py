@@ -8,7 +8,23 @@ from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.rates import GRID, tuned_rate
+from attention_core.learning.tasks import task as task_of
+from attention_core.learning.train import TrainSpec
 from pages.learn.outcomes import Outcome
+
+
+def model_and_batches(spec: TrainSpec) -> str:
+    """Return the sentences about the size of a model and the sequences of a training step."""
+    task = task_of(spec.model.task)
+    return paragraph(
+        _(
+            "Each model has {layers}, {heads} of size {size} per layer, and no feed-forward part.",
+            layers=_n("{n} layer", "{n} layers", n=spec.model.layers),
+            heads=_n("{n} head", "{n} heads", n=spec.model.heads),
+            size=spec.model.width // spec.model.heads,
+        ),
+        _(task.training, batch=spec.batch, length=spec.length, examples=task.examples),
+    )
 
 
 def trained_tensors(models: Sequence[ModelSpec]) -> str:

@@ -52,6 +52,7 @@ TASK = LearningTask(
     length=64,
     shortest=2,
     longest=512,
+    training=N_("Each step uses {batch} random excerpts of {length} characters from the text for training."),
     held_out=True,
     label=lambda symbol: ALPHABET[symbol],
     source=Paper("Generating Sequences With Recurrent Neural Networks", 2013, "https://arxiv.org/abs/1308.0850"),

@@ -59,6 +59,8 @@ TASK = LearningTask(
     vectors=True,
     causal=False,
     positions="learned",
+    training=N_("Each step uses {batch} random images of the {examples:,} for training."),
     held_out=True,
+    examples=TRAINED,
     source=Paper("Optical Recognition of Handwritten Digits", 1998, "https://archive.ics.uci.edu/dataset/80"),
 )

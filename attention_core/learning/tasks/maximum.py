@@ -46,6 +46,7 @@ TASK = LearningTask(
     length=17,
     shortest=6,
     longest=1025,
+    training=N_("It trains on {batch} new sequences of up to {length} tokens at each step."),
     varied=True,
     vectors=True,
     source=Paper(

@@ -313,6 +313,13 @@ def test_the_button_trains_every_model_of_the_view_of_parts():
     assert len([trace for trace in chart["data"] if trace.get("name")]) == 3
 
 
+def test_the_view_of_parts_says_only_that_no_part_was_removed_if_only_complete_models_are_recorded():
+    at = open_learn(l_view="parts", l_task="digits", variants=(ac.get("softmax"), ac.get("linear")))
+    assert [each.value for each in at.info] == ["No runs with a part removed are recorded."]
+    assert not any("medians" in each.value or each.value.startswith("Recorded on") for each in at.caption)
+    assert not charts(at)
+
+
 def test_the_view_of_parts_without_recorded_runs_shows_the_button():
     at = open_learn(l_view="parts", l_layers=3, variants=(ac.get("softmax"), ac.get("linear")))
     assert any("No run is recorded with these settings." in each.value for each in at.info)

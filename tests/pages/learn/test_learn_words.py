@@ -708,6 +708,22 @@ def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatc
     assert max_variants(len(SEEDS)) >= HOSTED.compared_variants >= len(VARIANTS)
 
 
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        ("recall", "It trains on 64 new sequences of 32 tokens at each step."),
+        ("maximum", "It trains on 64 new sequences of up to 17 tokens at each step."),
+        ("characters", "Each step uses 64 random excerpts of 64 characters from the text for training."),
+        ("digits", "Each step uses 64 random images of the 1,500 for training."),
+    ],
+)
+def test_the_sequences_of_a_training_step_are_described(task, text):
+    [spec] = learning.plan(["softmax"], task=task).specs
+    assert training_words.model_and_batches(spec) == (
+        f"Each model has 2 layers, 1 head of size 64 per layer, and no feed-forward part. {text}"
+    )
+
+
 def test_the_trained_tensors_are_named_with_their_variants():
     models = [each.model for each in learning.plan(["softmax", "deltanet", "gated_deltanet"], seeds=[0, 1]).specs]
     assert training_words.trained_tensors(models) == (
