@@ -38,6 +38,11 @@ def rate(model: ModelSpec) -> float:
     return DEFAULT if tuned is None else tuned
 
 
+def is_tuned(model: ModelSpec) -> bool:
+    """Return whether the learning rate was tuned with this model itself."""
+    return model_name(model) in tuned_rates().get(model.task, {})
+
+
 def tuned_rate(model: ModelSpec) -> float | None:
     """Return the tuned rate of a model, or else of its variant in the default architecture; None if neither exists."""
     rates = tuned_rates().get(model.task, {})

@@ -72,7 +72,10 @@ class LearnOptions(Options, prefix="l_"):
     positions = selection(
         {TASK_DEFAULT: N_("as usual for the task"), "none": N_("none"), "learned": N_("learned"), "rotary": N_("RoPE")},
         N_("Positions"),
-        help=N_("Position encoding of the model. Without it, a model still knows the order from the causal mask."),
+        help=N_(
+            "Position encoding of the model. Without it, a model with a causal mask still knows the order from this "
+            "mask."
+        ),
     )
     gates = choice(
         {"learned": N_("learned"), "fixed": C_("gates", "fixed")},

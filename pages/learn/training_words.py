@@ -7,7 +7,7 @@ import attention_core as ac
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.learning.model import ModelSpec
-from attention_core.learning.rates import GRID, tuned_rate
+from attention_core.learning.rates import GRID, is_tuned, tuned_rate
 from attention_core.learning.tasks import task as task_of
 from attention_core.learning.train import TrainSpec
 from pages.learn.outcomes import Outcome
@@ -51,11 +51,12 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 def learning_rates(results: Sequence[Outcome]) -> str:
     """Return the sentences about the learning rate of each variant, and how it was chosen."""
     tuned: list[str] = []
+    transferred: list[str] = []
     default: list[str] = []
     for outcome in results:
         model, rate = outcome.rows[0].spec.model, outcome.rows[0].spec.rate
         text = f"{escape_markdown(outcome.name)} {rate:g}"
-        (default if tuned_rate(model) is None else tuned).append(text)
+        (tuned if is_tuned(model) else default if tuned_rate(model) is None else transferred).append(text)
     return paragraph(
         _(
             "For each variant, the learning rates {grid} were tried in runs with another seed. The one with the "
@@ -64,6 +65,9 @@ def learning_rates(results: Sequence[Outcome]) -> str:
             rates=enumeration(tuned),
         )
         if tuned
+        else "",
+        _("These rates were tuned with the default model: {rates}.", rates=enumeration(transferred))
+        if transferred
         else "",
         _("Learning rates that were not tuned: {rates}.", rates=enumeration(default)) if default else "",
         _("Recorded runs and runs on this server use the same learning rates."),

@@ -752,6 +752,19 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
     assert training_words.learning_rates(found) == text.format(chosen=chosen, same=same)
 
 
+def test_learning_rates_of_a_changed_model_are_those_of_the_default_model_unless_it_was_tuned(monkeypatch):
+    known = {"recall": {"softmax": 0.01, "linear": 0.003, "linear layers=4 heads=4": 0.001}}
+    monkeypatch.setattr("attention_core.learning.rates.tuned_rates", lambda: known)
+    models = [each for key in ("softmax", "linear", "cosine") for each in rows_of(key, [0.1, 1.0])]
+    specs = {each.spec: learning.plan([each.spec.model.word], layers=4, heads=4).specs[0] for each in models}
+    found = outcomes([replace(each, spec=specs[each.spec]) for each in models])
+    assert training_words.learning_rates(found) == (
+        "For each variant, the learning rates 0.001, 0.003 and 0.01 were tried in runs with another seed. The one with "
+        "the lowest loss is used: Linear 0.001. These rates were tuned with the default model: Softmax 0.01. Learning "
+        "rates that were not tuned: Cosine 0.003. Recorded runs and runs on this server use the same learning rates."
+    )
+
+
 @pytest.mark.parametrize(("word", "fixed"), [("softmax", False), ("deltanet", True), ("gla~gate~constant", False)])
 def test_settings_are_unchanged_without_trained_tensors(word, fixed):
     [spec] = learning.plan([word], fixed=fixed).specs
