@@ -8,7 +8,7 @@ from trial import synthetic, trial
 
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.trained import linear_pairs, maximum_disperses
+from attention_core.claims.trained import linear_pairs, maximum_disperses, two_layers_recall
 from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy
 from attention_core.learning import recorded_runs, studies
 from attention_core.limits import HOSTED
@@ -120,7 +120,11 @@ def test_softmax_needs_two_layers_only_without_the_convolution():
     assert share(key, "softmax", layers=2, convolution=0) >= 95
     assert share(key, "softmax", layers=1, convolution=0) < 62.5
     assert share(key, "softmax", layers=1, convolution=3) >= 95
-    assert trial(key, ANY).verdict is HOLDS
+    found = trial(key, ANY)
+    assert found.verdict is HOLDS
+    last = [row.accuracy for row in found.of(model=two_layers_recall.TWO, step=studies.LONG_STEPS)]
+    assert len(last) == 3
+    assert found.numbers["lowest"] == min(last) < 95 <= found.numbers["two"] == median(last)
 
 
 def test_linear_attention_needs_the_convolution():
