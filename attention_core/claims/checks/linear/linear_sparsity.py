@@ -66,8 +66,8 @@ CLAIM = Claim(
         Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))
     ),
     finding="Softmax's exponential enlarges the differences between logits, so fewer keys get most of the weight "
-    "(sparser rows). In {less}% of the heads, softmax has sparser rows than linear attention and its variants "
-    "Hedgehog and cosFormer.",
+    "(sparser rows). In {less}% of the heads, softmax has sparser rows than all three: linear attention, Hedgehog and "
+    "cosFormer.",
     details="The evenness S of a query's weights is 1 if they are all equal, and smaller if the weights are sparser. "
     "The median of S over heads is {softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and "
     "{cosformer} for cosFormer.",

@@ -61,8 +61,8 @@ CLAIM = Claim(
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
     finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
-    "tokens. In about 75% of the heads, averaging neighbours gives at most {most}× the matrix error (difference "
-    "from softmax's matrix) of k-means.",
+    "tokens. Averaging neighbours gives {most}× the matrix error (difference from softmax's matrix) of k-means, at the "
+    "third quartile over heads.",
     details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
     "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
     "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
