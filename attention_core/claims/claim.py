@@ -133,6 +133,7 @@ class Claim(Generic[R]):
         timed: whether the experiment measures time, so that the numbers differ from run to run.
         uses_decoder: whether a decoder reads the source's text many times, which is slow. The claim then needs a text,
             and ``needs`` counts tokens of that decoder.
+        uses_image: whether the experiment uses a whole image; if the input is not an image, an included photograph.
         is_recorded: whether the claim is about trained models and judged on their recorded runs without an input.
         key: the claim's name in links and on the command line, set by discovery to the module's name.
         subject: one of ``claims.SUBJECTS``, such as "sparse": the folder of the claim's module.
@@ -160,6 +161,7 @@ class Claim(Generic[R]):
     counterexample: str = ""
     timed: bool = False
     uses_decoder: bool = False
+    uses_image: bool = False
     is_recorded: bool = False
     key: str = ""
     subject: str = ""

@@ -12,6 +12,7 @@ from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict
 from attention_core.claims.rule import Margin
 from attention_core.formatting import format_readable, number
+from attention_core.inputs.image_source import ImageSource
 from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "red", "blue", "gray"]
@@ -339,6 +340,12 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         return _(
             "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, "
             "layer and heads."
+        )
+    if claim and claim.uses_image:
+        return (
+            _("The check uses the whole image.")
+            if isinstance(chosen.source, ImageSource)
+            else _("The check uses an included photograph, because the input is not an image.")
         )
     if chosen.qkv.heads == 1:
         heads = _("one head")

@@ -12,10 +12,12 @@ from app.words.i18n import escape_markdown
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
 from attention_core.claims.checks.linear import cosine_closest
+from attention_core.claims.checks.linear.linear_sparsity import SparsityRow
 from attention_core.claims.checks.sparse import two_layers
 from attention_core.claims.conditions import MEASURED_UNMASKED
+from attention_core.claims.landmark_errors import LandmarkRow
 from attention_core.claims.rule import Condition, Measured
-from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
+from attention_core.inputs import ImageSource, SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
 from pages.claims import board, board_words, claim, longer_input, words
 
@@ -363,6 +365,24 @@ def test_a_finding_counts_heads_if_their_number_is_known(heads, expected):
     assert expected in words.plain_finding(outcome)
 
 
+def test_findings_about_several_methods_or_quartiles_are_true_for_one_head():
+    """Check a head in which softmax is sparser than two of three methods, and a quartile over a single head."""
+
+    def brief(key, row, **numbers):
+        known = claims.claim(key)
+        values = dict.fromkeys((each.name for each in known.quantities), 1.0) | numbers
+        return words.finding(Outcome(key=key, verdict=PARTLY, numbers=values, rows=(row,)), brief=True)
+
+    sparsest = brief("linear_sparsity", SparsityRow(variant="Softmax", head=0, sparsity=0.5), less=0.0)
+    end = "In no head, softmax has sparser rows than all three: linear attention, Hedgehog and cosFormer."
+    assert sparsest.replace(r"\:", ":").endswith(end)
+    row = LandmarkRow(share=4, landmarks=10, future=0.0, form="equal weights", head=0, error=0.5)
+    assert brief("segment_means", row, most=1.25).endswith(
+        "Averaging neighbours gives 1.25× the matrix error (difference from softmax's matrix) of k-means, at the third "
+        "quartile over heads."
+    )
+
+
 def test_the_row_of_the_claim_s_subject_is_bold_and_only_the_error_that_decides_is_shown():
     row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=0, error=0.5)
     rows = tuple(replace(row, kernel=kernel) for kernel in (*cosine_closest.KERNELS, cosine_closest.UNIFORM))
@@ -575,6 +595,19 @@ def test_the_scope_of_a_claim_about_smollm2_names_the_model():
         "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, layer "
         "and heads."
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (SYNTHETIC, "The check uses an included photograph, because the input is not an image."),
+        (ImageSource(size=24), "The check uses the whole image."),
+    ],
+)
+def test_the_scope_of_a_claim_about_images_names_the_image(source, text):
+    image = ChosenInput(source, source.load(), None)
+    assert words.scope(image, 512, claims.claim("square_window")) == text
+    assert words.scope(image, 512, claims.claim("mean_output")).endswith(" tokens.")
 
 
 def test_failed_claims_are_explained_as_results():

@@ -91,4 +91,5 @@ CLAIM = Claim(
         y_title="PSNR of the denoised image (dB)",
         log="x",
     ),
+    uses_image=True,
 )
