@@ -81,20 +81,30 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding
         losing = [(-share, name) for share, name, own in ranked if -share < THRESHOLD and own + share > MAX_CLOSE]
         named = losing[-max(1, MAX_NAMES - len(able)) :]
         losses = (_("to {share} with {name}", share=percent(share), name=name) for share, name in named)
+        runs = [
+            [share for x, share in outcome.test_points(by) if x == largest]
+            for outcome, test in tests
+            if test[0] == largest and test[1] >= THRESHOLD
+        ]
         text = paragraph(
-            _able_sentence(able, len(ranked), by, values),
+            _able_sentence(able, len(ranked), runs, by, values),
             _("Accuracy falls {losses}.", losses=enumeration(losses)) if named else "",
         )
     others = listed([each for each in unable if each not in named])
     return Finding(f"**{text}**", _("Correct answers of the other variants: {names}.", names=others) if others else "")
 
 
-def _able_sentence(able: Sequence[tuple[float, str]], count: int, by: str, values: Mapping[str, int]) -> str:
+def _able_sentence(
+    able: Sequence[tuple[float, str]], count: int, runs: Sequence[Sequence[float]], by: str, values: Mapping[str, int]
+) -> str:
     """Return the sentence about the variants that reach ``THRESHOLD`` in the hardest test.
+
+    The sentence says that its accuracies are medians if it is not true for every run.
 
     Args:
         able: the accuracies and names of these variants.
         count: number of all tested variants.
+        runs: the accuracies of the runs of each variant in ``able``.
         by: the type of the tests, as in ``headline``.
         values: the length or number of pairs: ``own`` in training, ``n`` in the test.
     """
@@ -102,6 +112,9 @@ def _able_sentence(able: Sequence[tuple[float, str]], count: int, by: str, value
     if len(able) > MAX_NAMES:
         names = _("{able} of {count} variants", able=len(able), count=count)
     least = min(share for share, _name in able)
+    stated = math.floor(100 * least + 1e-9)
+    if any(100 * share + 1e-9 < stated for shares in runs for share in shares):
+        names = _("{names} (median of {n} runs)", names=names, n=max(map(len, runs)))
     texts = {
         ("length", True): N_("After training on {own} tokens, all answers on {n} tokens are correct with {names}."),
         ("length", False): N_(
@@ -112,7 +125,7 @@ def _able_sentence(able: Sequence[tuple[float, str]], count: int, by: str, value
             "After training with {own} pairs, at least {least}% of the answers with {n} pairs are correct with {names}."
         ),
     }
-    return _(texts[by, least == 1], names=names, least=math.floor(100 * least + 1e-9), **values)
+    return _(texts[by, least == 1], names=names, least=stated, **values)
 
 
 def hidden_answers(results: Sequence[Outcome], length: int, items: int, *, by: str) -> str:

@@ -121,8 +121,7 @@ class Outcome:
         if not (points := self.test_points(by)):
             return None
         largest = max(x for x, _share in points)
-        shares = sorted(share for x, share in points if x == largest)
-        return largest, shares[len(shares) // 2]
+        return largest, median(share for x, share in points if x == largest)
 
     @property
     def tested_seeds(self) -> set[int]:

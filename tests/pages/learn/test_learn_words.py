@@ -548,6 +548,32 @@ def with_tests(shares):
     return results
 
 
+@pytest.mark.parametrize(
+    ("shares", "text"),
+    [
+        (
+            [0.987, 0.994, 0.856],
+            "at least 98% of the answers on 256 tokens are correct with softmax (median of 3 runs)",
+        ),
+        ([0.987, 0.994, 0.981], "at least 98% of the answers on 256 tokens are correct with softmax"),
+        ([1.0, 1.0, 0.99], "all answers on 256 tokens are correct with softmax (median of 3 runs)"),
+        ([1.0, 1.0, 1.0], "all answers on 256 tokens are correct with softmax"),
+        ([0.9, 1.0], "at least 95% of the answers on 256 tokens are correct with softmax (median of 2 runs)"),
+        ([0.86, 1.0], ""),
+    ],
+)
+def test_the_headline_of_tests_names_the_median_if_a_run_is_worse(shares, text):
+    rows = [row for seed in range(len(shares)) for row in rows_of("softmax", [0.1, 1.0], seed=seed)]
+    rows += [row_of_test(rows, length=256, accuracy=share, seed=seed) for seed, share in enumerate(shares)]
+    found = text_of_tests(outcomes(rows), by="length", trained_at=32)
+    expected = (
+        f"After training on 32 tokens, {text}."
+        if text
+        else ("At 256 tokens, no variant reaches an accuracy of 95%. Accuracy by variant: softmax (93%).")
+    )
+    assert found == f"**{expected}**"
+
+
 def test_the_headline_of_tests_names_at_most_three_variants():
     shares = {"softmax": 1.0, "linear": 0.9, "relu2": 0.4, "cosine": 0.5}
     assert text_of_tests(with_tests(shares), by="items", trained_at=4) == (
