@@ -125,6 +125,12 @@ def test_softmax_needs_two_layers_only_without_the_convolution():
     last = [row.accuracy for row in found.of(model=two_layers_recall.TWO, step=studies.LONG_STEPS)]
     assert len(last) == 3
     assert found.numbers["lowest"] == min(last) < 95 <= found.numbers["two"] == median(last)
+    claim = claims.claim(key)
+    text = claim.finding.format(**claim.formatted_numbers(found.numbers))
+    assert text.endswith(
+        "With two layers, 99.8% of the answers are correct (median of three runs; 24.8% in the lowest run). With one "
+        "layer, the median is 25.1%."
+    )
 
 
 def test_linear_attention_needs_the_convolution():
