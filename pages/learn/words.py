@@ -232,9 +232,9 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     They are empty unless the first variant fails and another does not.
     """
     pairs, tested, solving = _solving_more(results)
-    steps = {outcome.name: outcome.learned_at[0] for outcome in tested if outcome.learned_at}
+    steps = {outcome.name_in_sentence: outcome.learned_at[0] for outcome in tested if outcome.learned_at}
     fast = min(steps, key=lambda name: steps[name], default="")
-    if not pairs or not solving or min(steps[outcome.name] for outcome in solving) <= steps[fast]:
+    if not pairs or not solving or min(steps[outcome.name_in_sentence] for outcome in solving) <= steps[fast]:
         return ""
     names = enumeration(escape_markdown(outcome.name_in_sentence) for outcome in solving)
     return paragraph(
