@@ -56,12 +56,12 @@ class ByteLRUCache(Generic[T]):
         if computes:
             try:
                 result = make()
+                size = ENTRY + _key_bytes(key) + self._size(result)
             except BaseException as error:
                 with self._lock:
                     self._finish(key, future)
                 future.set_exception(error)
             else:
-                size = ENTRY + _key_bytes(key) + self._size(result)
                 with self._lock:
                     if self._finish(key, future):
                         self._entries[key] = result, size

@@ -156,6 +156,15 @@ def test_a_result_removed_during_its_computation_is_not_cached():
     assert few.held == 0
 
 
+def test_a_result_that_cannot_be_measured_does_not_block_its_key():
+    few = cache.ByteLRUCache(2**20, len)
+    with pytest.raises(TypeError):
+        few.get("word", lambda: 3)
+    found = []
+    join(started(lambda: found.append(few.get("word", lambda: "new"))))
+    assert found == ["new"]
+
+
 def test_the_caches_together_hold_at_most_cached_bytes(monkeypatch):
     assert len(cached._caches) > 10
     shared = sum(cache.most_bytes for cache in (*cached._caches, cached.records().cache))
