@@ -1,5 +1,6 @@
 """``QKV``, the record to which every input is converted: queries, keys and values of one layer, with token labels."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,8 +10,9 @@ import torch
 from torch import Tensor
 
 from attention_core import description
-from attention_core.errors import InputError, NotCrossError, Notice, ShapeError
+from attention_core.errors import InputError, Name, NotCrossError, Notice, ShapeError
 from attention_core.inputs.labels import continues_character, name_pieces
+from attention_core.limits import current
 
 Array = Tensor | np.ndarray
 """Queries, keys or values in memory: a tensor of torch or an array of numpy."""
@@ -142,7 +144,7 @@ class QKV:
 
         Raises:
             ShapeError: if the shapes do not fit together.
-            InputError: if a value is NaN or infinite, or an array is not of a floating-point type.
+            InputError: if a value is NaN, infinite or too large, or an array is not of a floating-point type.
             NotCrossError: if ``causal`` is set for keys of another sequence.
 
         Example:
@@ -235,6 +237,31 @@ def numbered_keys(m: int) -> tuple[str, ...]:
     return tuple(f"k{j}" for j in range(m))
 
 
+def check_numbers(array: Array, name: str) -> None:
+    """Check the values of q, k or v in their own type, before they are converted to float32.
+
+    Raises:
+        InputError: if a value is NaN, infinite, or larger than the profile allows.
+    """
+    sizes = abs(array)
+    n_invalid = math.prod(sizes.shape) - int((sizes < math.inf).sum())
+    if n_invalid:
+        raise InputError(
+            "Array {name} has {count} values that are NaN or infinite. Replace them, for example with np.nan_to_num.",
+            name=Name(name),
+            count=n_invalid,
+        )
+    largest, limit = float(sizes.max()), current().upload_magnitude
+    if largest > limit:
+        raise InputError(
+            "Array {name} has values up to {largest:,.7g}. Logits computed from such values are so large that their "
+            "squares overflow. Scale the values down to at most {most:,.0f}.",
+            name=Name(name),
+            largest=largest,
+            most=limit,
+        )
+
+
 def _heads_first(array: Array, name: str) -> Tensor:
     """Return a copy of q, k or v as float32 ``[H, n, d]`` on the CPU."""
     found = torch.as_tensor(array).detach()
@@ -247,6 +274,5 @@ def _heads_first(array: Array, name: str) -> Tensor:
             name=name,
             shape=tuple(found.shape),
         )
-    if not found.isfinite().all():
-        raise InputError("{name} has values that are NaN or infinite. Replace them.", name=name)
+    check_numbers(found, name)
     return found.to("cpu", torch.float32, copy=True).reshape(-1, *found.shape[-2:])

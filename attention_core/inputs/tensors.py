@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from attention_core.inputs.positions import OWN, Positions
 from attention_core.inputs.record import QKV, Array, as_record
@@ -14,7 +14,7 @@ class TensorSource(Source):
     """Queries, keys and values in memory, identified by a digest; the tensors themselves are not compared.
 
     Attributes:
-        digest: SHA-256 of the numbers, the labels and the causal flag.
+        digest: SHA-256 of all attributes of ``qkv``.
         qkv: the queries, keys and values. Do not change its tensors.
     """
 
@@ -50,8 +50,8 @@ class TensorSource(Source):
             holds
         """
         qkv = as_record(q, k, v, tokens=tokens, key_tokens=key_tokens, causal=causal)
-        labels = (qkv.tokens, qkv.special, qkv.causal, qkv.origin, *(qkv.key_tokens or ()))
-        digest = hashlib.sha256(repr(labels).encode())
+        others = tuple(getattr(qkv, each.name) for each in fields(qkv) if each.name not in ("q", "k", "v"))
+        digest = hashlib.sha256(repr(others).encode("utf-8", "surrogatepass"))
         for x in qkv.tensors:
             digest.update(repr(tuple(x.shape)).encode() + x.contiguous().numpy().tobytes())
         return cls(digest.hexdigest(), qkv, positions=positions)

@@ -11,7 +11,7 @@ from attention_core.errors import InputError, Name, Notice
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable_token
 from attention_core.inputs.npz import Member, Npz, format_shape, name_list, printable
-from attention_core.inputs.record import QKV, numbered_keys
+from attention_core.inputs.record import QKV, check_numbers, numbered_keys
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
 
@@ -236,22 +236,7 @@ def _heads_first(member: Member) -> tuple[int, int, int]:
 def _read_numbers(npz: Npz, member: Member) -> Tensor:
     """Return q, k or v as ``[H, n, d]`` float32."""
     array = npz.array(member).reshape(_heads_first(member))
-    n_invalid = array.size - int(np.isfinite(array).sum())
-    if n_invalid:
-        raise InputError(
-            "Array {name} has {count} values that are NaN or infinite. Replace them, for example with np.nan_to_num.",
-            name=Name(member.name),
-            count=n_invalid,
-        )
-    largest, limit = float(np.abs(array).max()), current().upload_magnitude
-    if largest > limit:
-        raise InputError(
-            "Array {name} has values up to {largest:,.7g}. Logits computed from such values are so large that their "
-            "squares overflow. Scale the values down to at most {most:,.0f}.",
-            name=Name(member.name),
-            largest=largest,
-            most=limit,
-        )
+    check_numbers(array, member.name)
     return torch.from_numpy(array.astype(np.float32, order="C"))
 
 

@@ -1,6 +1,7 @@
 """Tests of records and sources made from tensors and arrays, and of records from a loaded model."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from transformers import GPT2Config, GPT2LMHeadModel, MambaConfig, MambaModel, PreTrainedTokenizerFast
 
 from attention_core import QKV, claims
-from attention_core.errors import InputError, ModelError, ShapeError
+from attention_core.errors import InputError, ModelError, Notice, ShapeError
 from attention_core.experiments import entropy_length, error
 from attention_core.inputs import TensorSource, from_model, from_upload, to_npz
 
@@ -50,6 +51,8 @@ def test_a_record_is_a_copy_and_takes_one_head_or_a_batch_of_one():
         (lambda q: np.stack([q, q]), ShapeError, r"q has the shape \(2, 2, 24, 8\)"),
         (lambda q: q[:, :0], ShapeError, r"q has the shape \(2, 0, 8\)"),
         (lambda q: q * np.nan, InputError, "NaN or infinite"),
+        (lambda q: torch.tensor(q).bfloat16() / 0, InputError, "NaN or infinite"),
+        (lambda q: np.full_like(q, -1e300), InputError, r"values up to 1e\+300"),
         (lambda q: q[..., :5], ShapeError, "do not match"),
     ],
 )
@@ -71,6 +74,21 @@ def test_sources_are_equal_if_their_tensors_labels_and_mask_are():
         TensorSource.of(*ARRAYS, positions="rope"),
     ]
     assert len({one, *others}) == 5
+
+
+def test_sources_differ_if_any_attribute_of_their_records_differs():
+    record = QKV.from_tensors(*ARRAYS)
+    changes = {
+        "special": (True,) * 24,
+        "groups": (0,) * 24,
+        "scale": 1.0,
+        "origin": "other",
+        "total_tokens": 99,
+        "notices": (Notice("Cut."),),
+        "grid": (4, 6),
+    }
+    others = [TensorSource.of(replace(record, **{name: value})) for name, value in changes.items()]
+    assert len({TensorSource.of(record), *others}) == 1 + len(changes)
 
 
 def test_experiments_and_claims_accept_tensors():
