@@ -65,7 +65,7 @@ def sweep(
 
     Raises:
         ValueError: if the question is neither ``"error"`` nor ``"entropy"``.
-        LabError: if the source cannot be read, or a variant is unknown.
+        LabError: if the source cannot be read, or a variant or the head does not exist.
 
     Example:
         >>> import torch
@@ -81,7 +81,9 @@ def sweep(
     if not isinstance(source, Source):
         source = TensorSource.of(source) if isinstance(source, QKV) else TensorSource.of(*source)
     load_cached = cache(load)  # so that a model reads the text once, not once per task
-    n = load_cached(source, None).m
+    record = load_cached(source, None)
+    record.check_head(head)
+    n = record.m
     if question == "error":
         tasks = error.tasks(source, n, words, head=head, causal=causal)
         return tuple(row for task in tasks for row in error.run(task, load=load_cached))

@@ -65,9 +65,7 @@ def show(
         >>> widget.pinned = 3
     """
     comparison = compare(shown, variants=variants, causal=causal) if isinstance(shown, QKV) else shown
-    if head is not None and not 0 <= head < comparison.qkv.heads:
-        last = comparison.qkv.heads - 1
-        raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=head, last=last)
+    comparison.qkv.check_head(head)
     panels = [_panel(comparison, word, head) for word in comparison.matrices]
     message, _ = pack(
         panels, comparison.qkv.tokens, comparison.qkv.key_labels, key="notebook", max_inline_bytes=float("inf")

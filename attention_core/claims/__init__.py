@@ -206,8 +206,13 @@ def tasks(
         load: function that turns a source into its ``QKV``.
         keys: the keys of the claims to check; None for all claims about an input.
         longest: the largest number of tokens of the input to use.
+
+    Raises:
+        InputError: if a key is unknown, or the head does not exist.
     """
-    max_tokens = min(source.max_tokens(load(source, None)), longest)
+    record = load(source, None)
+    record.check_head(head)
+    max_tokens = min(source.max_tokens(record), longest)
     return tuple(
         ClaimTask(
             key=claim_.key,

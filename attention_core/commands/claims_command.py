@@ -62,9 +62,6 @@ def _run(args: argparse.Namespace) -> None:
     # ``longest`` is the maximum length for claims about growth with the length. A generated input can have any length,
     # so these claims may use more than --tokens, as on the Claims page.
     longest = claims.LONGEST if source.is_generated else args.tokens or claims.LONGEST
-    heads = source.load().heads
-    if args.head is not None and not 0 <= args.head < heads:
-        raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=args.head, last=heads - 1)
     selected = claims.chosen(args.only)
     tasks = claims.tasks(source, head=args.head, keys=args.only, longest=longest)
     n_tokens, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()

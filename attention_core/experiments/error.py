@@ -218,6 +218,7 @@ def doubling_lengths(n: int, start: int = 8) -> tuple[int, ...]:
 def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     """Measure the errors and return one row per head and seed."""
     attention, qkv = registry.from_word(task.word), load(task.source, task.tokens)
+    qkv.check_head(task.head)
     budget, n, d = None if task.is_uniform else attention.variant.budget, qkv.m, qkv.q.shape[-1]
     candidates = [attention] if task.is_uniform else seed_variants(attention)
     matrices = [None if task.is_uniform else _coupled_matrices(draw, qkv, task.causal) for draw in candidates]

@@ -207,8 +207,19 @@ class QKV:
         """The queries, keys and values."""
         return self.q, self.k, self.v
 
+    def check_head(self, head: int | None) -> None:
+        """Raise ``InputError`` if there is no head with this index; None means all heads and is always allowed."""
+        if head is not None and not 0 <= head < self.heads:
+            last = self.heads - 1
+            raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=head, last=last)
+
     def of_head(self, head: int | None) -> "QKV":
-        """Return the record of one head, ``[1, n, d]``, or the whole record for None."""
+        """Return the record of one head, ``[1, n, d]``, or the whole record for None.
+
+        Raises:
+            InputError: if the head does not exist.
+        """
+        self.check_head(head)
         if head is None:
             return self
         one = slice(head, head + 1)

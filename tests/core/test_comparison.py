@@ -6,6 +6,9 @@ import pytest
 import torch
 
 import attention_core as ac
+from attention_core.analysis.masks.pattern import pattern
+from attention_core.analysis.matrix.compare import compare as matrix_of
+from attention_core.errors import InputError
 from attention_core.experiments import entropy_length, error
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TensorSource
 
@@ -41,6 +44,26 @@ def test_a_causal_comparison_hides_the_future_and_refuses_non_causal_variants():
         ac.compare(Q, K, V, ["nystrom"], causal=True)
     with pytest.raises(TypeError, match="q, k and v"):
         ac.compare(Q, K, variants=["softmax"])
+
+
+@pytest.mark.parametrize("head", [-1, 2])
+def test_a_head_that_does_not_exist_is_refused(head):
+    record = ac.QKV.from_tensors(Q, K, V)
+    source = TensorSource.of(record)
+    task = error.ErrorTask(source=source, word="softmax", head=head)
+    calls = [
+        lambda: record.of_head(head),
+        lambda: ac.sweep("error", record, ["softmax"], head=head),
+        lambda: ac.sweep("entropy", record, ["softmax"], head=head),
+        lambda: ac.claims.tasks(source, head=head),
+        lambda: error.run(task),
+        lambda: ac.show(record, head=head),
+        lambda: matrix_of(record, ac.get("mla"), head=head, causal=False),
+        lambda: pattern(record, ac.get("gqa"), head=head, causal=False),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match=f"Head {head} does not exist. Choose a head from 0 to 1."):
+            call()
 
 
 def test_a_sweep_returns_the_rows_of_the_experiment():

@@ -78,6 +78,7 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
     attention.check_causal(causal)
     if qkv.crosses:
         attention.check_cross(causal)
+    qkv.check_head(head)
     if head is not None and not attention.variant.couples_heads:  # each head can be computed alone
         qkv, head = qkv.of_head(head), 0
     n, m, head_slice = qkv.n, qkv.m, slice(None) if head is None else slice(head, head + 1)

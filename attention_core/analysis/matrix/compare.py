@@ -54,6 +54,7 @@ def compare(
     """
     if qkv.crosses:
         attention.check_cross(causal)
+    qkv.check_head(head)
     if head is not None and not attention.variant.couples_heads:  # each head can be computed alone
         qkv, head = qkv.of_head(head), 0
     selected = shown_tokens(qkv, special=special)
