@@ -254,7 +254,7 @@ def check_numbers(array: Array, name: str) -> None:
     Raises:
         InputError: if a value is NaN, infinite, or larger than the profile allows.
     """
-    sizes = abs(array)
+    sizes: Any = abs(array)
     n_invalid = math.prod(sizes.shape) - int((sizes < math.inf).sum())
     if n_invalid:
         raise InputError(
