@@ -4,8 +4,9 @@ The setting ``sharpness`` multiplies the logits. At sharpness 1, the variance of
 averaged over the rows of a head, is one. This holds for every kind of sequence, so that kinds can be compared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from attention_core.inputs.kinds import KINDS, SyntheticKind
 from attention_core.inputs.positions import rotary
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
+from attention_core.ops.random import generator
 
 MAX_SHARPNESS = 1e3
 """Maximum sharpness, at which the logits are still far within the range of float32."""
@@ -43,6 +45,12 @@ class SyntheticSpec:
     rope: bool = False
     causal: bool = False
 
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.generic):  # equal specs need the same repr, which is part of links and cache keys
+                object.__setattr__(self, each.name, value.item())
+
 
 def from_synthetic(spec: SyntheticSpec) -> QKV:
     """Return queries, keys and values, ``[H, n, d]``, as a ``QKV``; values have mean square one.
@@ -56,8 +64,7 @@ def from_synthetic(spec: SyntheticSpec) -> QKV:
         QKV('synthetic locally_correlated, seed 0', 2 heads × 16 tokens × 8, causal=False, 0 notices)
     """
     kind = _checked(spec)
-    generator = torch.Generator().manual_seed(spec.seed)
-    q, k, v, tokens = kind.draw((spec.heads, spec.n, spec.d), generator)
+    q, k, v, tokens = kind.draw((spec.heads, spec.n, spec.d), _generator(spec.seed))
     if spec.rope:
         q, k = rotary(q), rotary(k)
     return QKV.of_tokens(
@@ -68,6 +75,11 @@ def from_synthetic(spec: SyntheticSpec) -> QKV:
         causal=spec.causal,
         origin=f"synthetic {kind.key}, seed {spec.seed}",
     )
+
+
+def _generator(seed: int) -> torch.Generator:
+    # torch uses only the lowest 32 bits of a seed, so a larger seed would give the numbers of a smaller one.
+    return torch.Generator().manual_seed(seed) if seed < 2**32 else generator(seed)
 
 
 def _checked(spec: SyntheticSpec) -> SyntheticKind:

@@ -1,6 +1,7 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -226,6 +227,21 @@ def test_rope_makes_attention_depend_on_position():
 def test_the_causal_setting_is_passed_to_the_record():
     assert from_synthetic(SyntheticSpec(n=3, causal=True)).causal
     assert not from_synthetic(SyntheticSpec(n=3)).causal
+
+
+def test_numbers_of_numpy_make_the_same_spec_as_those_of_python():
+    made = SyntheticSpec(n=np.int64(8), d=np.int32(4), sharpness=np.float64(2.0), seed=np.uint8(3), rope=np.True_)
+    assert repr(made) == repr(SyntheticSpec(n=8, d=4, sharpness=2.0, seed=3, rope=True))
+    assert from_synthetic(made).n == 8
+
+
+def test_seeds_beyond_32_bits_give_numbers_of_their_own():
+    def drawn(seed):
+        return from_synthetic(SyntheticSpec(kind="gaussian", n=8, d=4, heads=1, seed=seed)).v
+
+    assert not any(torch.equal(drawn(2**32 + seed), drawn(seed)) for seed in range(3))
+    v = torch.randn(3, 1, 8, 4, generator=torch.Generator().manual_seed(2**32 - 1))[2]
+    assert torch.equal(drawn(2**32 - 1), v / v.square().mean().sqrt())
 
 
 def test_default_kind_is_structured_and_first():
