@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Self
 
 import numpy as np
 import torch
@@ -212,7 +212,7 @@ class Attention:
 
     def with_settings(self, **settings: Value) -> Self:
         """Return the same variant with some settings changed."""
-        return dataclasses.replace(self, params=dataclasses.replace(self.params, **cast(dict[str, Any], settings)))
+        return dataclasses.replace(self, params=self.params.with_values(**settings))
 
     @property
     def trainable(self) -> tuple[Trainable, ...]:

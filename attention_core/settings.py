@@ -1,11 +1,11 @@
 """Settings of a variant: their defaults, bounds and help texts, and the checks that every value passes."""
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, Self, dataclass_transform
 
+import numpy as np
 from torch import Tensor
 
 from attention_core.errors import Name, Names, SettingError, name_hint
@@ -43,6 +43,8 @@ class Setting:
         Raises:
             SettingError: if the value has the wrong type or is out of bounds.
         """
+        if isinstance(value, np.generic):  # a number or a word of numpy
+            value = value.item()
         if self.kind == "choice":
             if value not in self.choices:
                 raise SettingError(
@@ -59,8 +61,9 @@ class Setting:
                 )
             return value
         number_type = int if self.kind == "int" else float
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if not is_number or value != number_type(value) or not self.low <= value <= self.high:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # The bounds are compared first, because neither an infinite number nor a very large one can be converted.
+        if not is_number or not self.low <= value <= self.high or value != number_type(value):
             raise SettingError(
                 "{name} is {value!r}. Choose {kind} from {low} to {high}.",
                 name=Name(self.name),
@@ -205,11 +208,20 @@ class Params:
         Raises:
             SettingError: for an unknown name (the message names the most similar one) or a value out of bounds.
         """
+        cls._check_names(values)
+        return cls(**values)
+
+    def with_values(self, **values: Any) -> Self:  # noqa: ANN401 - Setting.check validates each value
+        """Return the same settings with some values changed; errors as in ``build``."""
+        self._check_names(values)
+        return replace(self, **values)
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str]) -> None:
         known = {setting.name for setting in cls.settings()}
-        for name in values:
+        for name in names:
             if name not in known:
                 raise SettingError("There is no setting {name!r}. {hint}", name=name, hint=name_hint(name, known))
-        return cls(**values)
 
     @classmethod
     def from_text(cls, values: Mapping[str, str]) -> Self:

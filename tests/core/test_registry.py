@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -110,6 +111,8 @@ def test_unknown_key_far_from_all_lists_them():
 def test_unknown_setting_names_the_nearest():
     with pytest.raises(SettingError, match=r"no setting 'windw'\. Did you mean 'window'\?"):
         ac.get("local", windw=3)
+    with pytest.raises(SettingError, match=r"no setting 'windw'\. Did you mean 'window'\?"):
+        ac.get("local").with_settings(windw=3)
 
 
 def test_unknown_setting_of_a_variant_without_settings_is_refused():
@@ -117,10 +120,21 @@ def test_unknown_setting_of_a_variant_without_settings_is_refused():
         ac.get("efficient", window=3)
 
 
-@pytest.mark.parametrize("value", [0, -1, 10**6, 2.5, "4", True, None, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "value", [0, -1, 10**6, pytest.param(10**400, id="huge"), 2.5, "4", True, None, float("nan"), float("inf")]
+)
 def test_wrong_values_are_refused_with_the_bounds(value: object):
     with pytest.raises(SettingError, match=r"window is .*1\D+4096"):
         ac.get("local", window=value)
+
+
+def test_numbers_of_numpy_are_accepted_as_settings():
+    for attention in (ac.get("local", window=np.int64(8)), ac.get("local").with_settings(window=np.float32(8))):
+        assert type(attention.params.window) is int
+        assert attention == ac.get("local", window=8)
+    assert ac.get("retention", decay=np.float64(0.5)).word == "retention~decay~0.5"
+    with pytest.raises(SettingError, match="window is True"):
+        ac.get("local", window=np.True_)
 
 
 def test_links_with_unknown_settings_or_invalid_values_are_refused():
