@@ -140,7 +140,7 @@ class _Swap:
 
 
 @contextmanager
-def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[PreTrainedModel]:
+def swapped(model: PreTrainedModel, places: Mapping[int, str | Attends]) -> Iterator[PreTrainedModel]:
     """Replace the attention in a model's layers until the block ends, in this thread only.
 
     Each replacement receives queries and keys with rotary positions, scaled so that its logits have the layer's
@@ -150,18 +150,21 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
 
     Args:
         model: a model from ``inputs.models.load``, or another model loaded with its attention interface.
-        places: the replacement by layer number, counted from 0 in the order in which the layers attend.
+        places: the replacement by layer number, counted from 0 in the order in which the layers attend. It may be
+            given by its word, such as ``local~window~16``.
 
     Yields:
         The model.
 
     Raises:
         InputError: if the model has no such layer.
+        UnknownVariantError: for an unknown variant.
         ModelError: if the model does not attend through the interface.
         NotCausalError: if a layer is causal and its variant cannot be.
     """
     layers, outer = attention_layers(model), attention_override.get()
-    for layer, attends in places.items():
+    replacements = {layer: from_word(each) if isinstance(each, str) else each for layer, each in places.items()}
+    for layer, attends in replacements.items():
         if layer not in range(len(layers)):
             raise InputError(
                 "The model has no layer {layer}. Choose layers from 0 to {last}.", layer=layer, last=len(layers) - 1
@@ -170,7 +173,7 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
             raise NotCausalError(
                 "{title} cannot be causal: {reason}", title=attends.title, reason=attends.variant.causal_reason
             )
-    inner = {layers[layer].module: attends for layer, attends in places.items()}
+    inner = {layers[layer].module: attends for layer, attends in replacements.items()}
     token = attention_override.set(_Swap({**(outer.replacements if isinstance(outer, _Swap) else {}), **inner}))
     try:
         yield model

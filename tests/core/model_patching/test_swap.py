@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModel, DynamicCache, GPT2Config, LlamaConfig, LlamaForCausalLM, LlamaModel, MistralConfig
 
 import attention_core as ac
-from attention_core.errors import InputError, LabError, ModelError, NotCausalError
+from attention_core.errors import InputError, LabError, ModelError, NotCausalError, UnknownVariantError
 from attention_core.inputs import models
 from attention_core.inputs.models.attention_interface import RECORDER
 from attention_core.inputs.models.recorder import record
@@ -148,6 +148,17 @@ def test_only_the_given_layers_are_replaced(smol):
         inside = record(smol.model, ids)
     for layer in range(smol.info.layers):
         assert torch.equal(inside[layer].q, before[layer].q) == (layer <= 12)
+
+
+def test_a_replacement_may_be_given_by_its_word(smol):
+    ids = torch.tensor([smol.tokenizer.encode(TEXTS[0]).ids])
+    for word in ("linear", "uniform"):
+        with swapped(smol.model, {3: from_word(word)}):
+            expected = read(smol, ids)
+        with swapped(smol.model, {3: word}):
+            assert torch.equal(read(smol, ids), expected)
+    with pytest.raises(UnknownVariantError, match="Did you mean 'linear'"), swapped(smol.model, {3: "linaer"}):
+        pass
 
 
 def test_inner_swap_takes_precedence(smol):
