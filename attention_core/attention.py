@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_core import description
-from attention_core.errors import InputError, NotCausalError, NotCrossError, ShapeError
+from attention_core.errors import InputError, Names, NotCausalError, NotCrossError, SettingError, ShapeError
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.settings import Params, Trainable, Value
@@ -220,7 +220,20 @@ class Attention:
         return tuple(each for each in self.variant.trainable if each.when(self.params))
 
     def with_learned(self, learned: Mapping[str, Tensor]) -> Self:
-        """Return the same attention with the tensors of a trained model, by the names of ``trainable``."""
+        """Return the same attention with the tensors of a trained model, by the names of ``trainable``.
+
+        Raises:
+            SettingError: if no trainable tensor has one of the names.
+        """
+        known = [each.name for each in self.trainable]
+        for name in learned:
+            if name not in known:
+                raise SettingError(
+                    "{title} has no trainable tensor {name!r} at these settings. Its trainable tensors are: {known}.",
+                    title=self.title,
+                    name=name,
+                    known=Names(known or ["-"]),
+                )
         return dataclasses.replace(self, params=dataclasses.replace(self.params, learned=learned))
 
     def snippet(self) -> str:

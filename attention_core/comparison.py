@@ -9,8 +9,10 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.attention import Attention
+from attention_core.errors import InputError
 from attention_core.experiments.error import MEASURES, errors
 from attention_core.inputs.record import QKV, Array, as_record
+from attention_core.registry import Variants
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,7 +86,7 @@ def compare(
     q: Array | QKV,
     k: Array | None = None,
     v: Array | None = None,
-    variants: Sequence[str | Attention] = ("softmax",),
+    variants: Variants = "softmax",
     *,
     causal: bool = False,
     tokens: Sequence[str] | None = None,
@@ -97,7 +99,7 @@ def compare(
             with which ``k`` and ``v`` are left out.
         k: keys, ``[m, d]``, ``[H, m, d]`` or ``[1, H, m, d]``. If m is not n, the keys belong to another sequence.
         v: values, of the same shape as the keys up to the last axis.
-        variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
+        variants: one variant or several, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
         causal: whether future keys are hidden.
         tokens: one label per query of the tensors; a ``QKV`` has its own labels.
         key_tokens: one label per key, if the keys are those of another sequence; see ``QKV.from_tensors``.
@@ -108,6 +110,7 @@ def compare(
         NotCausalError: if ``causal`` is set for a variant that cannot be causal.
         NotCrossError: if the keys are those of another sequence, and a variant or ``causal`` does not allow it.
         ShapeError: if the shapes do not fit together.
+        InputError: if two variants have the same word.
 
     Example:
         >>> import torch
@@ -121,8 +124,14 @@ def compare(
         [0.0, 0.0]
     """
     qkv = as_record(q, k, v, tokens=tokens, key_tokens=key_tokens)
-    attentions = [registry.from_word(each) if isinstance(each, str) else each for each in variants]
+    attentions = registry.attentions(variants)
+    words = [each.word for each in attentions]
     for each in attentions:
+        if words.count(each.word) > 1:
+            raise InputError(
+                "There are several variants {word!r}. Compare variants that differ in their settings, each once.",
+                word=each.word,
+            )
         if qkv.crosses:
             each.check_cross(causal)
     return Comparison(

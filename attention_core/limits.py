@@ -36,7 +36,8 @@ class Limits:
     uploads_bytes: int = 2**30
     """Maximum bytes of the uploads of all visitors; a new upload evicts the least recently used ones."""
     upload_magnitude: float = 1e6
-    """Maximum absolute value in an upload or in tensors: the squared logits of a second-order variant still fit into float32."""
+    """Maximum absolute value in an upload or in tensors: the squared logits of a second-order variant still fit into
+    float32."""
     upload_members: int = 64
     """Maximum members of an upload's zip: Python holds about a kilobyte for each entry of the zip's directory."""
     photo_bytes: int = 20 * 2**20

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,9 @@ import attention_core.variants
 from attention_core.attention import Attention
 from attention_core.errors import SettingError, UnknownVariantError, name_hint
 from attention_core.variant import Variant
+
+Variants = str | Attention | Sequence[str | Attention]
+"""One variant or several, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``."""
 
 
 @cache
@@ -111,6 +115,12 @@ def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - Setting.check
     """
     chosen = variant(key)
     return Attention(chosen, chosen.params.build(**settings))
+
+
+def attentions(variants: Variants) -> list[Attention]:
+    """Return one variant or several, each given as a word or as an ``Attention``; errors as in ``from_word``."""
+    several = [variants] if isinstance(variants, str | Attention) else variants
+    return [from_word(each) if isinstance(each, str) else each for each in several]
 
 
 def from_word(word: str) -> Attention:

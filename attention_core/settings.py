@@ -166,13 +166,13 @@ class Trainable:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Params:
     """The base class of a variant's settings. Every subclass becomes a frozen dataclass, with ``param`` fields.
 
     Attributes:
         learned: the values of the variant's ``trainable`` tensors in a layer of a trained model, by name; empty without
-            training.
+            training. Settings are equal only if they share the same tensors, because training changes their values.
 
     Example:
         >>> import attention_core as ac
@@ -180,16 +180,29 @@ class Params:
         ['window', 'columns']
     """
 
-    learned: Mapping[str, Tensor] = field(default_factory=dict, repr=False, hash=False)
+    learned: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
 
     def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
 
     def __post_init__(self) -> None:
         for setting in self.settings():
             # The check also converts values, for example 4.0 to 4. In a frozen dataclass, only ``object.__setattr__``
             # can store the result.
             object.__setattr__(self, setting.name, setting.check(getattr(self, setting.name)))
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[object, ...]:
+        """Return the values and the identities of the learned tensors, by which settings are compared."""
+        settings = tuple(getattr(self, setting.name) for setting in self.settings())
+        return settings, frozenset((name, id(tensor)) for name, tensor in self.learned.items())
 
     @classmethod
     @cache

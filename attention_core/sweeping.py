@@ -3,12 +3,11 @@
 A budget is the setting that trades a variant's cost for its accuracy. All measurements run in this process.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Literal, overload
 
 from attention_core import registry
-from attention_core.attention import Attention
+from attention_core.errors import InputError
 from attention_core.experiments import entropy_length, error
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.error import ErrorRow
@@ -16,6 +15,7 @@ from attention_core.experiments.task import load
 from attention_core.inputs.record import QKV, Array
 from attention_core.inputs.source import Source
 from attention_core.inputs.tensors import TensorSource
+from attention_core.registry import Variants
 
 Input = Source | QKV | tuple[Array, Array, Array]
 """An input of a sweep: a source, a ``QKV``, or queries, keys and values as tensors or arrays."""
@@ -23,26 +23,16 @@ Input = Source | QKV | tuple[Array, Array, Array]
 
 @overload
 def sweep(
-    question: Literal["error"],
-    source: Input,
-    variants: Sequence[str | Attention],
-    *,
-    head: int | None = None,
-    causal: bool = False,
+    question: Literal["error"], source: Input, variants: Variants, *, head: int | None = None, causal: bool = False
 ) -> tuple[ErrorRow, ...]: ...
 @overload
 def sweep(
-    question: Literal["entropy"],
-    source: Input,
-    variants: Sequence[str | Attention],
-    *,
-    head: int | None = None,
-    causal: bool = False,
+    question: Literal["entropy"], source: Input, variants: Variants, *, head: int | None = None, causal: bool = False
 ) -> tuple[EntropyRow, ...]: ...
 def sweep(
     question: Literal["error", "entropy"],
     source: Input,
-    variants: Sequence[str | Attention],
+    variants: Variants,
     *,
     head: int | None = None,
     causal: bool = False,
@@ -55,7 +45,7 @@ def sweep(
         question: ``"error"`` for the approximation error over the budget, the setting that trades cost for accuracy.
             ``"entropy"`` for the entropy of the rows over the number of tokens.
         source: a source such as ``inputs.TextSource("the cat")``, a ``QKV``, or a tuple of q, k and v.
-        variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
+        variants: one variant or several, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
         head: index of the only head to measure; None for all heads.
         causal: whether future keys are hidden. Variants that cannot be causal are then left out.
 
@@ -65,7 +55,7 @@ def sweep(
 
     Raises:
         ValueError: if the question is neither ``"error"`` nor ``"entropy"``.
-        LabError: if the source cannot be read, or a variant or the head does not exist.
+        LabError: if the source cannot be read, a variant or the head does not exist, or a variant is trained.
 
     Example:
         >>> import torch
@@ -76,7 +66,14 @@ def sweep(
     """
     if question not in ("error", "entropy"):
         raise ValueError(f"The question is {question!r}. Choose 'error' or 'entropy'.")
-    attentions = [registry.from_word(each) if isinstance(each, str) else each for each in variants]
+    attentions = registry.attentions(variants)
+    for each in attentions:
+        if each.params.learned:
+            raise InputError(
+                "A sweep makes each variant again from its settings, so {title} would lose its trained tensors. Leave "
+                "them out, or use compare.",
+                title=each.title,
+            )
     words = [each.word for each in attentions if not (causal and each.variant.causal_reason)]
     if not isinstance(source, Source):
         source = TensorSource.of(source) if isinstance(source, QKV) else TensorSource.of(*source)

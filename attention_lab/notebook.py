@@ -1,6 +1,5 @@
 """The matrix board, which shows attention matrices side by side, as an anywidget widget for notebooks."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -8,10 +7,10 @@ import traitlets
 from anywidget import AnyWidget
 
 from attention_core.analysis.matrix.compare import allowed_pairs
-from attention_core.attention import Attention
 from attention_core.comparison import Comparison, compare
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
+from attention_core.registry import Variants
 from attention_lab.app_modules import Panel, board_script, board_texts, in_english, pack
 
 
@@ -32,7 +31,7 @@ class MatrixWidget(AnyWidget):
 
 def show(
     shown: Comparison | QKV,
-    variants: Sequence[str | Attention] = ("softmax",),
+    variants: Variants = "softmax",
     *,
     head: int | None = 0,
     causal: bool = False,
@@ -46,7 +45,7 @@ def show(
 
     Args:
         shown: a comparison, or a record (queries, keys and values).
-        variants: the variants to compute for a record, each as text such as ``local~window~4`` or as an
+        variants: one variant or several to compute for a record, each as text such as ``local~window~4`` or as an
             ``Attention``. Ignored for a comparison, which has its own.
         head: index of the head; None for the mean of the heads' matrices.
         causal: whether future keys are hidden. Ignored for a comparison, which has its own setting.
@@ -95,7 +94,7 @@ def _panel(comparison: Comparison, word: str, head: int | None) -> Panel:
     NaN for pairs not allowed.
     """
     attention, heads = comparison.attentions[word], slice(None) if head is None else slice(head, head + 1)
-    matrix = comparison.matrices[word][heads]
+    matrix = comparison.matrices[word][heads].detach()
     if matrix.isinf().any():
         raise InputError("{title} has infinite weights on this input, which cannot be drawn.", title=attention.title)
     allowed = allowed_pairs(comparison.qkv, attention, causal=comparison.causal)[heads].any(0)

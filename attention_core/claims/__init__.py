@@ -176,13 +176,16 @@ def claim(key: str) -> Claim:
     return claims[key]
 
 
-def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
-    """Return the claims with these keys, ordered by number; for None, return all claims about an input.
+def chosen(keys: str | Sequence[str] | None) -> tuple[Claim, ...]:
+    """Return the claims with one key or several, ordered by number; for None, return all claims about an input.
 
     Raises:
         InputError: if a key is unknown; the message suggests the nearest key.
     """
-    return all_claims() if keys is None else tuple(sorted(map(claim, dict.fromkeys(keys)), key=lambda c: c.number))
+    if keys is None:
+        return all_claims()
+    several = [keys] if isinstance(keys, str) else dict.fromkeys(keys)
+    return tuple(sorted(map(claim, several), key=lambda c: c.number))
 
 
 def length(source: Source, load: Load = load, longest: int = LONGEST) -> int:
@@ -195,7 +198,7 @@ def tasks(
     *,
     head: int | None = None,
     load: Load = load,
-    keys: Sequence[str] | None = None,
+    keys: str | Sequence[str] | None = None,
     longest: int = LONGEST,
 ) -> tuple[ClaimTask, ...]:
     """Return one task per claim, ordered by the claims' numbers.
@@ -204,7 +207,7 @@ def tasks(
         source: the input.
         head: index of the only head to measure; None for all heads.
         load: function that turns a source into its ``QKV``.
-        keys: the keys of the claims to check; None for all claims about an input.
+        keys: the key of the claim to check, or several keys; None for all claims about an input.
         longest: the largest number of tokens of the input to use.
 
     Raises:

@@ -237,6 +237,8 @@ def as_record(
 ) -> QKV:
     """Return a record unchanged, or the record of three tensors or arrays; see ``QKV.from_tensors``."""
     if isinstance(q, QKV):
+        if causal or any(each is not None for each in (k, v, tokens, key_tokens)):
+            raise TypeError("A QKV contains k, v, tokens, key_tokens and causal. Leave out these arguments.")
         return q
     if k is None or v is None:
         raise TypeError("Pass q, k and v, or one QKV record.")

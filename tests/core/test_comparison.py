@@ -46,6 +46,39 @@ def test_a_causal_comparison_hides_the_future_and_refuses_non_causal_variants():
         ac.compare(Q, K, variants=["softmax"])
 
 
+@pytest.mark.parametrize("ignored", [{"k": K}, {"v": V}, {"tokens": "a" * 24}, {"key_tokens": "a" * 24}])
+def test_a_record_allows_no_second_labels_or_tensors(ignored):
+    record = ac.QKV.from_tensors(Q, K, V)
+    for call in (ac.compare, TensorSource.of):
+        with pytest.raises(TypeError, match="Leave out these arguments"):
+            call(record, **ignored)
+    with pytest.raises(TypeError, match="Leave out these arguments"):
+        TensorSource.of(record, causal=True)
+
+
+def test_one_variant_or_claim_needs_no_list():
+    record = ac.QKV.from_tensors(Q, K, V)
+    for one in ("nystrom", ac.get("nystrom")):
+        assert list(ac.compare(record, variants=one).matrices) == ["nystrom"]
+        assert ac.sweep("entropy", record, one) == ac.sweep("entropy", record, ["nystrom"])
+        assert len(ac.show(record, one).message) > 100
+    assert [task.key for task in ac.claims.tasks(TensorSource.of(record), keys="double_softmax")] == ["double_softmax"]
+
+
+def test_trained_variants_are_compared_alone_and_not_swept():
+    one, other = (
+        ac.get("fox").with_learned({"gate": torch.nn.Parameter(gate * torch.ones(2, 24, 1))}) for gate in (0, 1)
+    )
+    for several in ([one, other], ["softmax", "softmax"]):
+        with pytest.raises(InputError, match="There are several variants"):
+            ac.compare(Q, K, V, several)
+    with pytest.raises(InputError, match="would lose its trained tensors"):
+        ac.sweep("entropy", (Q, K, V), one)
+    found = ac.compare(Q, K, V, one)
+    assert torch.equal(found.matrices[one.word], one.weights(Q, K))
+    assert len(ac.show(found).message) > 100
+
+
 @pytest.mark.parametrize("head", [-1, 2])
 def test_a_head_that_does_not_exist_is_refused(head):
     record = ac.QKV.from_tensors(Q, K, V)

@@ -137,6 +137,18 @@ def test_numbers_of_numpy_are_accepted_as_settings():
         ac.get("local", window=np.True_)
 
 
+def test_trained_tensors_are_compared_by_identity_and_have_known_names():
+    gate = torch.zeros(2, 9, 1)
+    one, same, other = (ac.get("fox").with_learned({"gate": each}) for each in (gate, gate, gate.clone()))
+    assert one == same != other
+    assert len({one, same, other, ac.get("fox")}) == 3
+    assert one.params != ac.get("mesa").with_learned({"gate": gate}).params
+    with pytest.raises(SettingError, match=r"no trainable tensor 'gates' at these settings.*: gate"):
+        ac.get("fox").with_learned({"gates": gate})
+    with pytest.raises(SettingError, match="Softmax has no trainable tensor"):
+        ac.get("softmax").with_learned({"gate": gate})
+
+
 def test_links_with_unknown_settings_or_invalid_values_are_refused():
     params = ac.variant("local").params
     with pytest.raises(SettingError, match="Did you mean 'window'"):
