@@ -151,11 +151,14 @@ class FairLock:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Give up the place within the block. Never call this while holding a lock that an admitted thread may need."""
-        if not getattr(self._thread, "is_admitted", False):
+        """Give up the place within the block. Never call this while holding a lock that an admitted thread may need.
+
+        Within ``exclusive``, the places are kept, because nothing else may run during timed work.
+        """
+        account: Account | None = getattr(self._thread, "account", None)
+        if account is None:
             yield
             return
-        account: Account = self._thread.account
         self._leave(account)
         try:
             yield

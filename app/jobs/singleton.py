@@ -3,14 +3,16 @@
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import TypeVar, TypeVarTuple
 
-P = ParamSpec("P")
+Arguments = TypeVarTuple("Arguments")
 T = TypeVar("T")
 
 
-def cached_singleton(create: Callable[P, T]) -> Callable[P, T]:
+def cached_singleton(create: Callable[[*Arguments], T]) -> Callable[[*Arguments], T]:
     """Return a function that calls ``create`` once per arguments, also with many threads; errors are not cached.
+
+    The arguments must be positional.
 
     ``st.cache_resource`` takes 0.1 ms per call, and a page run makes dozens of these calls.
 
@@ -21,11 +23,11 @@ def cached_singleton(create: Callable[P, T]) -> Callable[P, T]:
     lock = threading.Lock()
 
     @wraps(create)
-    def get(*args: P.args, **kwargs: P.kwargs) -> T:
+    def get(*args: *Arguments) -> T:
         if args not in instances:
             with lock:
                 if args not in instances:
-                    instances[args] = create(*args, **kwargs)
+                    instances[args] = create(*args)
         return instances[args]
 
     get.instances = instances  # type: ignore[attr-defined]  # A test reads all these objects.

@@ -113,6 +113,21 @@ def test_heavy_work_runs_between_two_samples(monkeypatch):
     assert waits[0] < 0.3  # All samples together take twice as long.
 
 
+def test_a_timed_sample_does_not_release_its_places():
+    gate, order = FairLock(2), []
+
+    def work():
+        with gate.acquired():
+            order.append("work")
+
+    with gate.exclusive(), gate.released():
+        waiting = started(work)
+        until(lambda: gate._semaphore._waiting)
+        order.append("sample")
+    join(waiting)
+    assert order == ["sample", "work"]
+
+
 def test_a_thread_that_released_its_place_returns_before_new_requests():
     gate, log, out, come_back = FairLock(1), [], threading.Event(), threading.Event()
 

@@ -42,3 +42,5 @@ def test_each_argument_has_one_object_and_errors_are_not_cached():
         with pytest.raises(ValueError, match="-1"):
             square(-1)
     assert asked == [2, 3, -1, -1]
+    with pytest.raises(TypeError, match="keyword"):
+        square(x=2)
