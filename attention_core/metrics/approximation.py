@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_core.errors import InputError, ShapeError
 from attention_core.metrics.entropy import distribution, distribution_entropy
 
 
@@ -12,7 +13,16 @@ def relative_error(a: Tensor, reference: Tensor) -> Tensor:
     """Compute ``‖a − b‖ / ‖b‖`` with Frobenius norms over the last two axes, ``[...]`` float64; b is the reference.
 
     If b is zero, the error is 0 for a zero ``a`` and infinite otherwise.
+
+    Raises:
+        ShapeError: if the last two axes differ.
     """
+    if a.shape[-2:] != reference.shape[-2:]:
+        raise ShapeError(
+            "The shapes {a} and {b} do not match. Compare matrices of one shape.",
+            a=tuple(a.shape),
+            b=tuple(reference.shape),
+        )
     norm = torch.linalg.matrix_norm(reference, dtype=torch.float64)
     return safe_ratio(torch.linalg.matrix_norm(a.double() - reference), norm)
 
@@ -94,8 +104,23 @@ def oracle_top_k_errors(reference: Tensor) -> Tensor:
 
 
 def oracle_top_k_error(reference: Tensor, k: int) -> Tensor:
-    """Compute the lowest relative error of any matrix with k non-zeros per row, ``[...]`` float64; 0 for k >= n."""
-    return oracle_top_k_errors(reference)[..., min(k, reference.shape[-1])]
+    """Compute the lowest relative error of any matrix with k non-zeros per row, ``[...]`` float64; 0 for k >= n.
+
+    Raises:
+        InputError: if k is negative.
+    """
+    return error_at(oracle_top_k_errors(reference), k)
+
+
+def error_at(errors: Tensor, count: int) -> Tensor:
+    """Return the error at a number of keys or ranks, of errors for the numbers 0 .. n; larger numbers count as n.
+
+    Raises:
+        InputError: if the number is negative.
+    """
+    if count < 0:
+        raise InputError("The number of keys or ranks is {count}. Choose at least 0.", count=count)
+    return errors[..., min(count, errors.shape[-1] - 1)]
 
 
 def oracle_keys_error(reference: Tensor, keys: Tensor) -> Tensor:

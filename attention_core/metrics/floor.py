@@ -47,7 +47,7 @@ def error_floor(weights: Tensor, reference: Tensor) -> Floor:
     rank, rank_bound = None, 0.0
     if int(keys.sum()) >= MIN_DENSITY * weights.numel():
         values = singular_values(weights)
-        rank = int(rank_of_values(values, weights.dtype))
+        rank = int(rank_of_values(values, weights))
         if rank < n:
             tails = tail_norms(singular_values(reference))
             # The numerical rank ignores small singular values of the matrix. With them, the matrix can be closer to the

@@ -75,7 +75,7 @@ class Ranks(TableRecord):
     def of(cls, weights: Tensor) -> "Ranks":
         """Compute the ranks of ``[..., n, n]``: 3 ms per head at n = 256 and 22 ms at 512 on one core."""
         values = singular_values(weights)
-        each = rank_of_values(values, weights.dtype), effective_rank_of_values(values)
+        each = rank_of_values(values, weights), effective_rank_of_values(values)
         return cls(rank=float(each[0].mean()), effective_rank=float(each[1].mean()))
 
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.metrics.approximation import safe_ratio
+from attention_core.metrics.approximation import error_at, safe_ratio
 
 
 def singular_values(weights: Tensor) -> Tensor:
@@ -29,17 +29,17 @@ def singular_values(weights: Tensor) -> Tensor:
 def rank(weights: Tensor) -> Tensor:
     """Compute the numerical rank, ``[...]`` float64: the number of singular values above ``σ₁ n ε``.
 
-    ε is that of the matrix's own type, as in ``numpy.linalg.matrix_rank``: smaller values may be rounding errors. NaN
-    if the matrix holds NaN or infinity.
+    n is the larger side of the matrix, and ε is that of its type, as in ``numpy.linalg.matrix_rank``: smaller values
+    may be rounding errors. NaN if the matrix holds NaN or infinity.
     """
-    return rank_of_values(singular_values(weights), weights.dtype)
+    return rank_of_values(singular_values(weights), weights)
 
 
-def rank_of_values(values: Tensor, dtype: torch.dtype) -> Tensor:
-    """Compute the numerical rank, ``[...]``, from singular values ``[..., n]`` and the type of the matrix."""
+def rank_of_values(values: Tensor, weights: Tensor) -> Tensor:
+    """Compute the numerical rank, ``[...]``, from the singular values of a matrix and the matrix itself."""
     # In bfloat16, the usual tolerance n ε can exceed one, which would give every matrix the rank zero. So it is at most
     # 0.1.
-    tolerance = min(values.shape[-1] * torch.finfo(dtype).eps, 0.1)
+    tolerance = min(max(weights.shape[-2:]) * torch.finfo(weights.dtype).eps, 0.1)
     count = (values > tolerance * values[..., :1]).sum(-1).double()
     return count.masked_fill(values[..., 0].isnan(), torch.nan)
 
@@ -70,8 +70,12 @@ def truncated_svd_errors(reference: Tensor) -> Tensor:
 
 
 def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
-    """Compute the lowest relative error of any matrix of rank m, ``[...]`` float64; 0 for m >= n."""
-    return truncated_svd_errors(reference)[..., min(m, reference.shape[-1])]
+    """Compute the lowest relative error of any matrix of rank m, ``[...]`` float64; 0 for m >= n.
+
+    Raises:
+        InputError: if m is negative.
+    """
+    return error_at(truncated_svd_errors(reference), m)
 
 
 def tail_norms(values: Tensor) -> Tensor:

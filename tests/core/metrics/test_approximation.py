@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from attention_core import metrics
+from attention_core.errors import InputError, ShapeError
 from attention_core.ops.softmax.masked import causal_mask, masked_softmax, scores
 
 ROOT = Path(__file__).parents[3]
@@ -171,6 +172,16 @@ def test_oracle_floor_by_hand():
     assert float(metrics.oracle_top_k_error(rows, 2)) == 0
     assert float(metrics.oracle_top_k_error(rows, 50)) == 0
     assert float(metrics.oracle_top_k_error(torch.zeros(3, 3), 1)) == 0
+    with pytest.raises(InputError, match="is -1"):
+        metrics.oracle_top_k_error(rows, -1)
+
+
+def test_matrices_of_different_shapes_have_no_relative_error():
+    a = torch.ones(2, 3, 3)
+    assert metrics.relative_error(a, a[0]).tolist() == [0, 0]
+    for other in (a[:, :1], a[0, 0], a[..., :1]):
+        with pytest.raises(ShapeError, match="do not match"):
+            metrics.relative_error(a, other)
 
 
 @pytest.mark.parametrize("causal", [False, True])

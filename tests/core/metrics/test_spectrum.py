@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core import metrics
+from attention_core.errors import InputError
 
 
 def random(*shape, seed=0, dtype=torch.float64):
@@ -44,6 +45,19 @@ def test_rank_ignores_rounding_errors(dtype, true_rank):
     matrix = random(3, 40, true_rank, dtype=dtype) @ random(3, true_rank, 40, seed=1, dtype=dtype)
     assert metrics.rank(matrix).tolist() == [true_rank] * 3
     assert np.linalg.matrix_rank(matrix.numpy()).tolist() == [true_rank] * 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 400), (400, 3), (20, 64), (64, 20), (1, 9), (150, 150)])
+def test_rank_equals_that_of_numpy_near_its_tolerance(shape, dtype):
+    rows, columns, small = *shape, min(shape)
+    left, right = (torch.linalg.qr(random(side, small, seed=seed)).Q for seed, side in enumerate((rows, columns)))
+    limit = max(shape) * torch.finfo(dtype).eps
+    for factor in (0.3, 3):
+        values = torch.ones(small, dtype=torch.float64)
+        values[small // 2 :] = factor * limit
+        matrix = (left @ torch.diag(values) @ right.mT).to(dtype)
+        assert float(metrics.rank(matrix)) == np.linalg.matrix_rank(matrix.numpy())
 
 
 def test_rank_tolerance_uses_the_precision_of_the_matrix():
@@ -121,3 +135,6 @@ def test_svd_error_at_rank_zero_and_full_rank():
     assert float(metrics.truncated_svd_error(matrix, 700)) == 0
     assert float(metrics.truncated_svd_error(torch.zeros(7, 7), 3)) == 0
     assert float(metrics.truncated_svd_error(torch.eye(4), 3)) == pytest.approx(0.5)
+    assert float(metrics.truncated_svd_error(random(4, 10), 7)) == 0
+    with pytest.raises(InputError, match="is -3"):
+        metrics.truncated_svd_error(torch.eye(4), -3)
