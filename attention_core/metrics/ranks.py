@@ -1,5 +1,6 @@
 """Rank statistics of two lists of numbers for the same items: how far the lists agree on the order of the items."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -15,7 +16,9 @@ def ranks(values: Sequence[float]) -> Tensor:
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
-    """Compute Spearman's ρ, the correlation of the ranks, from -1 to 1; NaN if x or y is constant."""
+    """Compute Spearman's ρ, the correlation of the ranks, from -1 to 1; NaN if x or y is constant or has NaN."""
+    if any(map(math.isnan, (*x, *y))):  # NaN has no rank
+        return math.nan
     a, b = (ranks(values) - ranks(values).mean() for values in (x, y))
     return float((a @ b) / (a.norm() * b.norm()))
 
@@ -44,7 +47,12 @@ def same_order(x: Sequence[float], y: Sequence[float], groups: Sequence[object])
 
 
 def kendall(x: Sequence[float], y: Sequence[float]) -> float:
-    """Compute Kendall's τ-b from the pairs in the same order, the pairs in opposite orders and the ties."""
+    """Compute Kendall's τ-b from the pairs in the same order, the pairs in opposite orders and the ties.
+
+    It is NaN if x or y is constant or has NaN.
+    """
+    if any(map(math.isnan, (*x, *y))):
+        return math.nan
     a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))
     order_x, order_y = torch.sign(a[:, None] - a), torch.sign(b[:, None] - b)
     return float((order_x * order_y).sum() / (order_x.abs().sum() * order_y.abs().sum()).sqrt())

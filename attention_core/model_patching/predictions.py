@@ -52,6 +52,6 @@ def losses(loaded: LoadedModel, ids: Sequence[int]) -> Tensor:
 
 
 def perplexity(losses: Tensor | Sequence[float]) -> float:
-    """Return ``exp`` of the mean loss in nats; infinite if a float would overflow."""
+    """Return ``exp`` of the mean loss in nats; infinite if a float would overflow, NaN for no losses or NaN."""
     mean = float(torch.as_tensor(losses, dtype=torch.float64).mean())
-    return math.exp(mean) if mean < 700 else math.inf
+    return math.inf if mean >= 700 else math.exp(mean)

@@ -51,6 +51,13 @@ def test_correlation_of_equal_and_reversed_orders():
     assert rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]) == pytest.approx(1 - 6 * 4 / 60)
 
 
+@pytest.mark.parametrize("correlation", [rank_correlation, kendall])
+def test_correlations_with_nan_are_nan(correlation):
+    assert math.isnan(correlation([1, math.nan, 3], [1, 2, 3]))
+    assert math.isnan(correlation([1, 2, 3], [1, 2, math.nan]))
+    assert correlation([1, 2, math.inf], [1, 2, 3]) == pytest.approx(1)
+
+
 def test_farthest_off_has_the_largest_rank_difference():
     assert farthest_off([1, 2, 3, 4], [2, 3, 4, 1]) == 3
 

@@ -1,6 +1,7 @@
 """Tests of swapped attention: only the named layers change, transformers' models agree, and the swap is undone."""
 
 import copy
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -332,6 +333,8 @@ def test_a_model_copies_text_unless_it_attends_only_to_neighbours(smol):
 def test_perplexity_of_a_loss_beyond_floats_is_infinite():
     assert perplexity([0.0, 0.0]) == 1.0
     assert perplexity([1e4]) == float("inf")
+    assert math.isnan(perplexity([]))
+    assert math.isnan(perplexity([1.0, math.nan]))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
