@@ -1,7 +1,5 @@
 """The default selection of each learning task: the variants to train, and the sequences to test trained models on."""
 
-from collections.abc import Sequence
-
 from attention_core.experiments import learning
 
 VARIANTS = ("softmax", "local", "linear", "gla", "deltanet", "gated_deltanet")
@@ -25,24 +23,13 @@ TEST_ITEMS = {"recall": (4, 8, 12, 16, 24)}
 """Numbers of items that trained models are tested on."""
 
 
-def default_plan(
-    task: str, *, rate: float | None = None, seeds: Sequence[int] = SEEDS, tests: bool = True
-) -> learning.Plan:
-    """Return the plan of a task with the variants, lengths and items that are selected by default.
-
-    Args:
-        task: key of the task.
-        rate: learning rate of all variants; None for the tuned rates.
-        seeds: the seeds; each gives one model per variant.
-        tests: whether the trained models are tested on other sequences.
-    """
-    words = TASK_VARIANTS.get(task, VARIANTS)
+def default_plan(task: str) -> learning.Plan:
+    """Return the plan of a task, given by its key, with the variants, lengths and items selected by default."""
     return learning.plan(
-        words,
+        TASK_VARIANTS.get(task, VARIANTS),
         task=task,
         steps=STEPS,
-        rates=None if rate is None else (rate,) * len(words),
-        seeds=seeds,
-        lengths=TEST_LENGTHS.get(task, ()) if tests else (),
-        more_items=TEST_ITEMS.get(task, ()) if tests else (),
+        seeds=SEEDS,
+        lengths=TEST_LENGTHS.get(task, ()),
+        more_items=TEST_ITEMS.get(task, ()),
     )

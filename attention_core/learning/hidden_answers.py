@@ -19,7 +19,7 @@ MAX_CACHED = 256
 
 
 @lru_cache(MAX_CACHED)
-def hidden_share(spec: TrainSpec, length: int | None = None, layers: int = 1) -> float:
+def hidden_share(spec: TrainSpec, layers: int = 1) -> float:
     """Return the share of predictions for which the mask hides every token that holds the answer.
 
     With several layers, information about an answer can also pass through tokens in between. The share is 0 for a
@@ -27,14 +27,13 @@ def hidden_share(spec: TrainSpec, length: int | None = None, layers: int = 1) ->
 
     Args:
         spec: the training run, which determines the task, the variant and the sequences.
-        length: tokens of a sequence; None for the length in training.
         layers: number of stacked layers.
     """
-    task_, length = task(spec.model.task), length or spec.length
-    mask = registry.from_word(spec.model.word).mask(length, causal=task_.causal)
+    task_ = task(spec.model.task)
+    mask = registry.from_word(spec.model.word).mask(spec.length, causal=task_.causal)
     if mask is None or not task_.shows_answers:
         return 0.0
-    predicts, is_answer = _answers(evaluation_batch(spec, length, spec.items))
+    predicts, is_answer = _answers(evaluation_batch(spec, spec.length, spec.items))
     reached = mask
     for _layer in range(layers - 1):
         reached = reached | (reached.float() @ mask.float() > 0)

@@ -111,14 +111,7 @@ def strong_column(data: HeadData) -> str:
 
 
 def earlier_panel(
-    data: HeadData,
-    title: str,
-    values: np.ndarray,
-    *,
-    row: str,
-    column: str = "",
-    diagonal: bool = False,
-    mark: int | None = None,
+    data: HeadData, title: str, values: np.ndarray, *, row: str, diagonal: bool = False, mark: int | None = None
 ) -> Panel:
     """Return a panel of each token against the tokens before it; all other cells are masked.
 
@@ -127,12 +120,11 @@ def earlier_panel(
         title: a short name of the matrix.
         values: ``[n, n]``.
         row: what one row is.
-        column: what one column is; "earlier token" if empty.
         diagonal: whether the diagonal is shown too.
         mark: index of the colour of the matrix's ``symbol``.
     """
     shown = np.where(np.tri(len(values), k=0 if diagonal else -1, dtype=bool), values, np.nan)
-    return panel(title, shown, data.labels, data.labels, row=row, column=column or _("earlier token"), mark=mark)
+    return panel(title, shown, data.labels, data.labels, row=row, column=_("earlier token"), mark=mark)
 
 
 def board(

@@ -4,7 +4,6 @@ import numpy as np
 import torch
 
 from attention_core.metrics.approximation import relative_error
-from attention_core.metrics.passport import negative_mass
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -15,11 +14,6 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def relative_error_of(matrix: np.ndarray, reference: np.ndarray) -> float:
     """Compute the relative error of a matrix in the Frobenius norm, both ``[n, n]``."""
     return float(relative_error(*(torch.from_numpy(x.astype(float)) for x in (matrix, reference))))
-
-
-def negative_share_of(matrix: np.ndarray) -> float:
-    """Compute the share of ``Σ |a_ij|`` on negative entries of ``[n, m]``, from 0 to 1; 0 for a zero matrix."""
-    return float(negative_mass(torch.from_numpy(matrix.astype(float))))
 
 
 def uniform_weights(allowed: np.ndarray) -> np.ndarray:

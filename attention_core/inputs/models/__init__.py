@@ -21,7 +21,6 @@ __all__ = [
     "is_model_allowed",
     "layer_count",
     "load",
-    "may_ask",
 ]
 
 DEFAULT_MODELS: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
@@ -70,10 +69,6 @@ def _load_once(model: str) -> LoadedModel:
 def is_model_allowed(model: str) -> bool:
     """Return whether a model is built in, or is a valid hub name in a profile that allows hub models."""
     return model in _READERS or (limits.current().hub_models and NAME.fullmatch(model) is not None)
-
-
-may_ask = is_model_allowed
-"""The former name of ``is_model_allowed``, which scripts may still use."""
 
 
 def are_default_weights_installed() -> bool:
