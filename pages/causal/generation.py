@@ -13,7 +13,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.jobs import dispatch
-from app.jobs.timing_runs import Series, run_on_machine, stamp_lines, summary_text
+from app.jobs.timing_runs import run_on_machine
 from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
@@ -21,6 +21,7 @@ from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
+from app.words.measured_times import Series, stamp_lines, summary_text
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import REFERENCE, ratios, variant_points

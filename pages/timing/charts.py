@@ -9,10 +9,10 @@ from app.figures.lines import line_names
 from app.figures.lines.curves import RING, WIDTH, Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.theme import GREY, PAGE, SERIES, Figure, add_line, annotation, style
-from app.jobs.timing_runs import Series, stamp_lines
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration
 from app.words.labels import axis_title
+from app.words.measured_times import Series, stamp_lines
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import Overtaking, overtaking
 from attention_core.experiments.timing_length import unfinished

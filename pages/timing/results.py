@@ -6,11 +6,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.theme import separate_colours
-from app.jobs.timing_runs import Series, device_comparison, summary_text
 from app.lessons.options import LessonOptions
 from app.state import url
 from app.ui import navigation, palette
 from app.words.i18n import _, paragraph
+from app.words.measured_times import Series, device_comparison, summary_text
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run

@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from app.jobs.timing_runs import Series, crossing_text
 from app.ui import export
 from app.ui.about import describe_counts
 from app.words.i18n import _, clauses, enumeration
+from app.words.measured_times import Series, crossing_text
 from attention_core.benchmarking.run_records import sample_table
 from attention_core.benchmarking.run_summary import growth
 from attention_core.formatting import MIB, between

@@ -6,10 +6,10 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app.jobs.timing_runs import Series, crossings
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words, label, setting_name
+from app.words.measured_times import Series, crossings
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
 from attention_core.formatting import format_interpolated, memory, number

@@ -5,14 +5,13 @@ import dataclasses
 import pytest
 
 from app.jobs.runs import Run
-from app.jobs.timing_runs import (
+from app.jobs.timing_runs import progress, share_done
+from app.words.measured_times import (
     Series,
     crossing_text,
     device_comparison,
     measured_limits,
     missing_text,
-    progress,
-    share_done,
     stamp_lines,
     summary_text,
 )

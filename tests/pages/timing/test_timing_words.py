@@ -12,8 +12,8 @@ import attention_core as ac
 from app.figures.lines import line_names
 from app.figures.lines.curves import RING
 from app.figures.theme import PAGE, SERIES, style
-from app.jobs.timing_runs import Series
 from app.words.labels import sentence_name
+from app.words.measured_times import Series
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.benchmarking.run_records import LIMIT_REASONS, Point, Run, Skipped

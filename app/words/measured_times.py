@@ -1,0 +1,306 @@
+"""Texts about running times for several pages: which variants are faster than softmax, and where a run was made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import in_words
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
+from attention_core.benchmarking.run_records import Point, Run
+from attention_core.benchmarking.run_summary import REFERENCE, Crossing, Ratio, crossing
+from attention_core.experiments.timing_length import unfinished
+from attention_core.formatting import format_interpolated
+
+FASTER = {
+    "below": N_("below {n} tokens"),
+    "at": N_("{n} tokens ({range})"),
+    "even": N_("no clear difference"),
+    "beyond": N_("no measured length"),
+}
+"""Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One variant in one run, ready to draw.
+
+    Attributes:
+        run: the run that measured it.
+        word: the variant and its settings in the run, as in links: ``local~window~8``.
+        name: the name on screen.
+        colour: the variant's index in the shared series of colours.
+        live: whether the run was made on this machine in this session.
+        masked: the implementation that was timed, if it is full attention under the variant's mask; None for the
+            variant's own algorithm.
+        points: the measurements, by rising length.
+        ratios: the variant's time divided by softmax's time.
+    """
+
+    run: Run
+    word: str
+    name: str
+    colour: int
+    live: bool
+    masked: MaskedFullAttention | None = None
+    points: list[Point]
+    ratios: list[Ratio]
+
+    @property
+    def is_reference(self) -> bool:
+        """True for softmax, the reference."""
+        return self.word.partition("~")[0] == REFERENCE
+
+
+def all_faster_from(series: Sequence[Series]) -> float | None:
+    """Return the length from which every variant of a run is faster than softmax.
+
+    Return None unless there are several variants, all are faster at the longest length, and one is not at the shortest.
+    """
+    by_kind = crossings(series)
+    if not set(by_kind) <= {"below", "at"} or "at" not in by_kind or sum(map(len, by_kind.values())) < 2:
+        return None
+    return by_kind["at"][-1][0]
+
+
+def summary_text(series: Sequence[Series]) -> str:
+    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
+    by_kind = crossings(series)
+    if not by_kind:
+        return _("Add a variant to see from which length it is faster than softmax.")
+    faster = [*by_kind.get("below", []), *by_kind.get("at", [])]
+    line = series[0]
+    variant_count = sum(map(len, by_kind.values()))
+    values = {
+        "names": enumeration(text for _tokens, _name, text in faster),
+        "device": _("this server") if line.live else escape_markdown(line.run.stamp.device),
+        "limits": measured_limits(line.run),
+    }
+    fastest_below = _fastest_below(series, by_kind)
+    below_note = _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
+    if not faster:
+        text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
+    elif len(faster) < variant_count:
+        text = _n(
+            "**{n} of {all} variants shown is faster than softmax: {names}** ({device}, {limits}).",
+            "**{n} of {all} variants shown are faster than softmax: {names}** ({device}, {limits}).",
+            n=len(faster),
+            all=variant_count,
+            **values,
+        )
+    elif variant_count == 1 or "at" not in by_kind:
+        text = _n(
+            "**The variant shown is faster than softmax: {names}** ({device}, {limits}).",
+            "**Every variant shown is faster than softmax: {names}** ({device}, {limits}).",
+            n=variant_count,
+            **values,
+        )
+    else:
+        values["last"] = format_interpolated(by_kind["at"][-1][0])
+        if fastest_below:
+            below_note = ""
+            text = _(
+                "**From about {last} tokens on, every variant shown is faster than softmax; below about {first} "
+                "tokens, softmax is the fastest** ({device}, {limits}).",
+                first=fastest_below,
+                **values,
+            )
+        else:
+            text = _(
+                "**From about {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).",
+                **values,
+            )
+    others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
+    return paragraph(text, below_note, *others, _rounds_note(series, by_kind), missing_text(line.run))
+
+
+def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
+    """Return a note that each time was measured in only one round, or "" if there were more rounds.
+
+    Return "" also if no variant becomes faster than softmax, that is, without a group "at" in ``by_kind``.
+    """
+    if "at" not in by_kind or min(len(point.ms) for point in series[0].points) > 1:
+        return ""
+    return _(
+        "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
+        "differ in another run."
+    )
+
+
+def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> tuple[str, str, str] | None:
+    """Compare the lengths from which every variant is faster than softmax on two devices.
+
+    Args:
+        series: the timed variants of the run.
+        other: variants on another device; empty if there is no such run.
+        link: address at which the page shows the run on the other device; empty for no link.
+
+    Returns:
+        The finding about the run, the sentence about the other device, and notes on the run, which may be empty. None
+        if the variants of the two runs differ, if a variant is not faster on both devices, or if the lengths are the
+        same.
+    """
+    own, elsewhere = all_faster_from(series), all_faster_from(other)
+    if own is None or elsewhere is None or {line.word for line in series} != {line.word for line in other}:
+        return None
+    n, other_n = format_interpolated(own), format_interpolated(elsewhere)
+    if n == other_n:
+        return None
+    text = (
+        N_("**On {other}**, every variant shown is faster than softmax only from about {n} tokens on.")
+        if own < elsewhere
+        else N_("**On {other}**, every variant shown is faster than softmax already from about {n} tokens on.")
+    )
+    line, by_kind = series[0], crossings(series)
+    fastest_below = _fastest_below(series, by_kind)
+    notes = paragraph(
+        _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else "",
+        _rounds_note(series, by_kind),
+        missing_text(line.run),
+    )
+    finding = _(
+        "**On {machine}, every variant shown is faster than softmax from about {n} tokens on.**",
+        n=n,
+        machine=_machine(line),
+    )
+    return finding, _(text, n=other_n, other=_machine(other[0], link)), notes
+
+
+def _machine(series: Series, link: str = "") -> str:
+    """Return text on the machine that timed a series: its kind, and its name as a link to ``link``, if given."""
+    if series.live:
+        return _("this server")
+    host = series.run.stamp
+    device = f"[{escape_markdown(host.device)}]({link})" if link else escape_markdown(host.device)
+    if host.device == host.cpu:
+        return _n("one CPU core ({device})", "{n} CPU cores ({device})", n=host.threads, device=device)
+    return _("a GPU ({device})", device=device)
+
+
+def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
+    """Return ``(tokens, name, text)`` for each variant of a run, grouped by ``Crossing.where``.
+
+    ``tokens`` is the length from which the variant is faster than softmax, ``name`` is its name as Markdown, and
+    ``text`` contains both. In the group "at", the variants are in ascending order of ``tokens``.
+    """
+    by_kind: dict[str, list[tuple[float, str, str]]] = {}
+    for line in series:
+        point = None if line.is_reference or line.masked else crossing(line.ratios)
+        if point is not None:
+            name = escape_markdown(in_words(line.name))
+            text = _("{name} from about {n} tokens", name=name, n=format_interpolated(point.tokens))
+            if point.where == "below":
+                text = _("{name} at every measured length", name=name)
+            by_kind.setdefault(point.where, []).append((point.tokens, name, text))
+    return {key: sorted(entries) if key == "at" else entries for key, entries in by_kind.items()}
+
+
+def _fastest_below(series: Sequence[Series], by_kind: Mapping[str, Sequence[tuple[float, str, str]]]) -> str:
+    """Return the length below which softmax is faster than all other variants; empty without such a length.
+
+    Args:
+        series: series of one run.
+        by_kind: the lengths from which variants are faster than softmax, by ``Crossing.where``.
+    """
+    if "at" not in by_kind:
+        return ""
+    length = min(tokens for tokens, _name, _text in by_kind["at"])
+    shorter = [ratio for line in series if not line.masked for ratio in line.ratios if ratio.n < length]
+    if any(ratio.middle < 1 for ratio in shorter):
+        return ""
+    return format_interpolated(length)
+
+
+def slower_text(kind: str, names: Sequence[str]) -> str:
+    """Return a sentence that says that variants are not faster than softmax at the longest length, or "".
+
+    Args:
+        kind: the variants' ``Crossing.where``; the sentence is empty unless it is "even" or "beyond".
+        names: the variants' names.
+    """
+    n, joined_names = len(names), enumeration(f"**{name}**" for name in names)
+    if kind == "even":
+        return _n(
+            "{names} shows no clear difference in time from softmax at the longest length.",
+            "{names} show no clear difference in time from softmax at the longest length.",
+            n=n,
+            names=joined_names,
+        )
+    if kind == "beyond":
+        return _n(
+            "{names} is slower than softmax at the longest length.",
+            "{names} are slower than softmax at the longest length.",
+            n=n,
+            names=joined_names,
+        )
+    return ""
+
+
+def measured_limits(run: Run) -> str:
+    """Return the numbers of tokens for which a run measured times: the smallest and the largest."""
+    first, last = run.spec.sizes[0], run.spec.sizes[-1]
+    return _("{first:,} to {last:,} tokens", first=first, last=last) if first < last else _("{n:,} tokens", n=last)
+
+
+def _range(point: Crossing) -> str:
+    """Return the measured lengths between which a variant becomes faster than softmax, judged by the quartiles."""
+    if point.slower is None:
+        return _("up to {n:,}", n=point.faster or 0)
+    return _("between {low:,} and {high:,}", low=point.slower, high=point.faster or 0)
+
+
+def missing_text(run: Run) -> str:
+    """Return a sentence about what is missing from a run; empty if the run is complete."""
+    missing = unfinished(run)
+    if missing is None:
+        return ""
+    if missing.rounds:
+        return _("Incomplete run: {count} of {all} rounds are finished.", count=missing.rounds, all=run.spec.rounds)
+    if missing.tokens is None:
+        return _("Incomplete run: some variants are not yet measured, even at the shortest length.")
+    return _(
+        "Incomplete run: so far, all variants are measured up to {n:,} tokens; the longest planned length is "
+        "{longest:,} tokens.",
+        n=missing.tokens,
+        longest=run.spec.sizes[-1],
+    )
+
+
+def crossing_text(line: Series) -> str:
+    """Return the length from which a variant is faster than softmax, as the text of a table cell."""
+    point = crossing(line.ratios)
+    if point is None:
+        return ""
+    n = format_interpolated(point.tokens) if point.where == "at" else f"{point.tokens:,.0f}"
+    text = _(FASTER[point.where], n=n, range=_range(point))
+    return _("{text}, so far", text=text) if unfinished(line.run) else text
+
+
+def stamp_lines(run: Run, *, live: bool, only_run: bool = False) -> list[str]:
+    """Return lines that say where, how and when a run was measured, each short enough for a narrow figure.
+
+    Args:
+        run: the run.
+        live: whether the run was made on this machine in this session.
+        only_run: whether the figure draws no other run. The text then does not say which curves (solid or dashed)
+            belong to the run.
+    """
+    host, spec = run.stamp, run.spec
+    mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
+    setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
+    if only_run:
+        origin = (
+            _("live run on {device}", device=host.device) if live else _("recorded run on {device}", device=host.device)
+        )
+    elif live:
+        origin = _("solid lines: live run on {device}", device=host.device)
+    else:
+        origin = _("dashed lines: recorded run on {device}", device=host.device)
+    return [
+        origin,
+        *([] if host.device == host.cpu else [_("host: {cpu}", cpu=host.cpu)]),
+        _("{threads} of {cores} cores · torch {torch}", threads=host.threads, cores=host.cores, torch=host.torch),
+        _("{mode}, causal · {dtype} · batch 1, {heads} heads, head size {d}", **setup)
+        if spec.causal
+        else _("{mode} · {dtype} · batch 1, {heads} heads, head size {d}", **setup),
+        host.date.partition("T")[0],
+    ]
