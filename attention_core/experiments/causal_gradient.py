@@ -13,9 +13,9 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.benchmarking.counting import count
 from attention_core.errors import InputError
-from attention_core.experiments.causal_modes import DTYPES, MATRIX, causal_forward, first_tokens_at_most
+from attention_core.experiments.causal_modes import DTYPES, MATRIX, causal_forward
 from attention_core.experiments.task import Load, load
-from attention_core.inputs.source import Source
+from attention_core.inputs.source import Source, first_tokens_at_most
 from attention_core.limits import current
 from attention_core.ops.softmax.masked import safe_divisor
 

@@ -15,8 +15,7 @@ from attention_core import registry
 from attention_core.attention import Attention
 from attention_core.benchmarking.counting import count
 from attention_core.experiments.task import Load, load
-from attention_core.inputs.record import QKV
-from attention_core.inputs.source import Source, first_tokens
+from attention_core.inputs.source import Source, first_tokens_at_most
 from attention_core.metrics.approximation import safe_ratio
 from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.variant import Variant
@@ -108,11 +107,6 @@ def causal_forward(attention: Attention, algorithm: str) -> Callable[[Tensor, Te
 def difference(a: Tensor, b: Tensor) -> float:
     """Return the largest difference of two tensors divided by the largest entry of the second; 0 if both are zero."""
     return float(safe_ratio((a - b).abs().amax(), b.abs().amax()))
-
-
-def first_tokens_at_most(qkv: QKV, tokens: int) -> QKV:
-    """Return a record's first tokens, or all tokens if there are fewer."""
-    return first_tokens(qkv, min(tokens, qkv.n))
 
 
 def compared_length(n: int) -> int:

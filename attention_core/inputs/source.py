@@ -354,3 +354,8 @@ def first_tokens(qkv: QKV, tokens: int | None) -> QKV:
         grid=qkv.grid if tokens == qkv.n else None,
         notices=(*qkv.notices, notice) if tokens < qkv.n else qkv.notices,
     )
+
+
+def first_tokens_at_most(qkv: QKV, tokens: int) -> QKV:
+    """Return the first tokens of a ``QKV``, or all tokens if there are fewer."""
+    return first_tokens(qkv, min(tokens, qkv.n))

@@ -9,6 +9,7 @@ import attention_core as ac
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import MATRIX, MAX_COMPARED_TOKENS, AgreementTask, CostTask, crossing
 from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.inputs.source import first_tokens_at_most
 
 RECURRENT = [v.key for v in ac.all_variants() if causal_modes.modes(v)]
 SOURCE = SyntheticSource(SyntheticSpec(n=70, d=8, heads=2))
@@ -79,9 +80,9 @@ def test_the_difference_is_relative_to_the_second_tensor():
 
 def test_long_inputs_are_compared_on_their_beginning():
     source = SyntheticSource(SyntheticSpec(n=MAX_COMPARED_TOKENS + 20, d=4, heads=1))
-    seen = causal_modes.first_tokens_at_most(source.load(), MAX_COMPARED_TOKENS)
+    seen = first_tokens_at_most(source.load(), MAX_COMPARED_TOKENS)
     assert torch.equal(seen.q, source.load().q[:, :MAX_COMPARED_TOKENS])
-    two = causal_modes.first_tokens_at_most(SOURCE.load(), MAX_COMPARED_TOKENS).of_head(1)
+    two = first_tokens_at_most(SOURCE.load(), MAX_COMPARED_TOKENS).of_head(1)
     assert torch.equal(two.v[0], SOURCE.load().v[1])
     assert two.n == 70
 

@@ -12,7 +12,7 @@ from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
-from attention_core.inputs.source import first_tokens
+from attention_core.inputs.source import first_tokens_at_most
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
 from attention_core.ops.softmax.masked import normalise_rows
@@ -53,7 +53,7 @@ def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
         UntestableError: if no weight depends on the last token's query and key.
     """
     qkv = inputs.record()
-    qkv = first_tokens(qkv, min(qkv.n, MAX_TOKENS))
+    qkv = first_tokens_at_most(qkv, MAX_TOKENS)
     before = [x.double() for x in qkv.tensors]
     after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
     softmax = registry.get("softmax").weights
