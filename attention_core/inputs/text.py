@@ -122,6 +122,8 @@ def read(
     loaded = models.load(model) if isinstance(model, str) else model
     info = loaded.info
     layers = range(info.layers) if layers is None else layers
+    if not layers:
+        raise InputError("No layers are chosen. Choose at least one layer, or leave out layers for all.")
     for layer in layers:
         _check_layer(layer, info.layers, info.title)
 

@@ -122,13 +122,19 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
     defaults, changed = _defaults(task, {}), {}
     for setting in settings:
         name, _, text = setting.partition("~")
-        try:
-            changed[name] = (
-                text if name not in defaults else text == "True" if name == "fixed" else type(defaults[name])(text)
-            )
-        except ValueError:
-            raise InputError("{name} is {text!r}. Write a number.", name=Name(name), text=text[:40]) from None
+        changed[name] = _parsed(name, text, defaults[name]) if name in defaults else text
     return training_run(task, word, **changed)
+
+
+def _parsed(name: str, text: str, default: Any) -> Any:  # noqa: ANN401 - a value of the default's type
+    if isinstance(default, bool):
+        if text not in ("True", "False"):
+            raise InputError("Invalid {name}: {value!r}. Choose True or False.", name=Name(name), value=text[:40])
+        return text == "True"
+    try:
+        return type(default)(text)
+    except ValueError:
+        raise InputError("{name} is {text!r}. Write a number.", name=Name(name), text=text[:40]) from None
 
 
 class _Layers(tuple[QKV, ...]):

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.errors import InputError, ModelError
+from attention_core.errors import InputError, ModelError, check_range
+from attention_core.formatting import N_
 from attention_core.inputs.models import LoadedModel
 
 ROWS = 128
@@ -33,15 +34,18 @@ def losses(loaded: LoadedModel, ids: Sequence[int]) -> Tensor:
 
     Args:
         loaded: a decoder; inside ``swapped``, the swapped model is measured.
-        ids: at least two tokens.
+        ids: at least two tokens, as numbers in the model's vocabulary.
 
     Raises:
-        InputError: if there are fewer tokens.
+        InputError: if there are fewer tokens, or a token is not in the vocabulary.
         ModelError: as in ``unembedding``.
     """
     if len(ids) < 2:
         raise InputError("With one token, there is no next token to predict. Use at least two tokens.")
-    weight, tokens = unembedding(loaded), torch.tensor(list(ids))
+    weight = unembedding(loaded)
+    for token in ids:
+        check_range(N_("token number"), token, 0, len(weight) - 1)
+    tokens = torch.tensor(list(ids), device=loaded.model.device)
     with torch.no_grad():
         hidden = loaded.model(input_ids=tokens[None]).last_hidden_state[0]
         parts = [

@@ -63,6 +63,8 @@ def test_a_reading_stores_shared_keys_and_values_once():
     assert reading.nbytes == len(reading) * reading[0].n * (9 + 3 + 3) * 64 * 4
     with pytest.raises(InputError, match=r"SmolLM2-135M has no layer 30\. Choose a layer from 0 to 29"):
         reading[30]
+    with pytest.raises(InputError, match="Choose at least one layer"):
+        record_layers("a", layers=[])
 
 
 def test_records_can_be_differentiated():

@@ -167,6 +167,8 @@ def test_words_describe_a_run_completely(words):
         (("recall", "nystrom"), "Nyström cannot be trained on this task: "),
         (("recall", "softmax", "steps~x"), "steps is 'x'. Write a number."),
         (("recall", "softmax", "steps"), "steps is ''. Write a number."),
+        (("recall", "deltanet", "fixed~banana"), "Invalid fixed: 'banana'. Choose True or False."),
+        (("recall", "deltanet", "fixed"), "Invalid fixed: ''. Choose True or False."),
         (("recall", "softmax", "stepz~4"), "A training run has no setting 'stepz'. Did you mean 'steps'?"),
         (("recall", "softmax", "batch~9999"), "A training run has no setting 'batch'."),
         (("recall", "softmax", "model~x"), "A training run has no setting 'model'."),

@@ -4,6 +4,8 @@ import copy
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -96,6 +98,30 @@ def test_swapped_softmax_equals_transformers_with_padding(model_pair, side):
                 (outputs_with[place], own(input_ids=x[None]).last_hidden_state[0]),
             ):
                 torch.testing.assert_close(ours @ words.mT, theirs @ words.mT, atol=1e-4, rtol=1e-4)
+
+
+class Elsewhere:
+    """A model without layers on another device, which needs its tokens on that device."""
+
+    device = torch.device("meta")
+
+    def __init__(self, config):
+        self.config = config
+        self.embedding = torch.nn.Embedding(config.vocab_size, config.hidden_size, device="meta")
+
+    def get_input_embeddings(self):
+        return self.embedding
+
+    def __call__(self, input_ids):
+        assert input_ids.device == self.device
+        return SimpleNamespace(last_hidden_state=self.embedding(input_ids))
+
+
+def test_losses_are_computed_on_the_models_device_and_need_known_tokens(smol):
+    assert losses(replace(smol, model=Elsewhere(smol.model.config)), [1, 2, 3]).device == Elsewhere.device
+    for token in (-1, 49_152):
+        with pytest.raises(InputError, match=rf"token number is {token}\. Choose a number from 0 to 49151"):
+            losses(smol, [1, token])
 
 
 def test_perplexity_equals_transformers_loss(smol):
