@@ -12,10 +12,12 @@ Example:
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import torch
 from plotly.graph_objects import Figure
 
+from attention_core import registry
 from attention_core.experiments.entropy_length import EntropyRow
-from attention_core.experiments.error import UNIFORM, ErrorRow, points
+from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, points
 from attention_core.inputs.record import Array
 from attention_lab.app_modules import Curve, curves, indices, spread, theme
 
@@ -52,17 +54,19 @@ def matrix(weights: Array, labels: Sequence[str] | None = None, *, title: str = 
         >>> figure.data[0].z.shape
         (16, 16)
     """
+    if isinstance(weights, torch.Tensor):
+        weights = weights.detach().to("cpu", torch.float64).numpy()  # numpy has no bfloat16
     values = np.asarray(weights, dtype=float)
     if values.ndim != 2 or not values.size:
         raise ValueError(f"The weights have the shape {values.shape}. Pass one matrix, such as weights[head].")
-    names = [theme.escape_label(label) for label in labels or map(str, range(max(values.shape)))]
-    top = float(np.nanmax(np.abs(values))) or 1.0
+    names = [] if labels is None else [theme.escape_label(str(label)) for label in labels]
+    top = float(np.abs(values)[np.isfinite(values)].max(initial=0.0)) or 1.0
     low = -top if (values < 0).any() else 0.0
     ramps = theme.LIGHT
     stops = np.linspace(low / top, 1, 33)
     colours = [theme.sample_ramp(ramps.negative if at < 0 else ramps.positive, abs(at)) for at in stops]
     scale = [[i / 32, "rgb({:.0f},{:.0f},{:.0f})".format(*colour)] for i, colour in enumerate(colours)]
-    ticks = {"tickvals": list(range(len(names))), "ticktext": names} if labels else {}
+    ticks = {"tickvals": list(range(len(names))), "ticktext": names} if names else {}
     heat = {
         "type": "heatmap",
         "z": values,
@@ -91,8 +95,8 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
         measure: one of ``ERRORS``.
 
     Returns:
-        A line per variant: the median over heads and seeds, with a band from the lower to the upper quartile. A variant
-        without a budget is a horizontal line, and so is uniform attention.
+        A line per variant and its settings other than the budget: the median over heads and seeds, with a band from the
+        lower to the upper quartile. A variant without a budget is a horizontal line, and so is uniform attention.
 
     Raises:
         ValueError: for an unknown measure, or without rows.
@@ -110,24 +114,35 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
     if not error_points:
         raise ValueError("There are no rows to draw.")
     budgets = sorted({point.budget for point in error_points if point.setting}) or [0.0, 1.0]
-    keys = list(dict.fromkeys(point.variant for point in error_points))
+    by_line: dict[str, list[ErrorPoint]] = {}
+    for point in error_points:
+        by_line.setdefault(_without_budget(point), []).append(point)
     lines = []
-    for key, index in zip(keys, indices(keys), strict=True):
-        own = sorted((point for point in error_points if point.variant == key), key=lambda point: point.budget)
+    for word, index in zip(by_line, indices(list(by_line)), strict=True):
+        own = sorted(by_line[word], key=lambda point: point.budget)
         flat = own[0].setting is None
         ends = [budgets[0], budgets[-1]]
         lines.append(
             Curve(
-                key,
+                word,
                 ends if flat else [point.budget for point in own],
                 [own[0].middle] * 2 if flat else [point.middle for point in own],
                 low=None if flat else [point.low for point in own],
                 high=None if flat else [point.high for point in own],
-                colour=theme.GREY if key == UNIFORM else index,
+                colour=theme.GREY if word == UNIFORM else index,
                 markers=not flat,
             )
         )
     return Figure(curves(lines, x_title="budget (the setting that trades cost for accuracy)", y_title=ERRORS[measure]))
+
+
+def _without_budget(point: ErrorPoint) -> str:
+    """Return the word of a point's variant with the budget at its default, so that all its budgets share one line."""
+    if point.setting is None:
+        return point.word
+    attention = registry.from_word(point.word)
+    defaults = {setting.name: setting.default for setting in attention.params.settings()}
+    return attention.with_settings(**{point.setting: defaults[point.setting]}).word
 
 
 def entropy(rows: Iterable[EntropyRow]) -> Figure:

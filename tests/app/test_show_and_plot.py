@@ -74,6 +74,36 @@ def test_the_figures_show_the_numbers_of_the_sweeps():
             drawn([])
 
 
+def test_two_settings_of_one_variant_have_a_line_each():
+    words = ["nystrom~iterations~1", "nystrom~iterations~6", "nystrom~landmarks~5~iterations~2"]
+    rows = ac.sweep("error", (Q, K, V), words)
+    lines = {line.name: line for line in ac.plot.error(rows).data if line.name}
+    assert list(lines) == ["uniform", "nystrom~iterations~1", "nystrom", "nystrom~iterations~2"]
+    for name, iterations in (("nystrom~iterations~1", 1), ("nystrom~iterations~2", 2), ("nystrom", 6)):
+        own = {
+            row.value
+            for row in rows
+            if row.variant == "nystrom" and ac.from_word(row.word).params.iterations == iterations
+        }
+        assert list(lines[name].x) == sorted(own)
+
+
+@pytest.mark.parametrize(
+    ("weights", "top"),
+    [
+        (torch.full((2, 2), 0.5, requires_grad=True), 0.5),
+        (torch.full((2, 2), 0.5, dtype=torch.bfloat16), 0.5),
+        (torch.full((2, 2), np.nan), 1),
+        (np.array([[np.nan, 0.25], [0.25, 0.25]]), 0.25),
+        (np.eye(2, dtype=int)[::-1], 1),
+    ],
+)
+def test_matrices_of_every_type_are_drawn(weights, top):
+    figure = ac.plot.matrix(weights, np.array(["a", "b"]))
+    assert figure.data[0].zmax == top
+    assert list(figure.layout.xaxis.ticktext) == ["a", "b"]
+
+
 def test_a_matrix_is_drawn_with_its_labels_and_a_colour_scale_around_zero():
     weights = ac.from_word(WORDS[2]).weights(Q, K)[0]
     heat = ac.plot.matrix(weights, ["<b>", *"bcdefghijklmnopqrstuvwx"], title="<i>").data[0]
