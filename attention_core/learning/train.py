@@ -16,6 +16,7 @@ from attention_core.learning.model import ModelSpec, TinyModel
 from attention_core.learning.tasks import task
 from attention_core.ops.random import generator
 from attention_core.runtime import progress
+from attention_core.runtime.torch_state import TORCH_STATE
 
 EVALUATION_SEQUENCES = 256
 """Sequences on which accuracy is measured."""
@@ -102,7 +103,7 @@ class Checkpoint:
 
 def initial_model(spec: TrainSpec) -> TinyModel:
     """Return the untrained model; its weights depend on the seed and the architecture alone."""
-    with torch.random.fork_rng(devices=[]):
+    with TORCH_STATE, torch.random.fork_rng(devices=[]):
         torch.manual_seed(generator(spec.seed, _INIT).initial_seed())
         return TinyModel(spec.model)
 

@@ -6,7 +6,6 @@ attention. The recording and the replacement affect the calling thread only. Sou
 "Attention Interface".
 """
 
-import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -30,8 +29,7 @@ from attention_core.inputs.models.attention_interface import (
     usual_scale,
 )
 from attention_core.runtime import progress
-
-_LOADING = threading.Lock()
+from attention_core.runtime.torch_state import TORCH_STATE
 
 
 @contextmanager
@@ -39,9 +37,10 @@ def model_loading_lock() -> Iterator[None]:
     """Hold a lock while a model is made or saved with transformers, and hide progress bars.
 
     While it makes or saves a model, transformers changes torch's default type and its own state for all threads.
+    ``TORCH_STATE`` also protects torch's random generator, which transformers uses for weights that a file lacks.
     Progress bars would fill logs and notebooks. The caller's setting of progress bars is restored afterwards.
     """
-    with _LOADING:
+    with TORCH_STATE:
         bars_enabled, hub_bars_disabled = logging.is_progress_bar_enabled(), are_progress_bars_disabled()
         logging.disable_progress_bar()
         try:

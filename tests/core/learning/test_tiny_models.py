@@ -1,6 +1,8 @@
 """Tests of the tiny models: equal to a plain transformer, trainable with every variant, seeded, and resumable."""
 
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -143,6 +145,20 @@ def test_training_does_not_change_the_global_random_state():
     torch.manual_seed(7)
     train_until(spec_of(count=2), 2)
     assert torch.equal(torch.rand(3), wanted)
+
+
+def test_threads_that_make_models_at_the_same_time_get_the_weights_of_their_seeds():
+    specs = [spec_of(seed=seed) for seed in range(60)]
+    wanted = [initial_model(spec).state_dict() for spec in specs]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads alternate often, as on a busy server
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = [model.state_dict() for model in threads.map(initial_model, specs)]
+    finally:
+        sys.setswitchinterval(interval)
+    for weights, expected in zip(found, wanted, strict=True):
+        assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
 
 def test_train_measures_at_each_interval_and_after_the_last_step():
