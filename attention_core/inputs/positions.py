@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -120,20 +119,19 @@ class PositionedLayers(Sequence[QKV]):
         return with_positions(self.layers[layer], self.own_rope, self.requested)
 
 
-def rope_frequencies(d: int, base: float) -> Tensor:
+def rope_frequencies(d: int, base: float, device: torch.device | str = "cpu") -> Tensor:
     """Return ``base^(-2i/d)``, the angle by which pair i of coordinates rotates per token, ``[d // 2]`` float64."""
     pairs = d // 2
-    return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
+    return base ** (-torch.arange(pairs, dtype=torch.float64, device=device) / max(pairs, 1))
 
 
-@lru_cache(4)
-def _angles(n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
-    """Return cosine and sine of the rotation of each pair of each token, ``[n, d // 2]`` float64.
+def _angles(x: Tensor, base: float) -> Tensor:
+    """Return the angle by which each pair of each token of x, ``[..., n, d]``, rotates, ``[n, d // 2]`` float64.
 
     Angles are up to n radians. In float64, their rounding errors are far below the precision of float32.
     """
-    angle = torch.arange(n, dtype=torch.float64).outer(rope_frequencies(d, base))
-    return angle.cos(), angle.sin()
+    n, d = x.shape[-2:]
+    return torch.arange(n, dtype=torch.float64, device=x.device).outer(rope_frequencies(d, base, x.device))
 
 
 def rotary(x: Tensor, base: float = BASE, *, inverse: bool = False, halves: bool = False) -> Tensor:
@@ -148,9 +146,8 @@ def rotary(x: Tensor, base: float = BASE, *, inverse: bool = False, halves: bool
         inverse: whether to undo the rotation.
         halves: whether coordinates i and i + d/2 form a pair instead.
     """
-    n, d = x.shape[-2:]
-    pairs = d // 2
-    cos, sin = (angles.to(x.dtype) for angles in _angles(n, d, base))
+    d, angles = x.shape[-1], _angles(x, base)
+    pairs, cos, sin = d // 2, angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     if inverse:
         sin = -sin
     first, second = (slice(pairs), slice(pairs, 2 * pairs)) if halves else (slice(0, 2 * pairs, 2), slice(1, d, 2))
@@ -171,7 +168,7 @@ def alibi_slopes(heads: int) -> Tensor:
 
     A slope is subtracted from a score for each token of distance. Source: Press et al. 2021, arXiv 2108.12409.
     """
-    return 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
+    return 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64, device="cpu") / heads)
 
 
 def add_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
@@ -190,7 +187,7 @@ def add_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     heads, n, d = q.shape
     d_alibi = d + ALIBI_CHANNELS
     m = alibi_slopes(heads).to(q)[:, None, None].expand(heads, n, 1)
-    i = torch.arange(n).to(q)[:, None].expand(heads, n, 1)
+    i = torch.arange(n, device=q.device).to(q)[:, None].expand(heads, n, 1)
     biased_q = torch.cat([q / d**0.5, -m * i, m], -1) * d_alibi**0.5
     return biased_q, torch.cat([k, torch.ones_like(i), i], -1)
 

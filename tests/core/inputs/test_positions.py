@@ -53,6 +53,16 @@ def drawn(n, d, seed):
     return torch.randn(2, n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+def test_a_rotation_in_inference_mode_or_on_another_default_device_does_not_break_later_ones():
+    x = drawn(23, 10, 0)
+    with torch.inference_mode():
+        first = Rope().rotate(x)
+    assert torch.equal(Rope().rotate(x.requires_grad_()).detach(), first)
+    with torch.device("meta"):
+        assert torch.equal(Rope().rotate(x[:, :22]).detach(), first[:, :22])
+    assert torch.equal(Rope().rotate(x[:, :22]).detach(), first[:, :22])
+
+
 @given(**sizes, rope=ropes)
 def test_both_rotations_equal_those_of_transformers_and_are_invertible(n, half, seed, rope):
     x = drawn(n, 2 * half, seed)
