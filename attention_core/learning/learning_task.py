@@ -118,4 +118,4 @@ class LearningTask:
 
 def distinct(generator: torch.Generator, rows: int, count: int, high: int) -> Tensor:
     """Return ``count`` different numbers below ``high`` in each row, in random order, ``[rows, count]`` int64."""
-    return torch.rand(rows, high, generator=generator).argsort(-1)[:, :count]
+    return torch.rand(rows, high, generator=generator, dtype=torch.float32).argsort(-1)[:, :count]

@@ -27,7 +27,7 @@ def normal(shape: tuple[int, ...], seed: int, like: Tensor, *stream: int) -> Ten
             converted, so that they are equal on every device and in every precision.
         stream: whole numbers that distinguish several draws with one seed.
     """
-    return torch.randn(shape, generator=generator(seed, *stream)).to(like)
+    return _drawn(shape, seed, *stream).to(like)
 
 
 def normal_table(rows: range, columns: int, seed: int, like: Tensor, *stream: int) -> Tensor:
@@ -43,10 +43,15 @@ def normal_table(rows: range, columns: int, seed: int, like: Tensor, *stream: in
         like: the tensor whose device and dtype the result takes.
         stream: whole numbers that distinguish several tables with one seed.
     """
-    table = torch.empty(len(rows), columns)
+    table = torch.empty(len(rows), columns, dtype=torch.float32, device="cpu")
     for top in range(rows.start // TILE * TILE, rows.stop, TILE):
         for left in range(0, columns, TILE):
-            tile = torch.randn(TILE, TILE, generator=generator(seed, *stream, top, left))
+            tile = _drawn((TILE, TILE), seed, *stream, top, left)
             tile = tile[max(rows.start - top, 0) : rows.stop - top, : columns - left]
             table[max(top - rows.start, 0) :, left:][: tile.shape[0], : tile.shape[1]] = tile
     return table.to(like)
+
+
+def _drawn(shape: tuple[int, ...], seed: int, *stream: int) -> Tensor:
+    """Draw N(0, 1) numbers in float32 on the CPU, for any default type and device of torch."""
+    return torch.randn(shape, generator=generator(seed, *stream), dtype=torch.float32, device="cpu")

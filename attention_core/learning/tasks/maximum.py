@@ -21,9 +21,9 @@ def sample(generator: torch.Generator, sequences: int, length: int, _items: int)
     except for its last entry, which is 1.
     """
     items = length - 1
-    numbers = torch.rand(sequences, items, generator=generator)
+    numbers = torch.rand(sequences, items, generator=generator, dtype=torch.float32)
     kinds = torch.randint(CLASSES, (sequences, items), generator=generator)
-    inputs = torch.zeros(sequences, length, CLASSES + 2)
+    inputs = torch.zeros(sequences, length, CLASSES + 2, dtype=torch.float32)
     inputs[:, :items, 0] = numbers
     inputs[:, :items, 1:-1] = F.one_hot(kinds, CLASSES).float()
     inputs[:, -1, -1] = 1.0

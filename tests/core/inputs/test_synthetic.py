@@ -40,6 +40,20 @@ def test_logits_of_a_row_have_unit_spread_at_sharpness_one(key, rope):
 
 
 @pytest.mark.parametrize("key", KEYS)
+def test_the_default_type_and_device_of_torch_have_no_effect(key):
+    spec = SyntheticSpec(kind=key, n=40, rope=True)
+    usual, before = from_synthetic(spec), torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)  # as while transformers makes a model in another thread
+    try:
+        with torch.device("meta"):
+            found = from_synthetic(spec)
+    finally:
+        torch.set_default_dtype(before)
+    for name in "qkv":
+        assert torch.equal(getattr(found, name), getattr(usual, name))
+
+
+@pytest.mark.parametrize("key", KEYS)
 def test_sharpness_multiplies_the_logits(key):
     plain = logits(from_synthetic(SyntheticSpec(kind=key, n=40)))
     sharp = logits(from_synthetic(SyntheticSpec(kind=key, n=40, sharpness=3.5)))

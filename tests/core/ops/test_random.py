@@ -24,6 +24,18 @@ def test_every_precision_gets_the_same_numbers():
     assert torch.equal(table.float(), normal_table(range(70), 9, 3, F32))
 
 
+def test_the_default_type_and_device_of_torch_have_no_effect():
+    drawn = normal((5, 7), 3, F32), normal_table(range(70), 9, 3, F32)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            again = normal((5, 7), 3, F32), normal_table(range(70), 9, 3, F32)
+    finally:
+        torch.set_default_dtype(before)
+    assert all(map(torch.equal, again, drawn))
+
+
 def test_recorded_random_numbers_do_not_change():
     torch.testing.assert_close(normal((3,), 0, F64), PINNED, atol=1e-5, rtol=0)
     torch.testing.assert_close(normal_table(range(TILE, TILE + 1), 3, 0, F64)[0], PINNED_ROW, atol=1e-5, rtol=0)
