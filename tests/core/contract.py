@@ -279,6 +279,22 @@ def check_pure(a: Attention) -> None:
         assert all(map(torch.equal, kept, (q, k, v))), "an input was overwritten"
 
 
+def check_defaults(variant: Variant) -> None:
+    """Check that torch's default device and default type have no effect, because other code may change them."""
+    for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
+        for causal in causal_forms(a):
+            x = inputs(33, torch.float32)
+            usual = results(a, x, causal=causal)
+            with torch.device("meta"):
+                assert all(map(torch.equal, results(a, x, causal=causal), usual)), f"{a.word}: default device"
+            before = torch.get_default_dtype()
+            torch.set_default_dtype(torch.float64)
+            try:
+                assert all(map(torch.equal, results(a, x, causal=causal), usual)), f"{a.word}: default type"
+            finally:
+                torch.set_default_dtype(before)
+
+
 def check_axes(a: Attention) -> None:
     """Check that each example gives the same result alone as in a batch, and each head unless heads are coupled."""
     for causal in causal_forms(a):
@@ -679,6 +695,7 @@ PER_SETTING: tuple[Callable[[Attention], None], ...] = (
     check_memory,
 )
 PER_VARIANT: tuple[Callable[[Variant], None], ...] = (
+    check_defaults,
     check_flags_needed,
     check_half_precision,
     check_heads_coupled,

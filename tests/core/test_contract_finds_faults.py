@@ -222,6 +222,10 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         ),
         "overwrites its input": with_queries(overwrite),
     },
+    contract.check_defaults: {
+        "depends on the default device": with_output(lambda out: out * (1 + (torch.zeros(1).device != out.device))),
+        "depends on the default type": with_output(lambda out: out * torch.finfo(torch.get_default_dtype()).eps),
+    },
     contract.check_axes: {"mixes heads": with_queries(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q)},
     contract.check_layouts: {"reads memory as if it were packed": wrong(attend=assume_packed_queries)},
     contract.check_heads_coupled: {"claims that heads decide together": wrong(couples_heads=True)},

@@ -145,7 +145,7 @@ class ScatteredPiece(CompactRepr):
         row_starts = torch.arange(0, rows * keys_per_query + 1, keys_per_query, dtype=torch.int32, device=x.device)
         zeros = x.new_zeros(rows * keys_per_query)
         pattern = torch.sparse_csr_tensor(
-            row_starts, self.positions.flatten(), zeros, (rows, len(y)), check_invariants=False
+            row_starts, self.positions.flatten(), zeros, (rows, len(y)), device=x.device, check_invariants=False
         )
         return torch.sparse.sampled_addmm(pattern, x, y.mT, beta=0.0).values().view(rows, keys_per_query)
 

@@ -157,7 +157,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
     n, exact = q.shape[-2], masked_softmax(scores(q, k), None)
     U, S, Vh = torch.linalg.svd(join_heads(k), full_matrices=False)
     value_sizes = torch.linalg.svdvals(join_heads(v))
-    ranks = torch.linspace(1, S.shape[-1], SAMPLED_RANKS).round().long()
+    ranks = torch.linspace(1, S.shape[-1], SAMPLED_RANKS, dtype=torch.float32, device=S.device).round().long()
     axes = tuple(range(-min(3, k.ndim), 0))
     errors = []
     for rank in ranks.tolist():

@@ -42,7 +42,7 @@ def squared_distances(k: Tensor, codes: Tensor) -> Tensor:
 def initial_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
     """Draw by k-means++ which keys are the first codes, ``int64 [..., c]``; all heads share the draws."""
     n, count = k.shape[-2], min(p.codes, k.shape[-2])
-    draws = torch.rand(count, generator=generator(p.seed), dtype=torch.float64).tolist()
+    draws = torch.rand(count, generator=generator(p.seed), dtype=torch.float64, device="cpu").tolist()
     index = torch.full(k.shape[:-2], int(draws[0] * n), dtype=torch.int64, device=k.device)
     chosen, distance = [index], torch.full(k.shape[:-1], torch.inf, dtype=k.dtype, device=k.device)
     for draw in draws[1:]:

@@ -63,7 +63,7 @@ def position_angles(positions: Tensor, length: int) -> Tensor:
 def token_angles(q: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
     """Return the angles of all tokens in quarter turns, ``[n, 1]``."""
     n = q.shape[-2]
-    return position_angles(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
+    return position_angles(torch.arange(n, device=q.device), p.length if causal else n).unsqueeze(-1)
 
 
 def weights(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:

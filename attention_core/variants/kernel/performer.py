@@ -94,10 +94,10 @@ def directions(q: Tensor, p: PerformerParams) -> Tensor:
     """Draw m random directions, each uniformly distributed, ``[m, d]``; d is the size of the queries ``q``."""
     m, d = p.features, q.shape[-1]
     rng = generator(p.seed)
-    W = torch.randn(-(-m // d), d, d, generator=rng, dtype=torch.float64)
+    W = torch.randn(-(-m // d), d, d, generator=rng, dtype=torch.float64, device="cpu")
     if p.orthogonal:
         # The lengths are drawn separately, because they must be independent of the directions.
-        lengths = torch.randn(W.shape, generator=rng, dtype=torch.float64).norm(dim=-1, keepdim=True)
+        lengths = torch.randn(W.shape, generator=rng, dtype=torch.float64, device="cpu").norm(dim=-1, keepdim=True)
         Q, R = torch.linalg.qr(W)
         # The signs of the diagonal of R make the decomposition unique, and Q uniform among all rotations.
         W = Q * torch.linalg.diagonal(R).sgn().unsqueeze(-2) * lengths

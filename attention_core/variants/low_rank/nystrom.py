@@ -80,7 +80,7 @@ def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
         Z = torch.linalg.pinv(middle, rtol=RCOND)  # [..., m, m]
     else:
         rows, columns = middle.abs().sum(-1).amax(-1), middle.abs().sum(-2).amax(-1)  # ‖middle‖_∞ and ‖middle‖₁
-        Z, identity = middle.mT / (rows * columns)[..., None, None], torch.eye(middle.shape[-1]).to(middle)
+        Z, identity = middle.mT / (rows * columns)[..., None, None], middle.new_ones(middle.shape[-1]).diag()
         for _ in range(p.iterations):
             product = middle @ Z
             Z = Z @ (13 * identity - product @ (15 * identity - product @ (7 * identity - product))) / 4

@@ -84,7 +84,8 @@ def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     i, j = positions(q.shape[-2], q.device)
     earlier = torch.arange(len(R), device=q.device) < i // p.stride  # [n, m]
     own = (i // p.stride == j // p.stride) & (j <= i)  # [n, n]
-    keys, R = torch.cat([keys, k], -2), torch.cat([R, torch.eye(q.shape[-2]).to(R)])  # [..., m + n, d], [m + n, n]
+    identity = torch.eye(q.shape[-2], dtype=R.dtype, device=R.device)
+    keys, R = torch.cat([keys, k], -2), torch.cat([R, identity])  # [..., m + n, d], [m + n, n]
     return masked_softmax(scores(q, keys), torch.cat([earlier, own], -1)) @ R
 
 

@@ -53,10 +53,11 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
     visible to query i. Raising ``random_keys`` therefore keeps the earlier draws. If causal, adding tokens to a
     text does not change the keys of earlier queries. If not causal, the keys move further apart in a longer text.
     """
-    seen = torch.arange(1, n + 1) if causal else n
-    keys = torch.empty(n, p.random_keys, dtype=torch.int32)
+    seen = torch.arange(1, n + 1, device="cpu") if causal else n
+    keys = torch.empty(n, p.random_keys, dtype=torch.int32, device="cpu")
     for r in range(p.random_keys):
-        keys[:, r] = torch.rand(n, dtype=torch.float64, generator=generator(p.seed, r)) * seen
+        draws = torch.rand(n, dtype=torch.float64, device="cpu", generator=generator(p.seed, r))
+        keys[:, r] = draws * seen
     keys.numpy().sort(-1)  # in place, because torch's sort would also allocate an int64 index of the same shape
     return keys.to(device)
 
