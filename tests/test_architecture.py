@@ -91,7 +91,7 @@ def test_files_import_only_allowed_modules(path):
 
 
 LAYERS = {
-    "attention_core/ops/": ("ops", "settings", "compact_repr"),
+    "attention_core/ops/": ("ops", "settings", "compact_repr", "errors"),
     "attention_core/variants/": ("ops", "variant", "settings", "limits", "articles"),
 }
 """The modules of ``attention_core`` that operators and variants may import; a variant imports no other variant."""

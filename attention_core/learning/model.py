@@ -10,7 +10,6 @@ from typing import Any, Literal, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from attention_core import registry
 from attention_core.attention import Attention
@@ -18,6 +17,7 @@ from attention_core.errors import InputError, check_range
 from attention_core.formatting import N_
 from attention_core.inputs.positions import rotary
 from attention_core.learning.tasks import task
+from attention_core.ops.once_differentiable import once_differentiable
 from attention_core.variant import Trainable
 
 Positions = Literal["none", "learned", "rotary"]

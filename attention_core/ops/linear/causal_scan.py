@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.features import Features, causal_similarities
 from attention_core.ops.linear.scans import running_sum, scan_chunks
+from attention_core.ops.once_differentiable import once_differentiable
 from attention_core.ops.softmax.masked import safe_divisor
 
 CHUNK = 64

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from attention_core.ops.gpu_steps import step_size
+from attention_core.ops.once_differentiable import once_differentiable
 from attention_core.ops.softmax.masked import at_least_float32
 
 ROWS = 64

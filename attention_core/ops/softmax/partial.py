@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from attention_core.ops.once_differentiable import once_differentiable
 from attention_core.ops.softmax.exact import pad_for_kernels
 
 Part = tuple[Tensor, Tensor]

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from attention_core.compact_repr import CompactRepr
+from attention_core.ops.once_differentiable import once_differentiable
 from attention_core.ops.softmax.exact import pad_for_kernels
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import KernelInputs, Part, part_backward, partial_forward

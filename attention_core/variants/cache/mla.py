@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.linalg import vector_norm
 
+from attention_core.ops.once_differentiable import once_differentiable
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
