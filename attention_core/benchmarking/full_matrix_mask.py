@@ -43,13 +43,8 @@ class MaskedFullAttention(Attention):
         """The variant with its own algorithm."""
         return Attention(self.variant, self.params)
 
-    def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, key_mask: Tensor | None = None
-    ) -> Tensor:
+    def _output(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
         """See ``Attention``; the memory is O(n²)."""
-        self._check(q, k, v, causal)
-        if key_mask is not None:
-            self._check_key_mask(k, key_mask, causal)
         return self.masked_call(q.shape[-2], q.device, causal=causal)(q, k, v)
 
     def masked_call(self, n: int, device: torch.device, *, causal: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:

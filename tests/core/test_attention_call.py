@@ -14,6 +14,7 @@ from PIL import Image
 from torch import nn
 
 import attention_core as ac
+from attention_core.errors import ShapeError
 from attention_core.inputs import SyntheticSpec, from_synthetic
 
 QKV = torch.randn(3, 2, 4, 24, 8, generator=torch.Generator().manual_seed(0))
@@ -39,9 +40,73 @@ def test_an_empty_batch_gives_an_empty_output_and_empty_gradients(variant, lead)
         assert [x.shape for x in grads] == [q.shape, k.shape, v.shape]
 
 
-def test_numpy_arrays_are_converted_to_tensors():
-    for attention in (ac.get("softmax"), ac.get("nystrom", landmarks=6)):
-        torch.testing.assert_close(attention(*QKV.numpy()), attention(*QKV))
+def test_numpy_arrays_are_converted_to_tensors_in_all_methods():
+    q, k, v = QKV.numpy()
+    for attention in (ac.get("softmax"), ac.get("nystrom", landmarks=6), ac.get("mla")):
+        torch.testing.assert_close(attention(q, k, v), attention(*QKV))
+        torch.testing.assert_close(attention.attend(q, k, v), attention.attend(*QKV))
+        torch.testing.assert_close(attention.weights(q, k), attention.weights(*QKV[:2]))
+        torch.testing.assert_close(attention.reference(q, k), attention.reference(*QKV[:2]))
+        torch.testing.assert_close(attention.values(v), attention.values(QKV[2]))
+        if attention.variant.anatomy is not None:
+            torch.testing.assert_close(attention.anatomy(q, k, v), attention.anatomy(*QKV))
+    softmax, shown = ac.get("softmax"), np.arange(24) < 9
+    expected = softmax(*QKV, key_mask=torch.tensor(shown))
+    for found in (
+        softmax(q, k, v, shown[None]),
+        softmax(*QKV, key_mask=shown),
+        softmax.attend(q, k, v, key_mask=shown),
+    ):
+        torch.testing.assert_close(found, expected)
+    mask = torch.tensor(shown)
+    torch.testing.assert_close(softmax.weights(q, k, key_mask=shown), softmax.weights(*QKV[:2], key_mask=mask))
+
+
+def test_all_methods_check_their_arguments():
+    nystrom, local, (q, k, v) = ac.get("nystrom"), ac.get("local"), QKV
+    with pytest.raises(ac.LabError, match="cannot be causal"):
+        nystrom.anatomy(q, k, v, causal=True)
+    with pytest.raises(ShapeError, match=r"k \(2, 4, 24, 3\)"):
+        nystrom.anatomy(q, k[..., :3], v)
+    with pytest.raises(ShapeError, match="do not match"):
+        ac.get("mla").values(v[0, 0, 0])
+    with pytest.raises(ac.LabError, match="as many keys as queries"):
+        local.reference(q, k[..., :5, :], causal=True)
+    for numbers in ({"n": -5, "d": 8}, {"n": 5, "d": 0}, {"n": 2.5, "d": 8}, {"n": 5, "d": 8, "heads": 0}):
+        with pytest.raises(ShapeError, match="whole number of at least 1"):
+            local.cost(**numbers)
+    for n in (3.5, 0, -3):
+        with pytest.raises(ShapeError, match=f"n is {n}. Choose a whole number"):
+            local.mask(n)
+    assert torch.equal(local.mask(np.int64(3)), local.mask(3))
+    assert local.cost(np.int64(3), np.int64(4)) == local.cost(3, 4)
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+def test_vectors_without_channels_are_refused(variant):
+    attention, (q, k, v) = ac.get(variant.key), QKV
+    for arguments in ((q[..., :0], k[..., :0], v), (q, k, v[..., :0])):
+        with pytest.raises(ShapeError, match="at least 1"):
+            attention.attend(*arguments)
+    with pytest.raises(ShapeError, match="at least 1"):
+        attention.weights(q[..., :0], k[..., :0])
+
+
+@pytest.mark.parametrize(
+    ("query_shape", "key_shape"),
+    [((5, 8), (5, 8)), ((4, 5, 8), (3, 5, 8)), ((4, 5, 8), (0, 5, 8)), ((2, 5, 8), (5, 8))],
+)
+def test_heads_that_cannot_be_repeated_are_refused(query_shape, key_shape):
+    q, k = torch.zeros(query_shape), torch.zeros(key_shape)
+    with pytest.raises(ShapeError, match="enable_gqa cannot repeat"):
+        ac.get("softmax")(q, k, k, enable_gqa=True)
+
+
+def test_tensors_without_values_give_an_output_without_values():
+    q, k, v = QKV.to("meta")
+    out = ac.get("softmax")(q, k, v)
+    assert out.device.type == "meta"
+    assert out.shape == v.shape
 
 
 def test_softmax_accepts_all_arguments_of_torch_in_the_same_order():
@@ -102,6 +167,12 @@ def test_an_attention_trains_in_a_module_under_autocast(key):
         for y in nn.functional.linear(x.bfloat16(), *(p.bfloat16() for p in layer.project.parameters())).chunk(3, -1)
     )
     assert torch.equal(out, layer.attention.attend(q, k, v))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        wide = [y.float() for y in (q, k, v)]
+        assert torch.equal(out, layer.attention.attend(*wide))
+        assert torch.equal(layer.attention.weights(*wide[:2]), layer.attention.weights(q, k))
+        assert torch.equal(layer.attention.reference(*wide[:2]), layer.attention.reference(q, k))
+    assert layer.attention.weights(q, k).dtype == torch.bfloat16
     out.float().square().sum().backward()
     assert all(p.grad.isfinite().all() and p.grad.any() for p in layer.parameters())
 
@@ -111,6 +182,9 @@ def test_autocast_converts_inputs_of_different_types_as_torch_does():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         mixed = ac.get("softmax")(q.bfloat16(), k, v)
         assert mixed.dtype == F.scaled_dot_product_attention(q.bfloat16(), k, v).dtype == torch.bfloat16
+        doubles = QKV.double()
+        found = ac.get("nystrom")(*doubles)
+        assert found.dtype == F.scaled_dot_product_attention(*doubles).dtype == torch.float64
     with pytest.raises(ac.LabError, match="differ"):
         ac.get("softmax")(q.bfloat16(), k, v)
 
