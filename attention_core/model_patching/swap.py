@@ -28,6 +28,7 @@ from attention_core.inputs.models.attention_interface import (
     scale_of,
     usual_scale,
 )
+from attention_core.ops.softmax.masked import at_least_float32
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -62,14 +63,16 @@ class _MeanAttention:
     title: str = "Equal weights"
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
+        values = at_least_float32(v)
         if not causal:
-            return v.mean(-2, keepdim=True).expand_as(v)
-        return v.cumsum(-2) / torch.arange(1, v.shape[-2] + 1, dtype=v.dtype, device=v.device)[:, None]
+            return values.mean(-2, keepdim=True).to(v.dtype).expand_as(v)
+        counts = torch.arange(1, v.shape[-2] + 1, dtype=values.dtype, device=v.device)
+        return (values.cumsum(-2) / counts[:, None]).to(v.dtype)
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        mask = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
+        mask = at_least_float32(q.new_ones(q.shape[-2], q.shape[-2]))
         mask = mask.tril() if causal else mask
-        return (mask / mask.sum(-1, keepdim=True)).expand(*q.shape[:-2], *mask.shape)
+        return (mask / mask.sum(-1, keepdim=True)).to(q.dtype).expand(*q.shape[:-2], *mask.shape)
 
 
 MEAN = _MeanAttention()

@@ -329,6 +329,21 @@ def test_mean_attention_is_uniform(causal):
     torch.testing.assert_close(MEAN.weights(q, k, causal=causal) @ v, true)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_mean_attention_sums_half_precision_in_float32(causal, dtype):
+    v = (200 + 9 * torch.randn(2, 600, 4, generator=torch.Generator().manual_seed(0))).to(dtype)
+    exact = MEAN.attend(v.double(), v.double(), v.double(), causal=causal)
+    found = MEAN.attend(v, v, v, causal=causal)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.double(), exact, rtol=torch.finfo(dtype).eps, atol=0)
+    weights = MEAN.weights(v, v, causal=causal)
+    assert weights.dtype == dtype
+    torch.testing.assert_close(
+        weights.double().sum(-1), torch.ones(2, 600).double(), rtol=torch.finfo(dtype).eps, atol=0
+    )
+
+
 def test_layer_range_parses_words():
     assert layer_range("all", 5) == (0, 1, 2, 3, 4)
     assert layer_range("3", 5) == (3,)
