@@ -99,8 +99,8 @@ class _Swap:
     def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:
         self.replacements = replacements
         # A model that generates token by token passes only the new queries, so each module's earlier queries are stored
-        # here.
-        self._past: dict[nn.Module, Tensor] = {}
+        # here, with the keys of the same tokens, by which they are found again.
+        self._past: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
     def __call__(
         self,
@@ -119,7 +119,7 @@ class _Swap:
         causal, new = hides_future(module, kwargs), query.shape[-2]
         groups = query.shape[1] // key.shape[1]
         k, v = (x if groups == 1 else x.repeat_interleave(groups, dim=1) for x in (key, value))
-        q = self._all_queries(module, usual_scale(query, scale_of(query, scaling)), k.shape[-2])
+        q = self._all_queries(module, usual_scale(query, scale_of(query, scaling)), key)
         is_token = None if mask is None else _token_mask(mask, causal)
         if is_token is None or bool(is_token.all()):
             return replacement.attend(q, k, v, causal=causal)[..., -new:, :]
@@ -128,18 +128,34 @@ class _Swap:
             out[b][:, tokens] = replacement.attend(*(x[b][:, tokens] for x in (q, k, v)), causal=causal)
         return out[..., -new:, :]
 
-    def _all_queries(self, module: nn.Module, query: Tensor, n: int) -> Tensor:
-        """Return the queries of all n tokens; a model with a cache passes only the new ones in ``query``."""
-        past = self._past.get(module)
-        if query.shape[-2] < n:
-            if past is None or past.shape[-2] + query.shape[-2] != n:
+    def _all_queries(self, module: nn.Module, query: Tensor, key: Tensor) -> Tensor:
+        """Return the queries of all tokens of ``key``; a model with a cache passes only the new ones in ``query``."""
+        n_past = key.shape[-2] - query.shape[-2]
+        if n_past:
+            past = self._past.get(module)
+            texts = None if past is None else _same_texts(past[1], key[..., :n_past, :])
+            if past is None or texts is None:
                 raise ModelError(
-                    "The cache contains tokens that the model read before its attention was replaced. Start with an "
-                    "empty cache."
+                    "The cache contains tokens that the model did not read last with this replacement of its "
+                    "attention. Start with an empty cache, and read one text after the other."
                 )
-            query = torch.cat((past, query), -2)
-        self._past[module] = query
+            query = torch.cat((past[0][texts], query), -2)
+        self._past[module] = query, key
         return query
+
+
+def _same_texts(earlier: Tensor, cached: Tensor) -> list[int] | None:
+    """Return, for each text of a batch in the cache, which earlier text has the same keys; None if a text has none.
+
+    Beam search reorders and repeats the texts of the cache. Both tensors are ``[B, G, n, d]``.
+    """
+    if earlier.shape[1:] != cached.shape[1:]:
+        return None
+    if torch.equal(earlier, cached):
+        return list(range(len(cached)))
+    matches = [next((i for i, keys in enumerate(earlier) if torch.equal(keys, each)), None) for each in cached]
+    found = [match for match in matches if match is not None]
+    return found if len(found) == len(cached) else None
 
 
 @contextmanager
@@ -148,8 +164,8 @@ def swapped(model: PreTrainedModel, places: Mapping[int, str | Attends]) -> Iter
 
     Each replacement receives queries and keys with rotary positions, scaled so that its logits have the layer's
     scale. Each key and value head is repeated for its query heads, and padding is left out. Other layers attend as
-    usual. A text may be read token by token with transformers' cache if all of it is read inside the block. Swaps
-    may be nested; the inner swap takes precedence.
+    usual. A text may be read token by token with transformers' cache if all of it is read inside the block, and no
+    other text in between. Swaps may be nested; the inner swap takes precedence.
 
     Args:
         model: a model from ``inputs.models.load``, or another model loaded with its attention interface.
@@ -162,7 +178,8 @@ def swapped(model: PreTrainedModel, places: Mapping[int, str | Attends]) -> Iter
     Raises:
         InputError: if the model has no such layer.
         UnknownVariantError: for an unknown variant.
-        ModelError: if the model does not attend through the interface.
+        ModelError: if the model does not attend through the interface, or, inside the block, if its cache contains
+            other tokens than those read last.
         NotCausalError: if a layer is causal and its variant cannot be.
     """
     layers, outer = attention_layers(model), attention_override.get()

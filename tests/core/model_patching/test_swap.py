@@ -9,7 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import AutoModel, DynamicCache, GPT2Config, LlamaConfig, LlamaForCausalLM, LlamaModel, MistralConfig
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    DynamicCache,
+    GPT2Config,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlamaModel,
+    MistralConfig,
+)
 
 import attention_core as ac
 from attention_core.errors import InputError, LabError, ModelError, NotCausalError, UnknownVariantError
@@ -260,6 +269,31 @@ def test_decoding_with_a_cache_gives_the_same_outputs(word):
         for piece in (ids[:, :5], *ids[:, 5:].split(1, dim=1)):
             steps.append(model(input_ids=piece, past_key_values=cache, use_cache=True).last_hidden_state)
     torch.testing.assert_close(torch.cat(steps, 1), whole, atol=1e-4, rtol=1e-4)
+
+
+def test_a_text_that_another_text_interrupted_is_refused():
+    model, one = tiny(LLAMA), torch.tensor([[3]])
+    with swapped(model, {0: ac.get("topk", k=2)}), torch.no_grad():
+        caches = [DynamicCache() for _ in range(2)]
+        for cache, text in zip(caches, ([1, 2, 3, 4], [9, 8, 7, 6]), strict=True):
+            model(input_ids=torch.tensor([text]), past_key_values=cache, use_cache=True)
+        with pytest.raises(ModelError, match="did not read last"):
+            model(input_ids=one, past_key_values=caches[0], use_cache=True)
+
+
+@pytest.mark.parametrize("word", ["softmax", "selective", "reformer"])
+def test_beam_search_with_and_without_a_cache_gives_the_same_texts(word):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = LlamaConfig(**{**LLAMA.to_dict(), "initializer_range": 0.3})  # sharp attention, so beams differ
+        model = AutoModelForCausalLM.from_config(config, attn_implementation=RECORDER).eval()
+    ids = torch.randint(64, (2, 7), generator=torch.Generator().manual_seed(3))
+    settings = {"num_beams": 4, "num_return_sequences": 4, "max_new_tokens": 9, "do_sample": False, "pad_token_id": 0}
+    settings |= {"output_scores": True, "return_dict_in_generate": True, "attention_mask": torch.ones_like(ids)}
+    with swapped(model, dict.fromkeys(range(3), from_word(word))):
+        found, expected = (model.generate(ids, use_cache=use, **settings) for use in (True, False))
+    assert torch.equal(found.sequences, expected.sequences)
+    torch.testing.assert_close(found.sequences_scores, expected.sequences_scores, atol=1e-5, rtol=1e-5)
 
 
 def test_a_cache_from_before_the_swap_is_refused():
