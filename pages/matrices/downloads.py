@@ -33,13 +33,21 @@ def show(comparison: Comparison) -> None:
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(view.source)), "qkv.npz", whole_input=True
         )
     SharedOptions.picture.draw(label=_("Save bars as"))
-    export.draw_snippet(
-        "import attention_core as ac\n\n"
-        'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
-        + "".join(
-            f"{a.key} = ac.get({a.key!r}{''.join(f', {k}={getattr(a.params, k)!r}' for k in a.params.changed())})"
-            f".weights(qkv.q, qkv.k, causal={SharedOptions.causal.value and a.variant.causal_reason is None})\n"
-            for a in SharedOptions.variants.value
-            if not (comparison.chosen.qkv.crosses and a.variant.cross_reason)
-        )
-    )
+    export.draw_snippet(_snippet(comparison))
+
+
+def _snippet(comparison: Comparison) -> str:
+    """Return Python code that computes the matrices of the NPZ file from the downloaded input."""
+    qkv, view = comparison.chosen.qkv, comparison.view
+    # The file of the input does not say which tokens the tokenizer added.
+    hidden = [i for i, special in enumerate(qkv.special) if special] if comparison.hidden_tokens else []
+    code = ["import attention_core as ac", "from attention_core.analysis.matrix.compare import compare", ""]
+    code.append('qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")')
+    if hidden:
+        code = ["from dataclasses import replace", "", *code]
+        code.append(f"qkv = replace(qkv, special=tuple(i in {hidden} for i in range(qkv.n)))")
+    arguments = f"head={view.head}, causal={view.causal}, special={not hidden}"
+    for each in comparison.matrices:
+        changed = "".join(f", {name}={getattr(each.params, name)!r}" for name in each.params.changed())
+        code.append(f"{each.key} = compare(qkv, ac.get({each.key!r}{changed}), {arguments}).weights")
+    return "\n".join(code) + "\n"

@@ -126,6 +126,27 @@ def test_the_files_of_matrices_have_the_shown_numbers(offered, record, differenc
     assert np.array_equal(read(files["qkv.npz"]())["q"], record.q.numpy())
 
 
+@pytest.mark.parametrize(
+    ("head", "special", "causal"), [(3, False, False), (3, True, True), (-1, False, True), (-1, True, False)]
+)
+def test_the_code_of_matrices_computes_the_arrays_of_the_file(offered, tmp_path, monkeypatch, head, special, causal):
+    chosen = (ac.get("softmax"), ac.get("local", window=2), ac.get("nystrom", landmarks=3), ac.get("linformer"))
+    sentence = {"input": "text", "text": "The cat saw the small dog.", "layer": 2, "head": head}
+    shown = sentence | {"variants": chosen, "special": special, "causal": causal}
+    files = offered("matrices", **shown)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qkv.npz").write_bytes(files["qkv.npz"]())
+    [code] = [each.value for each in open_page("matrices", more="download", **shown).code if "qkv.npz" in each.value]
+    computed = {}
+    exec(code, computed)
+    found = read(files["matrices.npz"]())
+    arrays = set(found) - {"provenance"}
+    assert arrays == {a.key for a in chosen if not (causal and a.variant.causal_reason)}
+    assert found["softmax"].shape == ((9, 9) if special else (7, 7))
+    for name in arrays:
+        assert np.array_equal(computed[name], found[name], equal_nan=True)
+
+
 def test_the_file_of_masks_has_the_masks_and_their_parts(offered, record):
     attention = ac.get("bigbird")
     expected = pattern(record, attention, head=1, causal=True)
