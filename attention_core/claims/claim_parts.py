@@ -1,11 +1,16 @@
 """The parts of a claim: measured quantities, a figure and a link to a page."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from attention_core.claims.rule import Numbers
 from attention_core.errors import InputError
 from attention_core.formatting import at_most, number
+
+MEASURED_SETTING = re.compile(r"~\w+~\{\w+\}")
+"""A setting in a link whose value is a number of the claim."""
 
 
 class UntestableError(InputError):
@@ -108,8 +113,19 @@ class Place:
         page: the page's name.
         options: query parameters of the page, by name.
         variants: the variants shown; empty to keep the current selection.
+
+    A setting of a variant may be a number of the claim, such as ``nystrom~landmarks~{landmarks}``.
     """
 
     page: str
     options: Mapping[str, str] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
+
+    def with_numbers(self, numbers: Numbers) -> "Place":
+        """Return the place with the claim's numbers as settings; without numbers, these settings keep their default."""
+
+        def fill(word: str) -> str:
+            return word.format_map(numbers) if numbers else MEASURED_SETTING.sub("", word)
+
+        options = {name: fill(word) for name, word in self.options.items()}
+        return Place(self.page, options, tuple(map(fill, self.variants)))

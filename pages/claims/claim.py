@@ -59,7 +59,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
         st.caption(words.scope(chosen, task.longest, claim))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if claim.place:
-            _show_page_link(claim.place)
+            _show_page_link(claim.place.with_numbers(outcome.numbers if outcome else {}))
         if judged:
             chart.draw_format_choice()
             export.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")

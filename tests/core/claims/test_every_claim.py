@@ -11,6 +11,7 @@ from string import Formatter
 import pytest
 import torch
 
+import attention_core as ac
 from attention_core import claims
 from attention_core.claims import Verdict
 from attention_core.errors import InputError
@@ -196,3 +197,30 @@ def test_a_short_text_in_minilm_is_untestable_only_for_claims_needing_more_token
     [outcome] = claims.run(task)
     assert (outcome.verdict is Verdict.UNTESTABLE) == (claim.needs > 20)
     assert all(math.isfinite(value) for value in outcome.numbers.values())
+
+
+@pytest.mark.parametrize("claim", UNTIMED)
+def test_the_link_to_a_page_names_variants_and_settings(found, claim):
+    for numbers in (found(claim).numbers, {}):
+        place = claim.place.with_numbers(numbers)
+        linked = [*place.variants, *(word for name, word in place.options.items() if name == "inside")]
+        assert [ac.from_word(word).word for word in linked] == linked
+
+
+@pytest.mark.parametrize(
+    ("key", "word", "unmeasured"),
+    [
+        ("landmark_inverse", "nystrom~landmarks~12", "nystrom"),
+        ("segment_means", "nystrom~landmarks~12~method~kmeans", "nystrom~method~kmeans"),
+        ("near_diagonal", "local~window~3", "local"),
+        ("linformer_rank", "linformer~rank~4", "linformer"),
+        ("six_iterations", "nystrom~landmarks~64", "nystrom~landmarks~64"),
+        ("nystrom_all_landmarks", "nystrom~inverse~exact", "nystrom~inverse~exact"),
+        ("sparse_costs", "atrous~stride~4", "atrous~stride~4"),
+    ],
+)
+def test_the_link_to_a_page_has_the_measured_setting(found, key, word, unmeasured):
+    claim = claims.claim(key)
+    for numbers, expected in ((found(claim).numbers, word), ({}, unmeasured)):
+        place = claim.place.with_numbers(numbers)
+        assert expected in (*place.variants, place.options.get("inside"))

@@ -520,9 +520,11 @@ def test_every_claim_links_to_a_page_that_accepts_the_link():
         at = open_claims(claim=each.key, causal=False, variants=chosen("softmax", "topk"))
         [link] = [link for link in links(at) if link.label.startswith("Open in ")]
         query = parse_qs(link.query_string)
-        assert link.page == each.place.page
-        assert {name: [word] for name, word in each.place.options.items()}.items() <= query.items()
-        assert query["variants"] == list(each.place.variants or ("softmax", "topk"))
+        numbers = dispatch.rows("claims", claims.tasks(SOURCE, keys=[each.key])[0])[0].numbers
+        place = each.place.with_numbers(numbers)
+        assert link.page == place.page
+        assert {name: [word] for name, word in place.options.items()}.items() <= query.items()
+        assert query["variants"] == list(place.variants or ("softmax", "topk"))
         linked_page = visit(link.page, query)
         assert not linked_page.exception, each.key
         assert not linked_page.warning, (each.key, [text.value for text in linked_page.warning])

@@ -77,7 +77,7 @@ CLAIM = Claim(
     "make stored values grow if and only if their strength times the key's squared norm exceeds 2.",
     short="delta-rule values grow only at strengths above 2",
     source=articles.L2_NORMALISATION,
-    place=Place("inside", {"inside": "deltanet", "step": "4"}),
+    place=Place("inside", {"causal": "1", "inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "
     "strength β multiplies the value stored under the token's key by 1 − β if the key has norm 1, and then adds β "
     "times the new value. All updates of this input run in float64, with keys scaled to norm 1 and β from 0.5 to 3. "

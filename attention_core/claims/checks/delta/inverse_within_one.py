@@ -70,7 +70,7 @@ CLAIM = Claim(
     "is.",
     short="the delta rule's inverse has entries from −1 to 1",
     source=articles.CORE_INVERSE,
-    place=Place("inside", {"inside": "deltanet", "step": "2"}),
+    place=Place("inside", {"causal": "1", "inside": "deltanet", "step": "2"}),
     experiment="The delta rule subtracts from each value the value already stored under its key. Together, these "
     "corrections multiply all values by the inverse of one matrix. This matrix is the identity I plus the dot "
     "products of each key with the keys before it. It is inverted in float64 for longer and longer parts of the "

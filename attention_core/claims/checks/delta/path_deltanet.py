@@ -81,7 +81,7 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2505.16381",
         authors="Yang et al.",
     ),
-    place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
+    place=Place("matrices", {"causal": "1"}, variants=("softmax", "deltanet", "path~along~keys")),
     experiment="In PaTH attention, each token removes the component along its direction w from all earlier keys. "
     "PaTH's logits (before its softmax) are computed token by token in float64, with queries and keys of norm 1. "
     "They are compared with DeltaNet's attention weights, which come from solving a triangular system. Three "

@@ -80,7 +80,7 @@ CLAIM = Claim(
     "The query reads this correction from one matrix, which the delta rule updates at every token.",
     short="an untrained delta rule nearly equals softmax",
     source=articles.SOFTMAX_TO_GDN,
-    place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
+    place=Place("matrices", {"causal": "1"}, variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) a delta "
     "rule, (2) the first-order Taylor expansion of softmax, from which this rule is derived, and (3) the mean of the "
     "values so far. The delta rule stores values in a matrix. At token t, it multiplies this matrix by 1 − 1/t and "

@@ -36,7 +36,7 @@ CLAIM = Claim(
     "of weights between the landmarks brings Nyström attention closer to softmax.",
     short="the inverse brings Nyström closer to softmax",
     source=articles.NYSTROMFORMER,
-    place=Place("inside", {"inside": "nystrom", "step": "3"}),
+    place=Place("inside", {"inside": "nystrom~landmarks~{landmarks}", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
     "attention matrix is a product of three matrices: the weights of queries on landmarks, the inverse of the m × m "
     "matrix of weights between landmarks, and the weights of landmarks on keys. The product is computed (1) without "

@@ -82,7 +82,7 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2006.04768",
         authors="Wang et al.",
     ),
-    place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
+    place=Place("error", {"against": "length"}, variants=("softmax", "linformer~rank~{rank}")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. "
     "These averages are not learned. The rank is a quarter of the shortest measured length. The longest measured "
     "length is four times the shortest. At each length, Linformer's matrix is compared with softmax's matrix. The "

@@ -70,7 +70,7 @@ CLAIM = Claim(
     "its own landmark and the matrix of weights between landmarks is inverted exactly, the result equals softmax.",
     short="Nyström with every token as landmark equals softmax",
     source=articles.NYSTROMFORMER,
-    place=Place("error", variants=("softmax", "nystrom")),
+    place=Place("error", variants=("softmax", "nystrom~inverse~exact")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens. It "
     "inverts the m × m matrix of weights between the landmarks. Nyström's matrix is computed in float64 for n/8, "
     "n/4, n/2 and n landmarks, on at most 256 tokens. With n landmarks, every token is a landmark. The inverse is "

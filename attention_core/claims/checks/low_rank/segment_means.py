@@ -40,7 +40,7 @@ CLAIM = Claim(
     "tokens as landmarks, it is about as accurate as with averages of similar tokens (k-means), which cost more.",
     short="averaged neighbours serve Nyström as well as k-means",
     source=articles.NYSTROMFORMER,
-    place=Place("inside", {"inside": "nystrom~method~kmeans"}),
+    place=Place("inside", {"inside": "nystrom~landmarks~{landmarks}~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: means of "
     "neighbouring tokens, and k-means centres, which are means of similar tokens. K-means starts from the means of "
     "neighbouring tokens and runs for four rounds. The matrix error is the size of the difference from softmax's "

@@ -70,7 +70,7 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2102.03902",
         authors="Xiong et al.",
     ),
-    place=Place("inside", {"inside": "nystrom", "step": "3"}),
+    place=Place("inside", {"inside": f"nystrom~landmarks~{LANDMARKS}", "step": "3"}),
     experiment="Nyström attention summarises the tokens by 64 landmarks, each of which is the mean of at least two "
     "tokens. It needs the inverse of M, the 64 × 64 matrix of attention between landmarks. Twelve iterations compute "
     "V, an approximate inverse of M. After each iteration, two numbers are measured. The residual is the norm of I − "

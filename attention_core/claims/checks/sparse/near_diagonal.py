@@ -106,7 +106,7 @@ CLAIM = Claim(
     source=Paper(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
     ),
-    place=Place("matrices", variants=("softmax", "local")),
+    place=Place("matrices", variants=("softmax", "local~window~{window}")),
     experiment="For increasing distances w, the experiment measures the share of every head's attention on keys at "
     "most w tokens from the query. The verdict uses w = n/16 (at least one token), where n is the number of tokens. "
     "Local attention allows only keys within this window, and its output is compared with that of full attention. Both "

@@ -44,7 +44,7 @@ CLAIM = Claim(
     "(only nearby keys) grows in proportion to the number of tokens.",
     short="atrous costs 1/k of softmax; local's cost is linear",
     source=articles.STANDARD_TO_SPARSE,
-    place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
+    place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", f"local~window~{K}", f"atrous~stride~{K}")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
     "= 4. Atrous attention allows keys at distances that are multiples of k. Local attention allows keys at a distance "
     "of at most k. Local attention runs in blocks of tokens, so on an input of only one or two blocks, it costs almost "
