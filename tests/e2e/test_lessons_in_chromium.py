@@ -110,6 +110,14 @@ def test_a_lesson_is_presented_with_the_arrow_keys(page, server):
     expect(card(page)).to_contain_text("Step 3 of 4")
 
 
+@pytest.mark.parametrize("height", [720, 900])
+def test_the_menu_does_not_cover_the_heading_of_a_presented_page(page, server, height):
+    page.set_viewport_size({"width": 1280, "height": height})
+    visit(page, f"{server}/error?present=1")
+    menu, heading = (page.get_by_test_id("stHeader").bounding_box(), page.locator("h1").first.bounding_box())
+    assert menu["y"] + menu["height"] <= heading["y"]
+
+
 def figure_in_view(page):
     """Return whether a figure, or the table that the step asks about, is in view next to the lesson's card."""
     return page.evaluate(
