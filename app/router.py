@@ -14,7 +14,7 @@ from app.page_script import mounting
 from app.server import gc_tuning
 from app.state import url
 from app.state.controls import Options
-from app.state.session import LanguageOptions, SharedOptions, opening_fields, write_text
+from app.state.session import LanguageOptions, SharedOptions, opening_fields, read_text, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
 from app.ui.input_forms import PHOTO, UPLOAD, has_upload
 from app.ui.lazy import lazy_popover
@@ -163,8 +163,10 @@ def _share(key: str) -> None:
     kind = discover()[key].input_kind(SharedOptions.current())
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
-    elif kind == "text" and not write_text(SharedOptions.text.value):
-        st.info(_("This text is too long for a link, so the link opens with the default text."))
+    elif kind == "text":
+        text = SharedOptions.text.value
+        if (kept := len(read_text(write_text(text)))) < len(text):
+            st.info(_("The link and a reload open only the first {n:,} characters of this long text.", n=kept))
     address = (st.context.url or "").split("?")[0]  # Outside a browser, for example in a test, there is no URL.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
     LessonOptions.present.draw()

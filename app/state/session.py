@@ -88,13 +88,22 @@ def read_text(words: list[str]) -> str:
 
 
 def write_text(text: str) -> list[str]:
-    """Return a text's strings in a link: ``@name`` of a preset, or the packed text; none if it is too long."""
+    """Return a text's string in a link: ``@name`` of a preset, or the packed text.
+
+    Only the beginning of a long text is packed: the characters that pages read, or fewer if the link has no room.
+    """
     for name, preset in presets.texts().items():
         if text == preset:
             return ["@" + name]
+    text = text[: current().text_characters]
+    while len(packed := _pack(text)) > LINK_TEXT:
+        text = text[: len(text) * LINK_TEXT * 19 // (len(packed) * 20)]  # 5 % less than the average character needs
+    return [packed]
+
+
+def _pack(text: str) -> str:
     data = text.encode("utf-8", "replace")
-    packed = base64.urlsafe_b64encode(zlib.compress(data, 9)).decode().rstrip("=")
-    return [packed] if len(packed) <= LINK_TEXT and len(data) <= _max_bytes() else []
+    return base64.urlsafe_b64encode(zlib.compress(data, 9)).decode().rstrip("=")
 
 
 def _max_bytes() -> int:

@@ -156,6 +156,8 @@ class Tokens(CompactRepr):
 
 def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_tokens: int | None = None) -> Tokens:
     """Return the tokens of a text, cut to the limit; see ``from_text`` for arguments and errors."""
+    limit = limits.current().text_characters
+    is_cut = len(text) > limit
     text, notices = _readable_text(text)
     loaded = models.load(model) if isinstance(model, str) else model
     info = loaded.info
@@ -172,7 +174,11 @@ def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_token
     if len(indices) < len(special):
         notices.append(
             _notice(
-                "The text has {total:,} tokens. Only the first {kept:,} are used, up to “{words}”.",
+                "The first {characters:,} characters have {total:,} tokens. Only the first {kept:,} are used, up to "
+                "“{words}”."
+                if is_cut
+                else "The text has {total:,} tokens. Only the first {kept:,} are used, up to “{words}”.",
+                characters=limit,
                 total=len(special),
                 kept=len(indices),
                 words=_text_end(text[: max(end for _, end in offsets)]),

@@ -1,6 +1,9 @@
 """Tests of links: a link holds all values on a page, and every value that is read from a link is checked."""
 
+import random
+
 import driver
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,12 +114,33 @@ def test_a_preset_is_in_a_link_by_name_and_not_as_text():
     assert link == {"text": ["@chinese"]}
 
 
-def test_a_text_too_long_for_an_address_is_omitted():
-    import random
+@pytest.mark.parametrize("letters", ["abcdefghijklmnopqrstuvwxyz", "".join(map(chr, range(0x4E00, 0x9E00)))])
+def test_an_address_has_the_beginning_of_a_text_that_is_too_long(letters):
+    noise = "".join(random.Random(1).choices(letters, k=30_000))
+    [word] = session.write_text(noise)
+    assert 0.85 * session.LINK_TEXT < len(word) <= session.LINK_TEXT
+    kept = session.read_text([word])
+    assert noise.startswith(kept)
+    assert len(kept) > 3000
+    assert session.write_text(kept) == [word]
 
-    noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=30_000))
-    assert session.write_text(noise) == []
-    assert len(session.write_text("word " * 4000)[0]) < session.LINK_TEXT
+
+def test_an_address_has_all_characters_that_pages_read():
+    text = "word " * 20_000
+    [word] = session.write_text(text)
+    assert session.read_text([word]) == text[:20_000]
+    assert session.read_text(session.write_text(text[:19_999])) == text[:19_999]
+
+
+def test_the_link_to_a_long_text_shows_the_same_and_says_how_much_it_contains():
+    long = " ".join(random.Random(2).choices(["one", "cat", "sat", "by", "the", "old", "door"], k=15_000))
+    at = driver.open_page("matrices", text=long, variants=(ac.get("softmax"),))
+    [note] = [each.value for each in at.info if "link" in each.value]
+    assert note == "The link and a reload open only the first 20,000 characters of this long text."
+    again = driver.visit("matrices", {"text": session.write_text(long), "variants": ["softmax"], "special": ["1"]})
+    matrix, other = (driver.board(page, "matrices.board")[1]["softmax"][1] for page in (at, again))
+    assert np.array_equal(matrix, other)
+    assert not any("link" in each.value for each in again.info)
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,12 @@ def test_a_text_of_a_hundred_thousand_characters_is_cut_with_a_notice(model, cha
     assert "100,000 characters. Only the first 20,000" in sentences(qkv)[0]
 
 
+def test_a_notice_counts_the_tokens_of_the_characters_that_are_read():
+    assert "The text has 4,002 tokens. Only the first 512 are used" in sentences(from_text("word " * 4000))[0]
+    _cut, counted = sentences(from_text("word " * 4001))
+    assert counted.startswith("The first 20,000 characters have 4,002 tokens. Only the first 512 are used, up to “")
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(codec=None), min_size=1, max_size=40))
 def test_any_text_gives_a_record_or_an_error_in_one_sentence(text):
