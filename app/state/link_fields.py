@@ -31,6 +31,8 @@ class Field:
         describe_allowed: returns a description of the allowed values, for the notice about a rejected value.
         opening: value for an address without a query; None for the default. A new version of the app may change the
             opening value but not the default, because existing links depend on it.
+        page_opening: returns the value with which a page opens from another page until the visitor changes the value;
+            None for ``opening``.
         presentation_only: whether the field changes no result on the page, such as the field of a lesson. An address
             with only such fields opens the same screen as an address without a query.
     """
@@ -42,6 +44,7 @@ class Field:
     accepts: Callable[[Any], bool] = lambda value: True
     describe_allowed: Callable[[], str] | None = None
     opening: Any = None
+    page_opening: Callable[[], Any] | None = None
     presentation_only: bool = False
 
     def opening_value(self) -> Any:  # noqa: ANN401 - the type depends on the field

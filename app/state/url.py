@@ -143,7 +143,7 @@ def register_fields(fields: Mapping[str, Field]) -> None:
         if name in unread_fields:
             continue
         if name not in state or (name in link.opening_values and _read_value(name, link) == link.opening_values[name]):
-            state[name] = link.opening_values[name] = field.opening_value()
+            state[name] = link.opening_values[name] = (field.page_opening or field.opening_value)()
         else:
             # Streamlit deletes a widget's value after a run that does not draw the widget, for example on another page.
             # It keeps a value that the script itself writes in every run.
@@ -159,7 +159,7 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
         values |= {name: link.opening_values[name] for name in fields if name not in query}
     for name in set(values) - set(query):
         if name in state and not fields[name].write(value(name)):
-            del values[name]  # The value, such as a long text, does not fit into a link, so a link must not reset it.
+            del values[name]  # The value, such as a long lesson, does not fit into a link, so a link must not reset it.
     state.update(values)
     link.read_names |= {*fields}
     link.valid_values |= values

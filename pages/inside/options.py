@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.state import link_fields
+import attention_core as ac
+from app.state import link_fields, url
 from app.state.controls import choice, index, int_choice, link_only_option
-from app.state.session import HashOptions, variant_field
+from app.state.session import HashOptions, SharedOptions, variant_field, with_chosen_settings
 from app.words.i18n import N_
 from attention_core.limits import current
 from pages.inside.stories import discover
@@ -21,6 +22,11 @@ FIRST_TAB = 0
 1, which some variants show in a later tab."""
 
 
+def with_visited_settings(key: str) -> ac.Attention:
+    """Return the variant with the settings that the visitor has chosen on other pages, else with its defaults."""
+    return ac.get(key) if url.are_unchanged({SharedOptions.variants.name}) else with_chosen_settings(key)
+
+
 class InsideOptions(HashOptions):
     """Query parameters of this page, in addition to those of the input.
 
@@ -28,7 +34,11 @@ class InsideOptions(HashOptions):
     """
 
     attention = link_only_option(
-        lambda: variant_field(lambda variant: variant.key in discover(), FIRST_VARIANT), link="inside"
+        lambda: replace(
+            variant_field(lambda variant: variant.key in discover(), FIRST_VARIANT),
+            page_opening=lambda: with_visited_settings(FIRST_VARIANT),
+        ),
+        link="inside",
     )
     step = link_only_option(
         lambda: replace(link_fields.integer(1, FIRST_TAB, MAX_STEPS), opening=FIRST_TAB),

@@ -11,7 +11,7 @@ from app.ui.variant_picker import draw_knobs, with_setting
 from app.words.i18n import _
 from app.words.labels import setting_name
 from attention_core.variant import Value
-from pages.inside.options import InsideOptions
+from pages.inside.options import InsideOptions, with_visited_settings
 from pages.inside.steps import link_numbers
 from pages.inside.stories import discover
 
@@ -61,7 +61,7 @@ def _settings_label(attention: ac.Attention) -> str:
 def _set_variant() -> None:
     key = st.session_state[MENU_KEY]
     if key in discover():  # An outdated browser message may name a variant that is not on the menu.
-        InsideOptions.attention.set(ac.get(key))
+        InsideOptions.attention.set(with_visited_settings(key))
         InsideOptions.step.set(link_numbers(key, 1)[0])
         if opens_causal(ac.variant(key)):
             SharedOptions.causal.set(True)

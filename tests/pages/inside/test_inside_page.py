@@ -4,7 +4,7 @@ import io
 import re
 
 import pytest
-from driver import open_page, spoken, visit
+from driver import go, open_page, set_state, spoken, visit
 
 import attention_core as ac
 from app.words.i18n import escape_markdown
@@ -157,6 +157,29 @@ def test_an_empty_address_opens_the_factors_of_nystrom():
     at = visit("inside")
     assert at.segmented_control(key="step").options[0] == "1 · Three factors"
     assert "$: 106 × 32" in sizes(at)
+
+
+PLAIN = {"input": ["synthetic"], "n": ["12"], "heads": ["1"]}
+"""Query of a short input, which a page computes fast."""
+
+
+def test_the_page_opens_with_the_settings_that_the_visitor_has_chosen_on_other_pages():
+    at = visit("matrices", PLAIN | {"variants": ["softmax", "nystrom~landmarks~6", "performer~features~8"]})
+    for landmarks in (6, 9):
+        chosen = (ac.get("softmax"), ac.get("nystrom", landmarks=landmarks), ac.get("performer", features=8))
+        at = go(set_state(at, variants=chosen), "inside")
+        assert at.session_state["inside"].word == f"nystrom~landmarks~{landmarks}"
+        assert at.query_params["inside"] == f"nystrom~landmarks~{landmarks}"
+        at = go(at, "matrices")
+    at = go(at, "inside")
+    at.selectbox(key="inside.variant").set_value("performer").run()
+    assert at.session_state["inside"].word == "performer~features~8"
+
+
+def test_a_link_without_a_variant_and_an_unchanged_session_open_the_default_settings():
+    linked = visit("inside", PLAIN | {"variants": ["softmax", "nystrom~landmarks~6"]})
+    assert linked.session_state["inside"].word == "nystrom"
+    assert go(visit("matrices"), "inside").session_state["inside"].word == "nystrom"
 
 
 @pytest.mark.parametrize(
