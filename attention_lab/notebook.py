@@ -82,6 +82,7 @@ def show(
             "frame": 0,
             "last_frame": 0,
             "file_name": "attention-matrices",
+            "text": "",
             "address": "",
             "texts": board_texts(in_english, pins=True),
         },

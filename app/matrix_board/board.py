@@ -40,6 +40,7 @@ def matrix_board(
     on_frame: Callable[[int], None] | None = None,
     panel_size: int = 520,
     file_name: str = "attention-matrices",
+    text: str = "",
     address: str = "",
     **names: Unpack[BoardNames],
 ) -> None:
@@ -74,6 +75,7 @@ def matrix_board(
         on_frame: called before the next run with the frame in which the animation ended or was stopped.
         panel_size: the largest side of a panel, in pixels.
         file_name: the name of downloaded pictures, without extension.
+        text: the visitor's text, which downloaded pictures show; empty to show the labels of the rows.
         address: the address of the link after the note.
         names: texts of this board that replace the default ones, by their names in ``board_texts``.
 
@@ -92,6 +94,7 @@ def matrix_board(
         "frame": frame,
         "last_frame": last_frame,
         "file_name": file_name,
+        "text": text,
         "address": address,
         "texts": board_texts(_, pins=on_pin is not None, categories=categories is not None, **names),
     }

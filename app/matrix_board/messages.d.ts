@@ -187,6 +187,7 @@ export interface BoardSettings {
   frame: number;
   last_frame: number;
   file_name: string;
+  text: string; // the visitor's text, which pictures show; empty to show the labels of the rows
   address: string; // of the link after the note
   texts: BoardTexts;
 }

@@ -44,6 +44,12 @@ def shorten(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
 
 
+def own_text() -> str:
+    """Return the beginning of the visitor's text; empty for other kinds of input."""
+    kind = discover()[st.session_state[PAGE]].input_kind(SharedOptions.current())
+    return shorten(SharedOptions.text.value) if kind == "text" else ""
+
+
 def read_origin(title: str, *, whole_input: bool = False) -> Origin:
     """Return facts on the origin of the numbers on screen, by name, such as model and layer; empty ones are left out.
 
@@ -51,7 +57,7 @@ def read_origin(title: str, *, whole_input: bool = False) -> Origin:
         title: title of what is saved.
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
-    page, text = discover()[st.session_state[PAGE]], SharedOptions.text.value
+    page = discover()[st.session_state[PAGE]]
     kind = page.input_kind(SharedOptions.current())
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
@@ -61,7 +67,7 @@ def read_origin(title: str, *, whole_input: bool = False) -> Origin:
         has_name = kind != "upload" or input_forms.UPLOAD in st.session_state
         facts |= {
             "input": kind,
-            "text": shorten(text) if kind == "text" else "",
+            "text": own_text(),
             "model": input_forms.forms()[kind].name() if has_name else "",
             "layer": str(SharedOptions.layer.value) if kind in ("text", "trained") else "",
             "sequence": str(SharedOptions.sequence.value) if kind == "trained" else "",

@@ -11,7 +11,7 @@ from app.figures.bars import grouped_bars
 from app.figures.lines.curves import Curve, curves
 from app.figures.scatter import scatter
 from app.matrix_board import Panel, matrix_board
-from app.ui import chart
+from app.ui import chart, export_metadata
 from app.words.i18n import _
 from app.words.isolation import isolate
 from app.words.labels import reference_name
@@ -150,7 +150,13 @@ def board(
         )
         settings = {"unit": unit, **settings}
     matrix_board(
-        numbered, key=key, transform=tone, panel_size=520 if len(panels) == 1 else 420, file_name="inside", **settings
+        numbered,
+        key=key,
+        transform=tone,
+        panel_size=520 if len(panels) == 1 else 420,
+        file_name="inside",
+        text=export_metadata.own_text(),
+        **settings,
     )
 
 

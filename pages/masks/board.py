@@ -11,7 +11,7 @@ import attention_core as ac
 from app.figures.categories import layer_colours
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import PairKinds, hide_future
-from app.ui import variant_picker
+from app.ui import export_metadata, variant_picker
 from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
@@ -68,6 +68,7 @@ def show(stack_reach: StackReach) -> None:
             labels=masks.labels,
             col_labels=masks.key_labels,
             key="masks.board",
+            text=export_metadata.own_text(),
             categories=categories,
             zero=_("not allowed") if masks.sparse else None,
             upcoming=_("not connected"),

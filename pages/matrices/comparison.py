@@ -15,7 +15,7 @@ from app.jobs.cached import MatrixView
 from app.matrix_board import Panel, matrix_board
 from app.state import url
 from app.state.session import AUTOMATIC, REFERENCE, SharedOptions
-from app.ui import variant_picker
+from app.ui import export_metadata, variant_picker
 from app.ui.input_panel import ChosenInput, shown_tokens
 from app.words.i18n import _, paragraph
 from app.words.labels import label
@@ -218,6 +218,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
                 all_heads=comparison.view.head is None,
             ),
         ),
+        text=export_metadata.own_text(),
         link=link,
         address=address,
         reading=""

@@ -2,6 +2,8 @@
 
 import io
 import re
+from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from playwright.sync_api import expect
 
 import attention_core as ac
 from app.state import presets
-from app.state.session import default_variants, first_variants
+from app.state.session import default_variants, first_variants, write_text
 from attention_core.analysis.matrix.head_scores import head_scores, ranked
 
 SMALL = "?input=synthetic&n=20&heads=2"
@@ -327,6 +329,27 @@ def test_the_numbers_can_be_downloaded(page, server):
     assert np.allclose(found["softmax"].sum(-1), 1, atol=1e-5)
     assert len(rows(saved(page, "Matrices (CSV)"))) == 2 * 20 * 20
     assert saved(page, page.locator('[data-act="png"]')).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_states_the_own_text_and_a_link_that_ends_before_the_edge(page, server):
+    text = "Near the old bridge, the teacher took the long road by the river and sang all the way."
+    query = urlencode({"text": write_text(text)[0], "variants": ["softmax", "local", "linear", "nystrom"]}, doseq=True)
+    matrices(page, server, f"?{query}&special=0")
+    svg = ElementTree.parse(saved(page, "Download as SVG")).getroot()
+    lines = [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert text in lines
+    link = lines[lines.index(text) + 1 :]
+    assert "".join(link) == page.url
+    widths = page.evaluate(
+        """([lines, font]) => lines.map((line) => {
+            const pen = document.createElement("canvas").getContext("2d");
+            pen.font = `11px ${font}`;
+            return pen.measureText(line).width;
+        })""",
+        [link, svg.get("font-family")],
+    )
+    assert len(link) > 1
+    assert max(widths) <= 0.95 * (float(svg.get("width")) - 32)
 
 
 def test_no_other_host_is_requested(page, server):

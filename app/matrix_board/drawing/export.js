@@ -151,14 +151,32 @@ const LINK_LINES = 8; // the most lines for a link; a link that contains a long 
 export function originLines(pen, width, text) {
   const question = document.querySelector(".st-key-question");
   const readText = (/** @type {string} */ tag) => question?.querySelector(tag)?.textContent?.trim() ?? "";
-  const letterCount = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
   const isInApp = Symbol.for("attention-lab.page") in globalThis; // set by app/page_script/entry.js
-  const link = isInApp ? (location.href.match(new RegExp(`.{1,${letterCount}}`, "gu")) ?? []) : [];
+  // Letters can be wider in the file than measured here, for example because an SVG is shown with another font.
+  const link = isInApp ? wrapLetters(pen, location.href, 0.95 * width) : [];
   return [
     truncate(pen, ["Attention Lab", readText("h1"), readText("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
     ...(text ? [truncate(pen, text, width, FINE_PRINT)] : []),
     ...(link.length > LINK_LINES ? [...link.slice(0, LINK_LINES - 1), "…"] : link),
   ];
+}
+
+/**
+ * Return a text in fine print as lines of at most this width, each broken after any letter; no more lines than needed to
+ * see that there are more than `LINK_LINES`.
+ * @param {Pen} pen
+ * @param {string} text
+ * @param {number} width
+ */
+function wrapLetters(pen, text, width) {
+  const lines = [];
+  for (let start = 0; start < text.length && lines.length <= LINK_LINES; ) {
+    let end = start + 1;
+    while (end < text.length && pen.measure(text.slice(start, end + 1), FINE_PRINT) <= width) end++;
+    lines.push(text.slice(start, end));
+    start = end;
+  }
+  return lines;
 }
 
 /** Return the height of the titles and captions of panels. */
@@ -177,7 +195,7 @@ function boardSize(board) {
   const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
   const ruler = makeRuler(appearance.theme.font);
   const legend = board.legendHeight(ruler, width - 2 * MARGIN);
-  const origin = originLines(ruler, width - 2 * MARGIN, board.panels[0].rowLabels?.join(" ") ?? "");
+  const origin = originLines(ruler, width - 2 * MARGIN, board.settings.text || (board.panels[0].rowLabels?.join(" ") ?? ""));
   const panelsHeight = 2 * MARGIN + legend + lines * (headHeight(panels) + panelHeight(side, appearance.ownScale) + MARGIN) + 8;
   return { width, legend, origin, panelsHeight, height: panelsHeight + origin.length * FINE_LINE };
 }
