@@ -263,7 +263,7 @@ class SharedOptions(Options, shared=1):
             "of each row are scaled so that the row keeps its sum."
         ),
     )
-    picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
+    picture = choice({"png": "PNG", "svg": "SVG"}, N_("Format of the camera button"))
     photo = choice({"portrait": N_("Portrait"), "camera": N_("Camera"), OWN_PHOTO: N_("Own")}, N_("Photograph"))
     grid = int_choice(
         ImageSource.size,

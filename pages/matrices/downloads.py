@@ -4,7 +4,6 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.state.session import SharedOptions
 from app.ui import export
 from app.words.i18n import _
 from pages.matrices.comparison import Comparison, matrices_by_key
@@ -32,7 +31,6 @@ def show(comparison: Comparison) -> None:
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(view.source)), "qkv.npz", whole_input=True
         )
-    SharedOptions.picture.draw(label=_("Save bars as"))
     export.draw_snippet(_snippet(comparison))
 
 
