@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from app.figures.lines import line_names
-from app.figures.lines.curves import RING, WIDTH, Curve, curves
+from app.figures.lines.curves import AXIS_HEIGHT, MARKER, RING, WIDTH, Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
+from app.figures.lines.text_placement import Box, Path
 from app.figures.theme import GREY, PAGE, SERIES, Figure, add_line, annotation, style
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration
@@ -26,8 +27,8 @@ With the sentence above it, the chart fits a projector's screen.
 """
 NARROW_WIDTH = 250
 """Width in pixels of the area with the lines on a phone."""
-LEADER = (24, 8)
-"""Pixels right or left of a ring, and above or below it, at which its label begins."""
+LEADERS = tuple((across, down) for down in (8, 24, 40) for across in (24, 72, 120))
+"""Pixels right or left of a ring, and above or below it, at which its label can begin, the preferred ones first."""
 MAX_LABELLED = 4
 """Largest number of rings with labels; more labels would cover lines and each other."""
 NEAR_RATIO = 1.5
@@ -87,6 +88,8 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
     """
     crossings = sorted(_crossings(series), key=lambda each: each[1].tokens)
     sizes = sorted(point.n for line in series for point in line.points)
+    paths = [_pixels([(p.n, p.quartiles[1]) for p in line.points], series, narrow=narrow) for line in series]
+    rings = _pixels([(at.tokens, at.ms) for _line, at in crossings], series, narrow=narrow)
     annotations = figure["layout"].setdefault("annotations", [])
     if len(crossings) > MAX_LABELLED:
         corner = {"xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
@@ -97,16 +100,53 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
         [(at.tokens, name, line.colour) for name, (line, at) in zip(names, crossings, strict=True)]
     )
     first = next(filter(None, labels), "")
-    for text, (_line, at) in zip(labels, crossings, strict=True):
+    for text, (_line, at), ring in zip(labels, crossings, rings, strict=True):
         if not text:
             continue
         is_below = _is_below(text, at.tokens, sizes, is_first=text == first, narrow=narrow)
         side = 1 if is_below else -1
         leader = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": SERIES[GREY], "standoff": RING / 2}
-        place: dict[str, object] = {"ax": LEADER[0] * side, "ay": LEADER[1] * side, "align": "left"}
+        across, down = _leader(text, ring, paths, side)
+        place: dict[str, object] = {"ax": across * side, "ay": down * side, "align": "left"}
         place |= {"xanchor": "left", "yanchor": "top"} if is_below else {"xanchor": "right", "yanchor": "bottom"}
         mark = annotation(text, math.log10(at.tokens), math.log10(at.ms), **leader, **place, bgcolor=PAGE)
         annotations.append(mark)
+
+
+def _pixels(
+    places: Sequence[tuple[float, float]], series: Sequence[Series], *, narrow: bool
+) -> list[tuple[float, float]]:
+    """Return lengths and times as places in pixels, from the left and from below, on a chart of typical size."""
+    points = [(math.log10(point.n), math.log10(point.quartiles[1])) for line in series for point in line.points]
+    ends = [(min(values), max(values)) for values in zip(*points, strict=True)]
+    sizes = (NARROW_WIDTH if narrow else WIDTH, HEIGHT - AXIS_HEIGHT)
+    return [
+        tuple(
+            (math.log10(value) - low) / (high - low or 1.0) * size
+            for value, (low, high), size in zip(place, ends, sizes, strict=True)
+        )
+        for place in places
+    ]
+
+
+def _leader(text: str, ring: tuple[float, float], paths: Sequence[Path], side: int) -> tuple[int, int]:
+    """Return the first of ``LEADERS`` at which a label covers no measured point, and no line if there is such a place.
+
+    Args:
+        text: the label, as HTML.
+        ring: the ring in pixels, from the left and from below.
+        paths: the lines in pixels.
+        side: 1 for a label below and to the right of its ring, -1 for one above and to the left.
+    """
+    width, height = line_names.text_size(re.sub("<span.*?>|</span>", "", text))
+    points = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
+    free = []
+    for across, down in LEADERS:
+        x, y = ring[0] + side * across, ring[1] - side * down
+        box = Box(x, y - height, x + width, y) if side > 0 else Box(x - width, y, x, y + height)
+        if box.left >= 0 and box.low >= 0 and not any(map(box.overlaps, points)):
+            free.append((any(map(box.is_crossed, paths)), LEADERS.index((across, down))))
+    return LEADERS[min(free)[1]] if free else LEADERS[0]
 
 
 def _is_below(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> bool:

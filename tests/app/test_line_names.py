@@ -1,6 +1,7 @@
 """Tests of the names at the ends of a chart's lines: they are near the ends without overlap, or else in a legend."""
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -210,14 +211,22 @@ def test_a_point_may_be_a_link():
     assert figure["data"][0]["customdata"] == ["one", "two"]
 
 
+def test_each_part_of_a_line_above_the_axis_has_one_arrow_at_its_largest_value():
+    leaves = Curve("a", [0, 2, 4, 6, 8, 10], [0.0, 2.0, 3.0, 0.5, 1.5, 0.0])
+    other = Curve("b", [0, 4, 10], [0.0, 7.0, 0.0], colour=1)
+    figure = curves([leaves, other], x_title="", y_title="", top=1.0, percent=True)
+    arrows = [(each["x"], re.sub("<span.*?</span>", "▲", each["text"])) for each in figure["layout"]["annotations"]]
+    assert [each for each in arrows if "% ▲" in each[1]] == [(4.0, "300% ▲<br>700% ▲"), (8.0, "150% ▲")]
+
+
 @pytest.mark.parametrize(("at", "side"), [(1.5, "left"), (6.0, "right"), (9.5, "right")])
 def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
-    """Check a label with room, one before the arrow of a line that leaves the axis at 7, and one at the edge."""
+    """Check a label with room, one before the arrow of a line that is above the axis at 8, and one at the edge."""
     leaves = Curve("a", [0, 6, 8, 10], [0.0, 0.0, 2.0, 0.0])
     figure = curves([leaves], x_title="", y_title="", top=1.0, mark=(at, "here"))
     arrows = [each for each in figure["layout"]["annotations"] if "▲" in each["text"]]
-    assert [each["x"] for each in arrows] == [7.0, 9.0]
-    assert [each["text"].split()[0] for each in arrows] == ["2", "2"]
+    assert [each["x"] for each in arrows] == [8.0]
+    assert [each["text"].split()[0] for each in arrows] == ["2"]
     [label] = [each for each in figure["layout"]["annotations"] if each["text"] == "here"]
     assert (label["x"], label["xanchor"]) == (at, side)
 

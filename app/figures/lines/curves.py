@@ -8,7 +8,8 @@ hidden. The browser shows the band of the line under the pointer and greys out t
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 from app.figures.lines.line_names import (
@@ -34,7 +35,7 @@ AXIS_HEIGHT = 70
 HOVER_DISTANCE = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
 ARROW = 6
-"""Half the width in pixels of an arrow above the axes. The arrow's middle is where a line leaves the axes."""
+"""Half the width in pixels of an arrow above the axes. Its middle is at the position of the value next to it."""
 WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD_ROOM = 24
@@ -162,8 +163,8 @@ def curves(
         percent: whether the ticks of the vertical axis are percentages.
         mark: position and label of a thin vertical line, for example at the current setting.
         shaded: position from which the background is shaded up to the right end, and the label of this part.
-        top: upper end of a linear vertical axis; None to fit the values. Arrows mark the places where lines continue
-            above it, and a double click shows them.
+        top: upper end of a linear vertical axis; None to fit the values. Arrows mark the points that are
+            farthest above it, and a double click shows them.
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
@@ -235,18 +236,21 @@ def _clip(line: Curve, right: float, *, log_x: bool) -> Curve:
 
 
 def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -> list[dict[str, Any]]:
-    """Return an annotation (a line's largest value and an arrow) for each place where a line leaves the chart's top."""
-    arrows = []
+    """Return an annotation (the largest value and an arrow) at the highest point of each part of a line above the top.
+
+    Annotations at the same position are one annotation with several lines of text.
+    """
+    arrows: dict[float, list[str]] = {}
     for line in lines:
         points = _points(line, log_x=log_x, log_y=False)
-        largest = max((y for _x, y in points), default=0.0)
-        text = f"{100 * largest:.0f}%" if percent else number(largest)
-        for (x0, y0), (x1, y1) in pairwise(points):
-            if (y0 > top) != (y1 > top):
-                label = f'{text} <span style="color:{style(line.colour).colour}">▲</span>'
-                arrows.append((x0 + (x1 - x0) * (top - y0) / (y1 - y0), label))
-    properties = {"yref": "y domain", "yanchor": "bottom", "xanchor": "right", "xshift": ARROW}
-    return [annotation(label, x, 1, **properties) for x, label in arrows]
+        for is_above, part in groupby(points, key=lambda point: point[1] > top):
+            if is_above:
+                x, largest = max(part, key=itemgetter(1))
+                text = f"{100 * largest:.0f}%" if percent else number(largest)
+                arrow = f'{text} <span style="color:{style(line.colour).colour}">▲</span>'
+                arrows.setdefault(x, []).append(arrow)
+    properties = {"yref": "y domain", "yanchor": "bottom", "xanchor": "right", "xshift": ARROW, "align": "right"}
+    return [annotation("<br>".join(texts), x, 1, **properties) for x, texts in arrows.items()]
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:

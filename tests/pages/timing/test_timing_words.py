@@ -118,6 +118,27 @@ def test_the_growth_of_softmaxs_time_has_its_cause_if_it_is_near_the_growth_of_t
 
 
 @pytest.mark.parametrize(
+    ("points", "leader"),
+    [
+        ([], (24, 8)),
+        ([(160, 30)], (72, 8)),
+        ([(160, 60)], (24, 8)),
+        ([(160, 30), (190, 30)], (120, 8)),
+        ([(x, y) for x in range(0, 400, 20) for y in range(0, 100, 5)], (24, 8)),
+    ],
+)
+def test_the_label_of_a_crossing_covers_no_measured_point_if_there_is_room(points, leader):
+    text = f'<span style="color:{SERIES[0]}">●</span> Local: faster from ≈ 96'
+    assert charts._leader(text, (93.0, 43.0), [[point] for point in points], 1) == leader
+
+
+def test_the_label_of_a_crossing_covers_no_line_if_there_is_room():
+    line_below = [(0.0, 70.0), (400.0, 70.0)]
+    assert charts._leader("faster from ≈ 96", (93.0, 83.0), [line_below], 1) == (24, 24)
+    assert charts._leader("faster from ≈ 96", (393.0, 53.0), [line_below], -1) == (24, 24)
+
+
+@pytest.mark.parametrize(
     ("tokens", "is_first", "narrow", "is_below"),
     [
         (32, False, False, True),
