@@ -74,7 +74,7 @@ def board_texts(
         "masked": names.get("masked") or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("one colour scale per panel"),
-        "same_scale": _("same colour scale as {panel}"),
+        "same_scale": _("colour scale of {panel}"),
         "over": names.get("above_ceiling") or _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
         "play": _("Play"),

@@ -201,7 +201,7 @@ export function drawPanel(pen, panel, geometry, appearance) {
     }
   }
   if (appearance.ownScale && panel.scale_panel) {
-    pen.text(truncate(pen, fill(texts.same_scale, { panel: panel.scale_panel }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
+    pen.text(truncate(pen, fill(texts.same_scale, { panel: panel.scale_panel }), plot.width), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
   } else if (appearance.ownScale) {
     const masked = panel.masked ? texts.masked : null;
     drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, appearance.scale(panel), appearance, { masked, bare: true });
