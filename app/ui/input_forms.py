@@ -62,7 +62,10 @@ def forms() -> dict[str, Form]:
             _draw_upload,
             _upload_source,
             lambda: escape_markdown(st.session_state[UPLOAD].name),
-            missing=_("Upload an .npz file with arrays q, k and v in the panel on the left."),
+            missing=_(
+                "Upload an .npz file with arrays q, k and v in the input panel. A file is not kept after a reload, so "
+                "upload an earlier file again."
+            ),
         ),
         TrainedSource.key: Form(
             _("Trained"), trained_form.draw, trained_form.source, trained_form.name, make=trained_form.train
@@ -72,7 +75,10 @@ def forms() -> dict[str, Form]:
             _draw_image,
             _image_source,
             _image_name,
-            missing=_("Upload a PNG or JPEG image in the panel on the left."),
+            missing=_(
+                "Upload a PNG or JPEG image in the input panel. A file is not kept after a reload, so upload an "
+                "earlier image again."
+            ),
         ),
     }
 
@@ -213,9 +219,10 @@ def _draw_synthetic() -> None:
 
 
 def _draw_upload() -> None:
+    # With ``type="npz"``, the browser would refuse another file without a reason, and keep it next to a later one. The
+    # page says what is wrong with such a file.
     file = st.file_uploader(
         _("File (.npz) with arrays q, k and v"),
-        type="npz",
         key="upload.widget",
         max_upload_size=current().upload_bytes // 2**20,
         help=_(

@@ -70,6 +70,19 @@ def test_an_upload_is_shared_and_requested_again_after_its_eviction(monkeypatch)
     )
 
 
+def test_a_file_of_another_kind_is_explained_and_replaced_by_the_next():
+    at = open_page("matrices", {"input": "upload", "variants": ["softmax"]})
+    reminder = "A file is not kept after a reload, so upload an earlier file again."
+    assert any(reminder in each.value for each in at.info)
+    at.file_uploader(key="upload.widget").set_value(("mine.csv", b"0.5,0.25\n", "text/csv")).run()
+    [error] = at.error
+    assert error.value.startswith("mine.csv is not an .npz file. Save the three arrays q, k and v with np.savez")
+    assert not any(reminder in each.value for each in at.info)
+    at.file_uploader(key="upload.widget").set_value(("mine.npz", ac.inputs.example_npz(), "")).run()
+    assert not at.error
+    assert at.session_state[UPLOAD].name == "mine.npz"
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
