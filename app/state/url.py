@@ -157,9 +157,11 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
     if not [name for name in query if name not in link.fields or not link.fields[name].presentation_only]:
         link.opening_values |= {name: field.opening_value() for name, field in fields.items() if name not in query}
         values |= {name: link.opening_values[name] for name in fields if name not in query}
-    for name in set(values) - set(query):
-        if name in state and not fields[name].write(value(name)):
-            del values[name]  # The value, such as a long lesson, does not fit into a link, so a link must not reset it.
+    for name in [*values]:
+        # A link holds only the beginning of a long text, and nothing of a lesson that is too long. It must not replace
+        # such a value of the session, from which the app has written it.
+        if name in state and fields[name].write(value(name)) == query.get(name, []):
+            del values[name]
     state.update(values)
     link.read_names |= {*fields}
     link.valid_values |= values

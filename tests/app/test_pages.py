@@ -169,11 +169,17 @@ def test_following_a_link_keeps_a_text_that_is_too_long_for_links():
     import random
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
-    assert write_text(noise) == []
+    linked = write_text(noise)
+    beginning = read_text(linked)
+    assert noise.startswith(beginning)
     at = open_app("home", family=["sparse"], text=noise).run()
-    go(at, "timing", {"causal": "1"})
+    go(at, "timing", {"causal": "1", "text": linked})
     assert at.session_state["causal"]
     assert at.session_state["text"] == noise
+    go(at, "timing", {"causal": "1", "text": write_text("another text")})
+    assert at.session_state["text"] == "another text"
+    go(at, "timing", {"causal": "0", "text": linked})
+    assert at.session_state["text"] == beginning
 
 
 def test_a_knob_changes_only_its_own_variant():
