@@ -174,10 +174,12 @@ def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_token
     if len(indices) < len(special):
         notices.append(
             _notice(
-                "The first {characters:,} characters have {total:,} tokens. Only the first {kept:,} are used, up to "
-                "“{words}”."
+                N_(
+                    "The first {characters:,} characters have {total:,} tokens. Only the first {kept:,} are used, up "
+                    "to “{words}”."
+                )
                 if is_cut
-                else "The text has {total:,} tokens. Only the first {kept:,} are used, up to “{words}”.",
+                else N_("The text has {total:,} tokens. Only the first {kept:,} are used, up to “{words}”."),
                 characters=limit,
                 total=len(special),
                 kept=len(indices),
