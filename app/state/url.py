@@ -159,9 +159,10 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
         values |= {name: link.opening_values[name] for name in fields if name not in query}
     for name in [*values]:
         # A link holds only the beginning of a long text, and nothing of a lesson that is too long. It must not replace
-        # such a value of the session, from which the app has written it.
+        # such a value of the session, from which the app has written it. The value is written again in any case:
+        # Streamlit would otherwise delete the value of a widget that the previous page did not draw.
         if name in state and fields[name].write(value(name)) == query.get(name, []):
-            del values[name]
+            values[name] = value(name)
     state.update(values)
     link.read_names |= {*fields}
     link.valid_values |= values
