@@ -16,6 +16,7 @@ from attention_core.runtime.devices import use_threads
 settings.register_profile("untimed", deadline=None)  # On a busy machine, any example of hypothesis may take long.
 settings.load_profile("untimed")
 use_threads()
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start, such as servers and notebooks
 os.environ["ATTENTION_LAB_WORKERS"] = "0"
 gc.disable()  # While pytest collects the tests, garbage collections would take a sixth of the time and free little.
 
