@@ -27,8 +27,8 @@ class Attention:
     """A variant with its settings: the callable object that ``attention_core.get`` returns.
 
     Call it as ``torch.nn.functional.scaled_dot_product_attention``. It has no parameters and no state, so a module
-    can keep it as an attribute. It supports gradients and autocast. The README says which variants
-    ``torch.compile`` compiles.
+    can keep it as an attribute. It supports gradients and autocast. Variants with their own backward pass refuse
+    ``create_graph=True`` with a ``LabError``. The README says which variants ``torch.compile`` compiles.
 
     Queries q are ``[..., n, d]``, keys k ``[..., m, d]`` and values v ``[..., m, d_v]``. If ``causal`` is set,
     query i attends to keys 0..i only. NumPy arrays are read as tensors. Under autocast, all float tensors except
@@ -191,7 +191,7 @@ class Attention:
     def mask(self, n: int, *, causal: bool = False) -> Tensor | None:
         """Return the allowed pairs, ``bool [n, n]``; None if all pairs are allowed or the pairs depend on the data."""
         self.check_causal(causal)
-        _check_numbers(n=n)
+        check_sizes(n=n)
         return None if self.variant.mask is None else self.variant.mask(n, self.params, causal=causal)
 
     def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1, keys: int | None = None) -> Cost:
@@ -200,7 +200,7 @@ class Attention:
         If the keys are those of another sequence, ``keys`` is their number and n is the number of queries.
         """
         self.check_causal(causal)
-        _check_numbers(n=n, d=d, heads=heads, keys=n if keys is None else keys)
+        check_sizes(n=n, d=d, heads=heads, keys=n if keys is None else keys)
         key_argument = {}
         if keys not in (None, n):
             self.check_cross(causal)
@@ -239,13 +239,15 @@ class Attention:
             SettingError: if no trainable tensor has one of the names.
         """
         known = [each.name for each in self.trainable]
+        if learned and not known:
+            raise SettingError("{title} has no trainable tensors at these settings.", title=self.title)
         for name in learned:
             if name not in known:
                 raise SettingError(
                     "{title} has no trainable tensor {name!r} at these settings. Its trainable tensors are: {known}.",
                     title=self.title,
                     name=name,
-                    known=Names(known or ["-"]),
+                    known=Names(known),
                 )
         return dataclasses.replace(self, params=dataclasses.replace(self.params, learned=learned))
 
@@ -352,7 +354,7 @@ def _repeated_heads(x: Tensor, q: Tensor) -> Tensor:
     return x.repeat_interleave(q.shape[-3] // x.shape[-3], -3)
 
 
-def _check_numbers(**numbers: int) -> None:
+def check_sizes(**numbers: int) -> None:
     """Raise ``ShapeError`` if a number of tokens, heads or channels is not whole, or less than 1."""
     for name, number in numbers.items():
         if not isinstance(number, Integral) or number < 1:

@@ -73,7 +73,7 @@ def format_interpolated(n: float) -> str:
 
 def memory(n_bytes: float) -> str:
     """Format a number of bytes in MiB; in KiB if it is less than one MiB, and in bytes if it is less than one KiB."""
-    if n_bytes < 2**10:
+    if round(n_bytes) < 2**10:
         return f"{n_bytes:.0f} B"
     return f"{n_bytes / MIB:,.1f} MiB" if n_bytes >= MIB else f"{n_bytes / 2**10:,.1f} KiB"
 

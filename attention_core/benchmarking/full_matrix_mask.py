@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.attention import Attention
+from attention_core.attention import Attention, check_sizes
 from attention_core.errors import SettingError
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.variant import Cost
@@ -66,6 +66,7 @@ class MaskedFullAttention(Attention):
     def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1, keys: int | None = None) -> Cost:
         """See ``Attention``; two n x n x d products, regardless of the mask."""
         self.check_causal(causal)
+        check_sizes(n=n, d=d, heads=heads, keys=n if keys is None else keys)
         if keys not in (None, n):
             self.check_cross(causal)
         buffers = n * (d + 1) if self.form == "fused" else n * n

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import torch
 from torch import Tensor
@@ -13,9 +14,9 @@ from attention_core.experiments.task import Load, load
 from attention_core.variant import SOFTMAX
 
 PATTERN_TOKENS = 256
-"""Tokens at which the keys that a fixed pattern needs are counted.
+"""Tokens at which the keys that a fixed pattern needs are counted; in an image, rounded up to whole rows.
 
-Their number is constant if the count at twice as many tokens is equal.
+The number of keys is constant if the count at twice as many tokens is equal.
 """
 COUNTED_REACH = 128
 """Largest distance in tokens that the window or the stride spans while the keys of a fixed pattern are counted.
@@ -115,15 +116,16 @@ def constant_keys(attention: Attention) -> int | None:
     """Return how many keys generation with a fixed pattern needs after a long text; None if their number grows.
 
     The keys are counted with a short window and stride. Each further step of the window needs as many more keys as the
-    dilation, times the columns in an image.
+    dilation, times the columns in an image. In an image, the keys are those needed at the start of a row.
     """
     p = attention.params
     dilation, columns = getattr(p, "dilation", 1), getattr(p, "columns", 0) or 1
     sizes = {name: getattr(p, name) for name in ("window", "stride") if hasattr(p, name)}
-    short = {name: min(size, COUNTED_REACH // dilation) for name, size in sizes.items()}
+    short = {name: min(size, max(1, COUNTED_REACH // (dilation * columns))) for name, size in sizes.items()}
     pattern = replace(attention, params=replace(p, **short))
-    keys = needed_keys(pattern, PATTERN_TOKENS)
-    if keys != needed_keys(pattern, 2 * PATTERN_TOKENS):
+    n = columns * max(ceil(PATTERN_TOKENS / columns), 4)
+    keys = needed_keys(pattern, n)
+    if keys != needed_keys(pattern, 2 * n):
         return None
     return keys + dilation * columns * (sizes.get("window", 0) - short.get("window", 0))
 

@@ -131,7 +131,7 @@ class _Swap:
     def _all_queries(self, module: nn.Module, query: Tensor, key: Tensor) -> Tensor:
         """Return the queries of all tokens of ``key``; a model with a cache passes only the new ones in ``query``."""
         n_past = key.shape[-2] - query.shape[-2]
-        if n_past:
+        if n_past > 0:
             past = self._past.get(module)
             texts = None if past is None else _same_texts(past[1], key[..., :n_past, :])
             if past is None or texts is None:

@@ -25,7 +25,8 @@ class MatrixComparison(CompactRepr):
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
         misplaced: share of a row's mass on wrong keys (total variation from the reference's row), averaged over all
             tokens and the selected heads.
-        misplaced_unshown: the part of ``misplaced`` that the reference puts on keys that are not shown.
+        misplaced_unshown: the reference's weight that the variant lacks on keys that are not shown, averaged like
+            ``misplaced``; a part of it if all rows sum to one.
         left_out: share of the shown rows' absolute weight on keys that are not shown, over the selected heads.
     """
 

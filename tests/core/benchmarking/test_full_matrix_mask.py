@@ -10,7 +10,7 @@ from attention_core.benchmarking.full_matrix_mask import FORMS, MaskedFullAttent
 from attention_core.benchmarking.run_file import from_json, to_json
 from attention_core.benchmarking.run_records import Sample, group_samples
 from attention_core.benchmarking.timing import TimingSpec, prepare, unsupported_reason
-from attention_core.errors import LabError
+from attention_core.errors import LabError, ShapeError
 
 PATTERNS = [variant.key for variant in ac.all_variants() if variant.mask is not None]
 
@@ -73,6 +73,11 @@ def test_the_word_of_a_mask_is_unchanged_after_parsing_and_saving():
     ]
     run = group_samples(spec, Stamp(device="a", cpu="a", cores=1, threads=1, torch="2", date="2026"), rows)
     assert from_json(to_json(run)) == run
+
+
+def test_the_cost_needs_at_least_one_token():
+    with pytest.raises(ShapeError, match="n is 0"):
+        attention_from_word("fused.local").cost(0, 8)
 
 
 @pytest.mark.parametrize("word", ["fused.softmax", "explicit.reformer", "fused.", "fused.locall", "other.local", "."])

@@ -119,6 +119,14 @@ def test_a_window_longer_than_the_counted_text_needs_a_constant_number_of_keys(w
     assert generation.needed_keys(attention, 700) == generation.needed_keys(attention, 600)
 
 
+@pytest.mark.parametrize(("window", "columns"), [(200, 4), (2, 3), (2, 5), (20, 16), (10, 24), (3, 300)])
+def test_the_keys_of_a_square_window_are_those_of_its_rows(window, columns):
+    attention, rows = ac.get("local", window=window, columns=columns), window + 2
+    assert generation.constant_keys(attention) == window * columns
+    if columns < 300:
+        assert generation.needed_keys(attention, rows * columns) == window * columns
+
+
 @pytest.mark.parametrize("word", ["atrous~stride~600", "atrous~stride~4096", "sparse~stride~4096", "bigbird"])
 def test_the_keys_of_a_stride_longer_than_the_counted_text_grow(word):
     assert generation.constant_keys(ac.from_word(word)) is None

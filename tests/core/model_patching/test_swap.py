@@ -12,6 +12,7 @@ import torch
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
+    BartConfig,
     DynamicCache,
     GPT2Config,
     LlamaConfig,
@@ -313,6 +314,24 @@ def test_gpt2_with_logits_scaled_by_layer_is_unchanged():
         before = model(input_ids=ids).last_hidden_state
         with swapped(model, dict.fromkeys(range(3), SOFTMAX)):
             torch.testing.assert_close(model(input_ids=ids).last_hidden_state, before, atol=1e-5, rtol=1e-5)
+
+
+def test_replaced_cross_attention_accepts_fewer_keys_than_queries():
+    config = BartConfig(
+        vocab_size=64,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+    )
+    model = tiny(config)
+    ids = {"input_ids": torch.tensor([[5, 3, 9, 1]]), "decoder_input_ids": torch.tensor([[7, 2, 8, 4, 6, 11]])}
+    with torch.no_grad():
+        before = model(**ids, use_cache=False).last_hidden_state
+        with swapped(model, {2: SOFTMAX}):  # the layers are the encoder's, the decoder's, and the cross-attention
+            found = model(**ids, use_cache=False).last_hidden_state
+    torch.testing.assert_close(found, before, atol=1e-5, rtol=1e-5)
 
 
 def test_layer_with_a_sliding_window_raises():
