@@ -55,7 +55,7 @@ MAX_DENSE_TICKS = 6
 
 def power(exponent: float) -> str:
     """Return a power of n with a raised exponent."""
-    return "n" + f"{exponent:.2f}".translate(SUPERSCRIPTS | {ord("."): "·"})
+    return "n" + f"{round(exponent, 2) + 0.0:.2f}".translate(SUPERSCRIPTS | {ord("."): "·"})
 
 
 def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
@@ -123,7 +123,7 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     values: dict[str, Any] = {"power": power(law.exponent)}
     text = (
         _("The totals of softmax, which divides each row by its total, fall approximately as {power}.", **values)
-        if law.exponent < 0
+        if round(law.exponent, 2) < 0
         else _("The totals of softmax, which divides each row by its total, grow approximately as {power}.", **values)
     )
     if other is None:
@@ -136,7 +136,7 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     terms = _("A row's total is the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax.")
     why = _("The output is the weighted mean of the values, multiplied by the row sum.")
     headline = _(verdict.text, a=int(relu2.x[0]), b=int(relu2.x[-1]))
-    explanation = FALLING if verdict is VERDICTS[0] and exponents[0] < 0 else verdict.explanation
+    explanation = FALLING if verdict is VERDICTS[0] and round(exponents[0], 2) < 0 else verdict.explanation
     return Finding(headline, paragraph(terms, _(explanation, **values), why, text))
 
 

@@ -120,6 +120,8 @@ def pools_sentence(n: int, m: int, size: float, smallest: int, largest: int) -> 
         smallest: number of tokens in the smallest pool.
         largest: number of tokens in the largest pool, at most one more than in the smallest.
     """
+    if n == 1:
+        return _("The only token becomes **1 key**.")
     if m == 1:
         return _(
             "All tokens become **1 key**. This key combines {size:.1f} tokens (tokens with smaller weights count "

@@ -73,14 +73,19 @@ def sorting_note(missed: int, *, head: int, is_sorted: bool, causal: bool, round
             "The sorted tokens are split into chunks. A token can attend to tokens in its own chunk and in the "
             "previous chunk."
         ),
-        _("With a causal mask, both tokens must also be in the same bucket.") if causal else "",
+        _(
+            "With a causal mask, both tokens must also be in the same bucket. Earlier queries use another hashing, "
+            "which covers only the beginning of the text."
+        )
+        if causal
+        else "",
         _(
             "The tokens are shown in sorted order, so the pairs that this round allows lie near the diagonal. Lines "
             "separate the chunks."
         )
         if is_sorted
         else "",
-        _("Other rounds allow the pairs far from it.") if is_sorted and rounds > 1 and not causal else "",
+        _("Another hashing allows the pairs far from it.") if is_sorted and (causal or rounds > 1) else "",
         _n(
             "In head {head}, {n:,} pair shares a bucket in this hashing round, but it is not allowed. No round puts "
             "the key into the query's chunk or the previous chunk.",

@@ -120,7 +120,7 @@ def _tile_values(source: ImageSource, noisy: float, attention: ac.Attention) -> 
         "number": _decibel(image.psnr),
         "score": image.psnr,
         "details": _details(image),
-        "tone": "better" if image.psnr > noisy else "worse",
+        "tone": "better" if words.improves(image.psnr, noisy) else "worse",
         "image": image.image,
         "error": image.error,
         "maps": cached.attention_maps(source, attention),

@@ -106,7 +106,7 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
         is_below = _is_below(text, at.tokens, sizes, is_first=text == first, narrow=narrow)
         side = 1 if is_below else -1
         leader = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": SERIES[GREY], "standoff": RING / 2}
-        across, down = _leader(text, ring, paths, side)
+        across, down = _leader(text, ring, paths, side, _size(narrow=narrow))
         place: dict[str, object] = {"ax": across * side, "ay": down * side, "align": "left"}
         place |= {"xanchor": "left", "yanchor": "top"} if is_below else {"xanchor": "right", "yanchor": "bottom"}
         mark = annotation(text, math.log10(at.tokens), math.log10(at.ms), **leader, **place, bgcolor=PAGE)
@@ -119,24 +119,33 @@ def _pixels(
     """Return lengths and times as places in pixels, from the left and from below, on a chart of typical size."""
     points = [(math.log10(point.n), math.log10(point.quartiles[1])) for line in series for point in line.points]
     ends = [(min(values), max(values)) for values in zip(*points, strict=True)]
-    sizes = (NARROW_WIDTH if narrow else WIDTH, HEIGHT - AXIS_HEIGHT)
     return [
         tuple(
             (math.log10(value) - low) / (high - low or 1.0) * size
-            for value, (low, high), size in zip(place, ends, sizes, strict=True)
+            for value, (low, high), size in zip(place, ends, _size(narrow=narrow), strict=True)
         )
         for place in places
     ]
 
 
-def _leader(text: str, ring: tuple[float, float], paths: Sequence[Path], side: int) -> tuple[int, int]:
+def _size(*, narrow: bool) -> tuple[float, float]:
+    """Return the width and the height in pixels of the area with the lines on a chart of typical size."""
+    return (NARROW_WIDTH if narrow else WIDTH, HEIGHT - AXIS_HEIGHT)
+
+
+def _leader(
+    text: str, ring: tuple[float, float], paths: Sequence[Path], side: int, size: tuple[float, float]
+) -> tuple[int, int]:
     """Return the first of ``LEADERS`` at which a label covers no measured point, and no line if there is such a place.
+
+    If no place is free within the area with the lines, return the first of ``LEADERS``.
 
     Args:
         text: the label, as HTML.
         ring: the ring in pixels, from the left and from below.
         paths: the lines in pixels.
         side: 1 for a label below and to the right of its ring, -1 for one above and to the left.
+        size: width and height of the area with the lines in pixels.
     """
     width, height = line_names.text_size(re.sub("<span.*?>|</span>", "", text))
     points = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
@@ -144,7 +153,8 @@ def _leader(text: str, ring: tuple[float, float], paths: Sequence[Path], side: i
     for across, down in LEADERS:
         x, y = ring[0] + side * across, ring[1] - side * down
         box = Box(x, y - height, x + width, y) if side > 0 else Box(x - width, y, x, y + height)
-        if box.left >= 0 and box.low >= 0 and not any(map(box.overlaps, points)):
+        is_inside = box.left >= 0 and box.low >= 0 and box.right <= size[0] and box.high <= size[1]
+        if is_inside and not any(map(box.overlaps, points)):
             free.append((any(map(box.is_crossed, paths)), LEADERS.index((across, down))))
     return LEADERS[min(free)[1]] if free else LEADERS[0]
 

@@ -20,7 +20,8 @@ MIN_GROWTH_RATIO = 4
 MAX_GROWTH_DEVIATION = 1 / 8
 """Largest relative deviation of a measured growth from the growth of the work, up to which the work explains it.
 
-If the rest of the time grows linearly, comparisons of pairs then take at least three quarters of the time.
+The work then takes at least three quarters of the time if the rest of the time grows linearly (for a whole text) or is
+constant (for a decoding step).
 """
 NEAR_WHOLE = 0.15
 """Distance from a whole number below which a factor is called about this number."""
@@ -142,6 +143,8 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
     ]
     values = {"device": device, "names": enumeration(names)}
     measured = [name for group in where.values() for _tokens, name, _text in group]
+    if not measured:
+        return ""
     if not names and len(measured) < variant_count:
         return _n(
             "On the {device}, {names} is not faster than softmax at the longest length.",

@@ -145,7 +145,7 @@ def test_trained_tensors_are_compared_by_identity_and_have_known_names():
     assert one.params != ac.get("mesa").with_learned({"gate": gate}).params
     with pytest.raises(SettingError, match=r"no trainable tensor 'gates' at these settings.*: gate"):
         ac.get("fox").with_learned({"gates": gate})
-    with pytest.raises(SettingError, match="Softmax has no trainable tensors at these settings.$"):
+    with pytest.raises(SettingError, match="Softmax has no trainable tensors"):
         ac.get("softmax").with_learned({"gate": gate})
 
 

@@ -230,15 +230,15 @@ def sort_sentence(first: str, second: str, distance: int, token: str, moved: int
     if not moved:
         return _("All tokens keep their places.")
     return paragraph(
-        _n(
-            "**“{first}”** and **“{second}”** are {n} token apart in the text and become neighbours in the "
-            "sorted order.",
-            "**“{first}”** and **“{second}”** are {n} tokens apart in the text and become neighbours in the "
-            "sorted order.",
+        _(
+            "**“{first}”** and **“{second}”** are {n} tokens apart in the text and become neighbours in the sorted "
+            "order.",
             n=distance,
             first=first,
             second=second,
-        ),
+        )
+        if distance > 1
+        else "",
         _n(
             "“{token}” moves farthest, by {n} position.",
             "“{token}” moves farthest, by {n} positions.",

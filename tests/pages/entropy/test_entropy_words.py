@@ -285,6 +285,12 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     )
 
 
+def test_a_rounded_exponent_of_zero_has_no_minus_sign():
+    text = full_text(normalizer.main_finding({"softmax": power(-0.003), "relu2": power(-0.002)}))
+    assert "fall" not in text
+    assert text.count("n⁰·⁰⁰") == 2
+
+
 @pytest.mark.parametrize(("softmax", "relu2"), [(-0.1, 0.2), (0.1, -0.8)])
 def test_totals_with_a_negative_exponent_fall(softmax, relu2):
     text = full_text(normalizer.main_finding({"softmax": power(softmax), "relu2": power(relu2)}))

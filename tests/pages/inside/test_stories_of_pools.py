@@ -80,6 +80,11 @@ def test_queries_that_keep_a_key_are_reported():
     assert pooling.masked_pools_sentence(pairs).endswith("nothing leaks, but 1 of 24 queries has no key left.")
 
 
+def test_a_single_token_becomes_a_single_key():
+    assert pools_sentence(1, 1, 1.0, 1, 1) == "The only token becomes **1 key**."
+    assert pools_sentence(3, 1, 2.5, 3, 3).startswith("All tokens become **1 key**. This key combines 2.5 tokens")
+
+
 def causal_left(q, k):
     """Return each query's weights on the pools (of four tokens) before its own, and on its pool's tokens up to it."""
     own = (np.arange(24) // 4 == np.arange(24)[:, None] // 4) & np.tri(24, dtype=bool)

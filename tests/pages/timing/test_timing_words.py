@@ -129,13 +129,18 @@ def test_the_growth_of_softmaxs_time_has_its_cause_if_it_is_near_the_growth_of_t
 )
 def test_the_label_of_a_crossing_covers_no_measured_point_if_there_is_room(points, leader):
     text = f'<span style="color:{SERIES[0]}">●</span> Local: faster from ≈ 96'
-    assert charts._leader(text, (93.0, 43.0), [[point] for point in points], 1) == leader
+    assert charts._leader(text, (93.0, 43.0), [[point] for point in points], 1, (960, 300)) == leader
+
+
+@pytest.mark.parametrize(("width", "leader"), [(960, (72, 8)), (250, (24, 24))])
+def test_the_label_of_a_crossing_stays_in_the_chart(width, leader):
+    assert charts._leader("faster from ≈ 96", (75.0, 93.0), [[(140, 80)]], 1, (width, 300)) == leader
 
 
 def test_the_label_of_a_crossing_covers_no_line_if_there_is_room():
     line_below = [(0.0, 70.0), (400.0, 70.0)]
-    assert charts._leader("faster from ≈ 96", (93.0, 83.0), [line_below], 1) == (24, 24)
-    assert charts._leader("faster from ≈ 96", (393.0, 53.0), [line_below], -1) == (24, 24)
+    assert charts._leader("faster from ≈ 96", (93.0, 83.0), [line_below], 1, (960, 300)) == (24, 24)
+    assert charts._leader("faster from ≈ 96", (393.0, 53.0), [line_below], -1, (960, 300)) == (24, 24)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +301,8 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
         twice, twice
     )
     assert other_device_note([line("softmax"), line("local")], []) == ""
+    unknown = [line("softmax"), replace(line("local"), ratios=[])]
+    assert other_device_note([line("softmax"), line("local")], unknown) == ""
 
 
 @pytest.mark.parametrize(
