@@ -66,4 +66,6 @@ def test_each_formula_gives_its_matrix(attention: Attention):
 @settings(max_examples=30)
 def test_each_formula_gives_its_matrix_with_any_settings(variant: Variant, data: st.DataObject):
     p = data.draw(any_settings(variant, most=12, text=True), "settings")
-    check_formula(Attention(variant, p), data.draw(st.integers(1, 40), "n"), data.draw(st.integers(2, 8), "d"))
+    # In smaller heads, a dozen landmarks can be so nearly dependent that rounding errors decide their exact inverse.
+    smallest = 4 if getattr(p, "inverse", "") == "exact" else 2
+    check_formula(Attention(variant, p), data.draw(st.integers(1, 40), "n"), data.draw(st.integers(smallest, 8), "d"))
