@@ -220,7 +220,7 @@ def _draw_synthetic() -> None:
 
 def _draw_upload() -> None:
     # With ``type="npz"``, the browser would refuse another file without a reason, and keep it next to a later one. The
-    # page says what is wrong with such a file.
+    # page reports the error in such a file.
     file = st.file_uploader(
         _("File (.npz) with arrays q, k and v"),
         key="upload.widget",

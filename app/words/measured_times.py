@@ -249,7 +249,7 @@ def _range(point: Crossing) -> str:
 
 
 def missing_text(run: Run) -> str:
-    """Return a sentence about what is missing from a run; empty if the run is complete."""
+    """Return a sentence that says up to which length a run is complete; empty if all of it is."""
     missing = unfinished(run)
     if missing is None:
         return ""

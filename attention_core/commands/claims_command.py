@@ -110,7 +110,7 @@ def _source(args: argparse.Namespace) -> Source:
 
 
 def _print_claim(claim: claims.Claim, verdict: str, measured: str) -> None:
-    """Print one claim: its number and verdict, its statement, and what was measured."""
+    """Print the number, the verdict, the statement and the finding of one claim."""
     print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
     for words in (claim.statement, measured):
         print(wrap(words, "    "))

@@ -19,6 +19,17 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The object to which each command adds its parser."""
 
 
+def add_variants(parser: argparse.ArgumentParser) -> None:
+    """Add the required option for the variants that a command compares."""
+    parser.add_argument(
+        "--variants",
+        nargs="+",
+        required=True,
+        metavar="WORD",
+        help="variants with their settings, such as softmax local~window~64",
+    )
+
+
 def print_rows(rows: Iterable[dict[str, Any]], form: str, *, as_json: bool) -> None:
     """Print each row of a table when it is measured, or all rows as JSON after the last one.
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from attention_core.commands.command_line import Commands, print_rows, read_bytes, wrap
+from attention_core.commands.command_line import Commands, add_variants, print_rows, read_bytes, wrap
 from attention_core.experiments import denoising
 from attention_core.inputs import ImageSource, image
 from attention_core.runtime.devices import use_threads
@@ -15,13 +15,7 @@ def add_to(commands: Commands) -> None:
     photo = parser.add_mutually_exclusive_group()
     photo.add_argument("--file", type=Path, metavar="PATH", help="PNG or JPEG image")
     photo.add_argument("--photo", choices=image.PHOTOS, default=image.PHOTOS[0], help="one of the included photographs")
-    parser.add_argument(
-        "--variants",
-        nargs="+",
-        required=True,
-        metavar="WORD",
-        help="variants with their settings, such as softmax local~window~64",
-    )
+    add_variants(parser)
     parser.add_argument("--size", type=int, default=ImageSource.size, help="height and width of the pixel grid")
     parser.add_argument(
         "--patch",

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from attention_core.commands.command_line import Commands, print_rows, read_text
+from attention_core.commands.command_line import Commands, add_variants, print_rows, read_text
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.model_patching import from_word, layer_range
@@ -20,13 +20,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of a model on the Hugging Face hub"
     )
-    parser.add_argument(
-        "--variants",
-        nargs="+",
-        required=True,
-        metavar="WORD",
-        help="variants with their settings, such as softmax local~window~64",
-    )
+    add_variants(parser)
     parser.add_argument(
         "--layers",
         default="all",

@@ -1,4 +1,4 @@
-"""``ImageSource``: the patches of an image as an input."""
+"""``ImageSource``: the pixels of an image with noise as tokens."""
 
 import hashlib
 import math
