@@ -27,6 +27,8 @@ from pages.entropy.view import View, quartiles
 DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 SAME_RATIO = 1.05
 """Ratio up to which two numbers count as equal."""
+LOOSE_BOUND = 10
+"""Ratio of a bound to the actual values from which the bound counts as loose."""
 
 
 def form_names() -> dict[str, str]:
@@ -68,11 +70,22 @@ def entropies(rows: Sequence[DistanceRow], measurement: Measurement) -> dict[str
     return {form: nats for form, nats in values.items() if nats}
 
 
-def added_rope(source: Source) -> str:
-    """Return the note that a built-in model was trained without RoPE; empty for other inputs and with ALiBi."""
+def trained_without_rope(source: Source) -> str:
+    """Return the title of the source's model if it was trained without RoPE; empty for other inputs and with ALiBi."""
     model = source.model if isinstance(source, TextSource) and source.positions != ALIBI else ""
-    title = next((info.title for info in BUILT_IN if info.key == model and not info.rotary), "")
-    return _("{model} was trained without RoPE. Here, RoPE is added without retraining.", model=title) if title else ""
+    return next((info.title for info in BUILT_IN if info.key == model and not info.rotary), "")
+
+
+def added_rope(title: str) -> str:
+    """Return the note that RoPE is added to the model ``title``, with a link to a model that was trained with RoPE."""
+    rotary = next(info for info in BUILT_IN if info.rotary)
+    return _(
+        "{model} was trained without RoPE, and is not retrained here. [Compare it with {rotary}]({link}), which was "
+        "trained with RoPE.",
+        model=title,
+        rotary=rotary.title,
+        link=f"#?model={rotary.key}",
+    )
 
 
 def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
@@ -81,7 +94,8 @@ def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding |
     if isinstance(finding, str) or measurement.options.distance == "alone":
         return finding
     pairs = _("Averages at larger distances include fewer pairs of tokens.")
-    return Finding(finding.text, paragraph(finding.explanation, pairs, added_rope(measurement.source)))
+    title = trained_without_rope(measurement.source)
+    return Finding(finding.text, paragraph(finding.explanation, pairs, added_rope(title) if title else ""))
 
 
 def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
@@ -106,22 +120,36 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
         if sizes and bounds and min(sizes) > 0:
             return size_and_bound(sizes, bounds, n)
         return entropy_by_form(nats, measurement.unit)
-    return weights_by_form({form: far / near for form, (near, far) in by_form["weight"].items()}, n)
+    shares = {form: far / near for form, (near, far) in by_form["weight"].items()}
+    return weights_by_form(shares, n, trained_without_rope(measurement.source))
 
 
-def weights_by_form(shares: Mapping[str, float], n: int) -> Finding:
-    """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
-    values = {"half": n / 2, **{form: percent(share) for form, share in shares.items()}}
+def weights_by_form(shares: Mapping[str, float], n: int, without_rope: str = "") -> Finding:
+    """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local.
+
+    Args:
+        shares: the weight of a distant key divided by that of an adjacent key, by form.
+        n: number of tokens.
+        without_rope: title of the model if it was trained without RoPE, otherwise empty.
+    """
+    values = {"half": n / 2, "model": without_rope, **{form: percent(share) for form, share in shares.items()}}
     plain = shares.get(PLAIN)
-    finding = (
-        ""
-        if plain is None
-        else _("**RoPE makes attention more local here.**")
-        if shares[ROTATED] * SAME_RATIO < plain
-        else _("**RoPE makes attention less local here.**")
-        if shares[ROTATED] > SAME_RATIO * plain
-        else _("**RoPE hardly changes the locality of attention here.**")
-    )
+    if plain is None:
+        finding = ""
+    elif shares[ROTATED] * SAME_RATIO < plain:
+        finding = (
+            _("**{model} was trained without RoPE. Adding RoPE makes its attention more local here.**", **values)
+            if without_rope
+            else _("**RoPE makes attention more local here.**")
+        )
+    elif shares[ROTATED] > SAME_RATIO * plain:
+        finding = (
+            _("**{model} was trained without RoPE. Adding RoPE makes its attention less local here.**", **values)
+            if without_rope
+            else _("**RoPE makes attention less local here.**")
+        )
+    else:
+        finding = _("**RoPE hardly changes the locality of attention here.**")
     explanation = paragraph(
         _(
             "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
@@ -177,7 +205,13 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
         "times": number(bounds[1] / sizes[1]),
     }
     return Finding(
-        _("**With RoPE, distant keys have larger logits than adjacent keys, in absolute value.**")
+        _(
+            "**RoPE's upper bound for |logit| is lower at large distances, but {times} times the actual logits there, "
+            "so it hardly limits them.**",
+            **values,
+        )
+        if SAME_RATIO * bounds[1] < bounds[0] and bounds[1] > LOOSE_BOUND * sizes[1]
+        else _("**With RoPE, distant keys have larger logits than adjacent keys, in absolute value.**")
         if sizes[1] > SAME_RATIO * sizes[0]
         else _("**With RoPE, distant keys have smaller logits than adjacent keys, in absolute value.**")
         if SAME_RATIO * sizes[1] < sizes[0]

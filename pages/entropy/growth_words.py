@@ -150,6 +150,13 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
             low=number(low),
         )
     low_text, high_text = range_texts(low, high)
+    if [log_n[n] for n in (min(own), max(own))] == [low, high]:
+        return _(
+            "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
+            "effective keys rises more slowly, from {low} to {high}.**",
+            low=low_text,
+            high=high_text,
+        )
     return _(
         "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
         "effective keys stays between {low} and {high}.**",

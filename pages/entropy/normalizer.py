@@ -14,48 +14,41 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LOG_NORMALIZERS, MAX_LOG_GROWTH, NormalizerRow, growth
 from attention_core.experiments.task import group_by_head
-from attention_core.formatting import SUPERSCRIPTS, number
+from attention_core.formatting import number
 from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
 from pages.entropy.options import Measurement
 from pages.entropy.view import View, progress_note, quartiles
 
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
-VERDICTS = (
-    Finding(
-        N_("**From {a:,} to {b:,} tokens, the row sums of squared ReLU shrink if each row is divided by n.**"),
-        N_("The totals of squared ReLU grow as {power}, more slowly than n."),
-    ),
-    Finding(
-        N_(
-            "**From {a:,} to {b:,} tokens, the row sums of squared ReLU stay nearly constant if each row is divided by "
-            "n.**"
-        ),
-        N_("The totals of squared ReLU grow as {power}, about as fast as n."),
-    ),
-    Finding(
-        N_("**From {a:,} to {b:,} tokens, the row sums of squared ReLU grow even if each row is divided by n.**"),
-        N_("The totals of squared ReLU grow as {power}, faster than n."),
-    ),
+SHRINKS = N_(
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU only {growth} times, so the "
+    "row sums shrink.**"
 )
-"""Findings for exponents below, near and above 1, to be translated."""
-FALLING = N_("The totals of squared ReLU fall as {power}.")
-"""Explanation of the first verdict for a negative exponent, to be translated."""
-NO_VERDICT = Finding(
-    N_("**From {a:,} to {b:,} tokens, the totals of squared ReLU do not grow as one power of the text length n.**"),
-    N_(
-        "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest lengths, "
-        "so no power of n is a good divisor."
-    ),
+CONSTANT = N_(
+    "**Yes. From {a:,} to {b:,} tokens, the totals of squared ReLU grow about as fast as n, so the row sums stay nearly "
+    "constant.**"
 )
-"""Finding for exponents with different verdicts, to be translated."""
+GROWS = N_(
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU {growth} times, so the row "
+    "sums grow.**"
+)
+NO_GROWTH = N_(
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times, but the totals of squared ReLU do not, so the row sums "
+    "shrink.**"
+)
+VARIES = N_(
+    "**No. From {a:,} to {b:,} tokens, the totals of squared ReLU do not grow as one power of n, so the row sums "
+    "change.**"
+)
+"""Findings about the row sums after a division by n, to be translated."""
 MAX_DENSE_TICKS = 6
 """Largest number of lengths, and largest ratio of totals, for which an axis has other ticks than powers of two."""
 
 
 def power(exponent: float) -> str:
-    """Return a power of n with a raised exponent."""
-    return "n" + f"{round(exponent, 2) + 0.0:.2f}".translate(SUPERSCRIPTS | {ord("."): "·"})
+    """Return a power of n as text. Raised digits are not used, because a raised decimal point is hard to see."""
+    return f"n^{round(exponent, 2) + 0.0:.2f}"
 
 
 def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
@@ -130,14 +123,53 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
         return Finding(text)
     tail = fit_bend(relu2.x, relu2.middle)
     exponents = (other.exponent, tail.exponent if tail else other.exponent)
-    sides = {(each > 1 - MAX_EXPONENT_DISTANCE) + (each > 1 + MAX_EXPONENT_DISTANCE) for each in exponents}
-    verdict = VERDICTS[sides.pop()] if len(sides) == 1 else NO_VERDICT
-    values = {"power": power(exponents[0]), "tail": power(exponents[1]), "n": TAIL_POSITIONS}
-    terms = _("A row's total is the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax.")
+    terms = _("Squared ReLU attention uses relu(logit)² where softmax uses exp(logit).")
+    total = _("A row's total is the sum of these terms, and its row sum is the total divided by n.")
     why = _("The output is the weighted mean of the values, multiplied by the row sum.")
-    headline = _(verdict.text, a=int(relu2.x[0]), b=int(relu2.x[-1]))
-    explanation = FALLING if verdict is VERDICTS[0] and round(exponents[0], 2) < 0 else verdict.explanation
-    return Finding(headline, paragraph(terms, _(explanation, **values), why, text))
+    return Finding(
+        _row_sums(relu2, *map(_side, exponents)), paragraph(terms, total, _growth_text(*exponents), why, text)
+    )
+
+
+def _side(exponent: float) -> int:
+    """Return −1, 0 or 1 for a total that grows more slowly than n, about as fast as n, or faster."""
+    return (exponent > 1 - MAX_EXPONENT_DISTANCE) + (exponent > 1 + MAX_EXPONENT_DISTANCE) - 1
+
+
+def _row_sums(relu2: Spread, side: int, tail_side: int) -> str:
+    """Return how the row sums of squared ReLU change if each row is divided by n."""
+    (first, last), (a, b) = ((each[0], each[-1]) for each in (relu2.middle, relu2.x))
+    values = {"a": int(a), "b": int(b), "times": number(b / a), "growth": number(last / first)}
+    ratio = (last / first) / (b / a)
+    if side == tail_side == 0:
+        return _(CONSTANT, **values)
+    if side == 0 or abs(ratio - 1) < MAX_EXPONENT_DISTANCE:
+        return _(VARIES, **values)
+    if last / first < 1 + MAX_EXPONENT_DISTANCE:
+        return _(NO_GROWTH, **values)
+    return _(SHRINKS if ratio < 1 else GROWS, **values)
+
+
+def _growth_text(exponent: float, tail: float) -> str:
+    """Return the power of n as which the totals of squared ReLU grow, over all lengths and the longest ones."""
+    values: dict[str, Any] = {"power": power(exponent), "tail": power(tail), "n": TAIL_POSITIONS}
+    if _side(exponent) == _side(tail):
+        return (
+            _("The totals of squared ReLU fall approximately as {power}.", **values)
+            if round(exponent, 2) < 0
+            else _("The totals of squared ReLU grow approximately as {power}.", **values)
+        )
+    if _side(tail) == 0:
+        return _(
+            "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest lengths, "
+            "so dividing by n works only there.",
+            **values,
+        )
+    return _(
+        "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest lengths, so "
+        "no power of n is a good divisor.",
+        **values,
+    )
 
 
 def table(rows: Sequence[NormalizerRow], measurement: Measurement) -> list[dict[str, object]]:

@@ -330,7 +330,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = points(keys)["Softmax, log n scaling"].values()
-    between = "stays between {} and {}.".format(*range_texts(min(scaled), max(scaled)))
+    between = "rises more slowly, from {} to {}.".format(*range_texts(min(scaled), max(scaled)))
     assert f"that grows with log n (log n scaling), the number of effective keys {between}" in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax, log n scaling"][128], 128, causal=False)
     table = keys.dataframe[0].value
@@ -353,7 +353,7 @@ def test_squared_relus_growth_is_judged_by_its_own_line():
     at = open_entropy(h_view="normalizer")
     line = points(at)["squared ReLU: Σ relu(x)²"]
     slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
-    assert f"The totals of squared ReLU grow as {power(slope)}, " in spoken(at)
+    assert f"The totals of squared ReLU grow approximately as {power(slope)}." in spoken(at)
     table = at.dataframe[0].value.set_index("variant and sum Z")
     assert table["exponent a of Z ∝ nᵃ"].iloc[1] == pytest.approx(slope)
     for n in (16, 128):

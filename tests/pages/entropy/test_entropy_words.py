@@ -165,20 +165,20 @@ def test_causal_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
 @pytest.mark.parametrize(
     ("softmax", "scaled", "expected"),
     [
-        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.0, "n64": 10.0, "n256": 9.5}, "6 and 10"),
-        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.04, "n64": 10.4, "n256": 9.5}, "6 and 10"),
-        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.04, "n64": 8.02, "n256": 7.5}, "6.0 and 8.0"),
-        ({"n16": 4.0, "n256": 31.0}, {"n16": 9.6, "n64": 10.4, "n256": 9.7}, "9.6 and 10.4"),
-        ({"n16": 4.0, "n64": 9.0, "n256": 31.0}, {"n16": 6.0, "n64": 7.0}, "6 and 7"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.0, "n64": 10.0, "n256": 9.5}, "stays between 6 and 10"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.04, "n64": 10.4, "n256": 9.5}, "stays between 6 and 10"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 6.04, "n64": 8.02, "n256": 7.5}, "stays between 6.0 and 8.0"),
+        ({"n16": 4.0, "n256": 31.0}, {"n16": 9.6, "n64": 10.4, "n256": 9.7}, "stays between 9.6 and 10.4"),
+        ({"n16": 4.0, "n64": 9.0, "n256": 31.0}, {"n16": 6.0, "n64": 7.0}, "rises more slowly, from 6 to 7"),
         ({"n16": 4.0, "n256": 4.19}, {"n16": 6.0, "n256": 6.0}, None),
         ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.5}, None),
-        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.3}, "6 and 11"),
+        ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0, "n256": 11.3}, "rises more slowly, from 6 to 11"),
         ({"n16": 4.0, "n256": 8.0}, {"n16": 6.0}, None),
     ],
 )
 def test_log_n_scaling_is_a_finding_if_the_number_of_effective_keys_grows_less(softmax, scaled, expected):
     text = growth_words.log_n_finding(line(**softmax), line(**scaled))
-    whole = f"**{WITH_LOG_N} stays between {expected}.**"
+    whole = f"**{WITH_LOG_N} {expected}.**"
     assert text == (whole if expected else "")
     assert growth_words.log_n_finding(line(**softmax), None) == ""
 
@@ -267,54 +267,60 @@ def power(exponent):
 
 
 @pytest.mark.parametrize(
-    ("exponent", "verdict"),
+    ("exponent", "verdict", "found"),
     [
-        (0.94, ("more slowly than", "n⁰·⁹⁴", "shrink")),
-        (0.96, ("about as fast as", "n⁰·⁹⁶", "stay nearly constant")),
-        (1.04, ("about as fast as", "n¹·⁰⁴", "stay nearly constant")),
-        (1.06, ("faster than", "n¹·⁰⁶", "grow even")),
+        (0.94, "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 14 times, so the row sums shrink.", "n^0.94"),
+        (0.96, "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {constant}.", "n^0.96"),
+        (1.04, "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {constant}.", "n^1.04"),
+        (1.06, "No. From 16 to 256 tokens, n grows 16 times and {relu2} 19 times, so the row sums grow.", "n^1.06"),
+        (0.02, "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 1.1 times, so the row sums shrink.", "n^0.02"),
+        (0.01, "No. From 16 to 256 tokens, n grows 16 times, but {relu2} do not, so the row sums shrink.", "n^0.01"),
     ],
 )
-def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
+def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
+    relu2, constant = "the totals of squared ReLU", "the row sums stay nearly constant"
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
-        f"**From 16 to 256 tokens, the row sums of squared ReLU {verdict[2]} if each row is divided by n.** A row's "
-        "total is the sum of its terms before it is divided: relu(logit)², or exp(logit) for softmax. The totals of "
-        f"squared ReLU grow as {verdict[1]}, {verdict[0]} n. The output is the weighted mean "
-        "of the values, multiplied by the row sum. The totals of softmax, which divides each row by its total, grow "
-        "approximately as n¹·⁵⁰."
+        f"**{verdict.format(relu2=relu2, constant=constant)}** Squared ReLU attention uses relu(logit)² where softmax "
+        "uses exp(logit). A row's total is the sum of these terms, and its row sum is the total divided by n. The "
+        f"totals of squared ReLU grow approximately as {found}. The output is the weighted mean of the values, "
+        "multiplied by the row sum. The totals of softmax, which divides each row by its total, grow approximately as "
+        "n^1.50."
     )
 
 
 def test_a_rounded_exponent_of_zero_has_no_minus_sign():
     text = full_text(normalizer.main_finding({"softmax": power(-0.003), "relu2": power(-0.002)}))
     assert "fall" not in text
-    assert text.count("n⁰·⁰⁰") == 2
+    assert text.count("n^0.00") == 2
 
 
 @pytest.mark.parametrize(("softmax", "relu2"), [(-0.1, 0.2), (0.1, -0.8)])
 def test_totals_with_a_negative_exponent_fall(softmax, relu2):
     text = full_text(normalizer.main_finding({"softmax": power(softmax), "relu2": power(relu2)}))
-    assert ("by its total, fall approximately as n⁻⁰·¹⁰." in text) == (softmax < 0)
-    assert ("The totals of squared ReLU fall as n⁻⁰·⁸⁰." in text) == (relu2 < 0)
-    assert text.count("grow") == 1
+    assert ("by its total, fall approximately as n^-0.10." in text) == (softmax < 0)
+    assert ("The totals of squared ReLU fall approximately as n^-0.80." in text) == (relu2 < 0)
 
 
-def test_a_total_with_changing_growth_gets_no_verdict():
-    bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
+@pytest.mark.parametrize(
+    ("tail", "headline", "explanation"),
+    [
+        (1.2, "n grows 256 times and the totals of squared ReLU only 111 times, so the row sums shrink.", "n^1.20"),
+        (1.02, "n grows 256 times and the totals of squared ReLU only 68 times, so the row sums shrink.", "n^1.02"),
+        (1.5, "the totals of squared ReLU do not grow as one power of n, so the row sums change.", "n^1.50"),
+    ],
+)
+def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, explanation):
+    bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * tail)) for i in range(9))
     message = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": bent}))
-    assert message.startswith(
-        "**From 1 to 256 tokens, the totals of squared ReLU do not grow as one power of the text length n.** A row's"
-    )
-    assert "over all lengths, but as n¹·²⁰ over the 4 longest lengths, so no power of n is a good divisor." in message
-    straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "grow even if each row is divided by n.**" in full_text(
-        normalizer.main_finding({"softmax": power(1.5), "relu2": straight})
-    )
+    assert message.startswith(f"**No. From 1 to 256 tokens, {headline}**")
+    assert f"over all lengths, but as {explanation} over the 4 longest lengths, so " in message
+    assert ("so dividing by n works only there." in message) == (tail < 1.05)
+    assert ("so no power of n is a good divisor." in message) == (tail > 1.05)
 
 
 def test_a_total_without_growth_gets_no_verdict():
     alone = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": spread([(16, 1.0)])}))
-    assert alone.endswith("approximately as n¹·⁵⁰.")
+    assert alone.endswith("approximately as n^1.50.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
     assert full_text(normalizer.main_finding(short)) == (
         "These lengths are too few or too close together to measure growth. Use a longer input."
@@ -471,6 +477,13 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
         "actual mean |logit|."
     )
     rises = full_text(distance.size_and_bound((2.0, far), (4.0, 5.0), 40))
+    loose = full_text(distance.size_and_bound((2.0, far), (100 * far, 10.1 * far), 40))
+    assert loose.startswith(
+        "**RoPE's upper bound for |logit| is lower at large distances, but 10 times the actual logits there, so it hardly "
+        "limits them.** "
+    )
+    assert f"**With RoPE, {finding}.** " in full_text(distance.size_and_bound((2.0, far), (100 * far, 9.9 * far), 40))
+    assert f"**With RoPE, {finding}.** " in full_text(distance.size_and_bound((2.0, far), (10 * far, 10.1 * far), 40))
     assert "The bound for distant keys is 125% of the bound for adjacent keys." in rises
 
 
@@ -574,15 +587,19 @@ def test_totals_that_differ_little_have_more_ticks(levels, ticks):
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (TextSource("a"), "MiniLM-L6 was trained without RoPE. Here, RoPE is added without retraining."),
+        (TextSource("a"), "MiniLM-L6"),
         (TextSource("a", positions=ALIBI), ""),
         (TextSource("a", model="smollm2"), ""),
         (TextSource("a", model="owner/name"), ""),
         (SyntheticSource(SyntheticSpec(n=16)), ""),
     ],
 )
-def test_added_rope_is_reported_for_built_in_models_without_it(source, expected):
-    assert distance.added_rope(source) == expected
+def test_built_in_models_without_rope_are_known(source, expected):
+    assert distance.trained_without_rope(source) == expected
+    assert distance.added_rope("MiniLM-L6") == (
+        "MiniLM-L6 was trained without RoPE, and is not retrained here. [Compare it with SmolLM2-135M]"
+        "(#?model=smollm2), which was trained with RoPE."
+    )
 
 
 @pytest.mark.parametrize(("at_eight", "label"), [(1.004, "Squared ReLU ÷ n or row sum"), (1.1, "")])
