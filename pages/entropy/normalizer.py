@@ -22,12 +22,12 @@ from pages.entropy.view import View, progress_note, quartiles
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 SHRINKS = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU only {growth} times, so the "
-    "row sums shrink.**"
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU only {growth} times, so "
+    "the row sums shrink.**"
 )
 CONSTANT = N_(
-    "**Yes. From {a:,} to {b:,} tokens, the totals of squared ReLU grow about as fast as n, so the row sums stay nearly "
-    "constant.**"
+    "**Yes. From {a:,} to {b:,} tokens, the totals of squared ReLU grow about as fast as n, so the row sums stay "
+    "nearly constant.**"
 )
 GROWS = N_(
     "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU {growth} times, so the row "
@@ -161,8 +161,8 @@ def _growth_text(exponent: float, tail: float) -> str:
         )
     if _side(tail) == 0:
         return _(
-            "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest lengths, "
-            "so dividing by n works only there.",
+            "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest "
+            "lengths, so dividing by n works only there.",
             **values,
         )
     return _(

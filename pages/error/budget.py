@@ -109,7 +109,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 VIEW = View(
-    axis_title=N_("setting named at each line (budget)"),
+    axis_title=N_("value of the setting named at each line"),
     lines=lines,
     describe=words.budget_findings,
     notes=notes,

@@ -35,9 +35,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
     timed = question.options.price == "ms"
     times = _measured_times(question) if timed else None
     view = View(
-        axis_title=N_("forward time of all heads, compared with softmax")
-        if timed
-        else N_("multiply-adds, compared with softmax"),
+        axis_title=N_("forward time relative to softmax") if timed else N_("multiply-adds relative to softmax"),
         lines=partial(lines, times=times),
         describe=partial(words.cost_findings, times=times),
         notes=lambda question, points: [

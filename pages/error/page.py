@@ -1,11 +1,13 @@
 """The Error page: each attention variant's approximation error over its cost, its budget, or the sequence length."""
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.page import Page
+from app.state import presets
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
@@ -41,6 +43,11 @@ def scope(chosen: ChosenInput) -> Scope:
     )
 
 
+def opening() -> dict[str, Any]:
+    """Return the options of a first visit: the long preset text, in which cheaper variants save more."""
+    return {"text": presets.texts()["long"]}
+
+
 PAGE = Page(
     title=N_("Error"),
     icon=":material/trending_down:",
@@ -48,6 +55,7 @@ PAGE = Page(
     rank=2,
     question=N_("How close do cheaper variants come to softmax?"),
     options=ErrorOptions,
+    opening=opening,
     measures=MEASURES,
     curves=CURVES,
     top=top,

@@ -18,7 +18,7 @@ CHEAP_SHARE = 0.5
 NEXT_BEST = 1.1
 """A variant with a smaller error is mentioned too if its cost is at most this multiple of half of softmax's cost."""
 CLOSE_ERROR_SHARE = 0.5
-"""Share of the error of equal weights up to which an error counts as small."""
+"""Share of the error of equal weights up to which an error counts as small. The sentences say “half”."""
 ALMOST_EXACT = 0.05
 """Share of the error of equal weights up to which a variant counts as almost exact."""
 AXIS_END_RATIO = 2
@@ -117,6 +117,15 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
         )
         is_cheap = any(costs.get(p.word, math.inf) <= CHEAP_SHARE * full_cost for p in comparable)
         finding = verdict(best, is_cheap=is_cheap, baseline=baseline, question=question, reference=reference, cost=cost)
+        cheaper = [p for p in comparable if costs.get(p.word, math.inf) < full_cost and math.isfinite(p.middle)]
+        if best is None and cheaper and min(p.middle for p in cheaper) >= baseline:
+            text = _(
+                "Even below softmax's full cost, no setting shown is closer than equal weights. The best is {name}: "
+                "{error}.",
+                name=sentence_name(ac.from_word(min(cheaper, key=lambda p: p.middle).word)),
+                error=error_text(question, min(p.middle for p in cheaper)),
+            )
+            finding = Finding(finding.text, text)
         if best is not None:
             explanation = paragraph(
                 finding.explanation,
@@ -269,58 +278,72 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         if not close:
             best = min((p for p in comparable if p.multiply_adds < full_cost), key=lambda p: p.middle, default=None)
             explanation = paragraph(
+                _("Equal weights have {zero}.", **values),
                 _(
-                    "The best is {name}: {error}.",
+                    "The best setting cheaper than softmax is {name}: {error}.",
                     name=sentence_name(ac.from_word(best.word)),
                     error=error_text(question, best.middle),
                 )
                 if best
                 else "",
-                _(
-                    "Close would be at most {limit}, half the error of equal weights.",
-                    limit=question.format_error(CLOSE_ERROR_SHARE * baseline),
-                ),
                 _("Top-k does not count, because it computes all logits and costs at least as much as softmax here.")
                 if (top_k := [p for p in comparable if p.variant == "topk"])
                 and all(p.multiply_adds >= full_cost for p in top_k)
                 else "",
             )
-            text = _("**No setting shown that is cheaper than softmax comes close to {reference}.**", **values)
-            if reference == REFERENCE:
-                text = _("**No setting shown that is cheaper than softmax comes close to it.**")
+            text = (
+                _("**No setting shown that is cheaper than softmax halves the error of equal weights.**")
+                if reference == REFERENCE
+                else _(
+                    "**Compared with {reference}, no setting shown that is cheaper than softmax halves the error of "
+                    "equal weights.**",
+                    **values,
+                )
+            )
             lines.append([Finding(text, explanation)])
             continue
         (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
-        text = _(
-            "**{name} is the cheapest setting shown that comes close to {reference}: {share} of softmax's "
-            "multiply-adds, {error}.**",
-            name=sentence_name(ac.from_word(cheapest.word)),
-            share=percent(cheapest.multiply_adds / full_cost),
-            error=error_text(question, cheapest.middle),
-            **values,
-        )
+        values |= {
+            "name": sentence_name(ac.from_word(cheapest.word)),
+            "error": error_text(question, cheapest.middle),
+            "share": percent(cheapest.multiply_adds / full_cost),
+            "saved": percent(1 - cheapest.multiply_adds / full_cost),
+        }
+        if reference != REFERENCE:
+            text = N_(
+                "**Compared with {reference}, {name} is the cheapest setting shown that at least halves the error of "
+                "equal weights: {share} of softmax's multiply-adds, {error}.**"
+            )
+        elif cheapest.multiply_adds > CHEAP_SHARE * full_cost:
+            text = N_(
+                "**{name} is the cheapest setting shown that at least halves the error of equal weights ({error}), but "
+                "it saves only {saved} of softmax's multiply-adds.**"
+            )
+        else:
+            text = N_(
+                "**{name} is the cheapest setting shown that at least halves the error of equal weights: {share} of "
+                "softmax's multiply-adds, {error}.**"
+            )
         explanation = paragraph(
-            _("“Close” means at most half of the error of equal weights ({zero}).", **values),
+            _("Equal weights have {zero}.", **values),
             _n(
-                "{names} also comes close to {reference}.",
-                "{names} also come close to {reference}.",
+                "{names} also at least halves this error.",
+                "{names} also at least halve this error.",
                 n=len(others),
                 names=enumeration(title for _point, title in others),
-                **values,
             )
             if others
             else "",
             _n(
-                "{names} does not come close to {reference} at any setting cheaper than softmax.",
-                "{names} do not come close to {reference} at any setting cheaper than softmax.",
+                "{names} does not halve it at any setting cheaper than softmax.",
+                "{names} do not halve it at any setting cheaper than softmax.",
                 n=len(not_close),
                 names=enumeration(not_close),
-                **values,
             )
             if not_close
             else "",
         )
-        lines.append([Finding(text, explanation)])
+        lines.append([Finding(_(text, **values), explanation)])
     return lines
 
 
@@ -388,11 +411,13 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
         if 0 < count < len(group) and True not in exact[count:]:
             last, first = group[count - 1], group[count]
             if isinstance(last.value, int) and last.n <= last.value < first.n:
-                found.append(_("{name} up to {n:,} tokens", name=sentence_name(ac.from_word(last.word)), n=last.n))
+                found.append(_("{name} (up to {n:,} tokens)", name=sentence_name(ac.from_word(last.word)), n=last.n))
     if not found:
         return ""
-    return _(
-        "Almost exact (at most {share} of the error of equal weights) until the text outgrows the setting: {names}.",
+    return _n(
+        "In short texts, {names} has at most {share} of the error of equal weights.",
+        "In short texts, {names} have at most {share} of the error of equal weights.",
+        n=len(found),
         share=percent(ALMOST_EXACT),
         names=enumeration(found),
     )

@@ -121,10 +121,10 @@ def test_a_template_has_spaces_only_around_latin_values(chinese, monkeypatch, na
 
 
 def test_plural_messages_have_spaces_only_around_latin_values(monkeypatch):
-    one, many = "{names} also comes close to {reference}.", "{names} also come close to {reference}."
+    one, many = "{names} also at least halves this error.", "{names} also at least halve this error."
     speak(monkeypatch, "zh")
-    assert i18n._n(one, many, n=1, names="局部", reference="softmax").startswith("局部也")
-    assert i18n._n(one, many, n=1, names="Nyström", reference="softmax").startswith("Nyström 也")
+    assert i18n._n(one, many, n=1, names="局部").startswith("局部也")
+    assert i18n._n(one, many, n=1, names="Nyström").startswith("Nyström 也")
 
 
 def test_bold_values_touch_chinese_words_and_keep_a_space_to_latin_ones(chinese, monkeypatch):

@@ -21,7 +21,7 @@ THIRD = """(plot, name) => {
 
 def test_a_link_leads_through_every_view_to_a_file(page, server):
     visit(page, f"{server}/error{LINK}")
-    expect(page.get_by_text(re.compile("comes close to softmax: "))).to_be_visible()
+    expect(page.get_by_text(re.compile("at least halves the error of equal weights"))).to_be_visible()
     assert {
         "Equal weights on all keys",
         "Equal weights, compared with shared-QK softmax",
@@ -40,7 +40,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server):
     page.get_by_text("Measured time").click()
     page.keyboard.press("Escape")
     press(page, "Measure times")
-    expect(chart(page).get_by_text("forward time of all heads, compared with softmax")).to_be_visible()
+    expect(chart(page).get_by_text("forward time relative to softmax")).to_be_visible()
     settle(page)
 
     found = rows(saved(page, "Numbers (CSV)"))

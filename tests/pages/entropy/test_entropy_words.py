@@ -269,11 +269,19 @@ def power(exponent):
 @pytest.mark.parametrize(
     ("exponent", "verdict", "found"),
     [
-        (0.94, "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 14 times, so the row sums shrink.", "n^0.94"),
+        (
+            0.94,
+            "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 14 times, so the row sums shrink.",
+            "n^0.94",
+        ),
         (0.96, "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {constant}.", "n^0.96"),
         (1.04, "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {constant}.", "n^1.04"),
         (1.06, "No. From 16 to 256 tokens, n grows 16 times and {relu2} 19 times, so the row sums grow.", "n^1.06"),
-        (0.02, "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 1.1 times, so the row sums shrink.", "n^0.02"),
+        (
+            0.02,
+            "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 1.1 times, so the row sums shrink.",
+            "n^0.02",
+        ),
         (0.01, "No. From 16 to 256 tokens, n grows 16 times, but {relu2} do not, so the row sums shrink.", "n^0.01"),
     ],
 )
@@ -479,8 +487,8 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     rises = full_text(distance.size_and_bound((2.0, far), (4.0, 5.0), 40))
     loose = full_text(distance.size_and_bound((2.0, far), (100 * far, 10.1 * far), 40))
     assert loose.startswith(
-        "**RoPE's upper bound for |logit| is lower at large distances, but 10 times the actual logits there, so it hardly "
-        "limits them.** "
+        "**RoPE's upper bound for |logit| is lower at large distances, but 10 times the actual logits there, so it "
+        "hardly limits them.** "
     )
     assert f"**With RoPE, {finding}.** " in full_text(distance.size_and_bound((2.0, far), (100 * far, 9.9 * far), 40))
     assert f"**With RoPE, {finding}.** " in full_text(distance.size_and_bound((2.0, far), (10 * far, 10.1 * far), 40))
