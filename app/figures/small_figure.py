@@ -36,6 +36,7 @@ def small_figure(
     colours: Mapping[str, int] | None = None,
     categories: Sequence[str] = (),
     subject: str = "",
+    joined: bool = True,
     log_x: bool = False,
     log_y: bool = False,
     share: bool = False,
@@ -51,11 +52,12 @@ def small_figure(
         colours: indices in the shared series of colours, by the same names; by default, in their order.
         categories: names of the positions 0, 1, … of bars; empty for lines.
         subject: the category whose name and values are bold.
+        joined: whether lines join the points of a series; ignored for bars.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
-        zero: whether a linear axis of the values must include zero. The axis of bars always does, but without ``zero``,
-            dots replace bars if the smallest value is more than half of the largest.
+        zero: whether a linear axis of the values must include zero. The linear axis of bars always does. Without
+            ``zero``, dots replace bars if the smallest value is more than half of the largest.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
@@ -64,12 +66,12 @@ def small_figure(
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
     # Bars from zero would hide small differences, so dots on a shorter axis show them.
-    dots = bool(categories) and not zero and not log_y and min(heights) > max(heights) / 2
+    dots = bool(categories) and not zero and min(heights) > max(heights) / 2
     low, high = axis_range(min(heights), max(heights), log=log_y, zero=zero or (bool(categories) and not dots))
     ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]
     if categories:
         return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, share, dots, y_title, alt)
-    return _lines(medians, colour_by_name, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
+    return _lines(medians, colour_by_name, (low, high), ticks, joined, log_x, log_y, x_title, y_title, alt)
 
 
 def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[float, float]:
@@ -121,13 +123,14 @@ def _lines(
     colours: Mapping[str, str],
     axis: tuple[float, float],
     ticks: Sequence[str],
+    joined: bool,
     log_x: bool,
     log_y: bool,
     x_title: str,
     y_title: str,
     alt: str,
 ) -> str:
-    """Return a chart of lines, with their names at the right in the order of their ends."""
+    """Return a chart of lines, or of points if not ``joined``, with names at the right in the order of their ends."""
     xs = sorted({x for line in medians.values() for x, _y in line})
     name_lines = {name: _wrap(name) for name, line in medians.items() if line}
     room = max(HEIGHT, sum(LINE * len(lines) for lines in name_lines.values()))
@@ -139,8 +142,11 @@ def _lines(
     shapes = [f'<path d="M{EDGE} {EDGE}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     for name in order:
         points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]
-        end, width = ("h0", ROUND) if len(points) == 1 else ("", 'stroke-width="2" stroke-linecap="round"')
-        shapes.append(f'<path d="M{"L".join(points)}{end}" stroke="{colours[name]}" {width} fill="none"/>')
+        if joined and len(points) > 1:
+            path, width = f"M{'L'.join(points)}", 'stroke-width="2" stroke-linecap="round"'
+        else:
+            path, width = "".join(f"M{point}h0" for point in points), ROUND
+        shapes.append(f'<path d="{path}" stroke="{colours[name]}" {width} fill="none"/>')
     tops = [centre - size / 2 for centre, size in zip(centres, sizes, strict=True)]
     gaps = [tops[0], *(b - a - size for (a, b), size in zip(pairwise(tops), sizes, strict=False))]
     names = "".join(

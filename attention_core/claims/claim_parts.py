@@ -71,16 +71,16 @@ class Figure:
     """The mapping from attributes of a claim's rows to the axes of its chart. Rows with equal x show their spread.
 
     Attributes:
-        x: attribute on the horizontal axis. Strings give bars, numbers give lines.
+        x: attribute on the horizontal axis: strings for bars, numbers for lines and points.
         y: attribute on the vertical axis. Rows without a value are left out.
         by: attribute that separates the lines, or the bars at one position; its values are the legend's labels.
         x_title: title of the horizontal axis, with its unit.
         y_title: title of the vertical axis, with its unit.
-        kind: lines or bars.
+        kind: lines, bars, or points that no line joins, for positions without an order such as heads.
         log: the logarithmic axes: "", "x", "y" or "xy".
         percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
         subject: the value of ``x`` that the claim is about; a small chart of bars marks it.
-        main: the only value of ``by`` that a small chart shows; empty for all values.
+        main: the only values of ``by`` that a small chart shows; empty for all values.
     """
 
     x: str
@@ -88,11 +88,11 @@ class Figure:
     by: str
     x_title: str
     y_title: str
-    kind: Literal["lines", "bars"] = "lines"
+    kind: Literal["lines", "bars", "points"] = "lines"
     log: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
     subject: str = ""
-    main: str = ""
+    main: tuple[str, ...] = ()
 
     @property
     def log_x(self) -> bool:

@@ -227,7 +227,7 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     """Return the points of a claim's small figure by series, in the order of the rows."""
     figure = outcome.claim.figure
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
-    rows = [row for row in rows if figure.main in ("", getattr(row, figure.by))]
+    rows = [row for row in rows if not figure.main or getattr(row, figure.by) in figure.main]
     xs = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
     points: dict[str, list[tuple[float, float]]] = {}
     # A loop, because grouping with pandas would take most of the page's time: each rerun draws about twenty cards.
@@ -241,7 +241,14 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
 def picture(outcome: Outcome) -> str | None:
     """Return the small figure of a claim as HTML; None if there is nothing to draw."""
     figure, points_by_series = outcome.claim.figure, series(outcome)
-    places = dict.fromkeys(getattr(row, figure.x) for row in outcome.rows) if figure.kind == "bars" else ()
+    places: Sequence[str] = ()
+    if figure.kind == "bars":
+        places = list(dict.fromkeys(getattr(row, figure.x) for row in outcome.rows))
+    elif outcome.heads == 1 and figure.kind == "points":  # Points at one position would hide each other.
+        places = list(points_by_series)
+        points_by_series = {
+            name: [(i, y) for _x, y in points] for i, (name, points) in enumerate(points_by_series.items())
+        }
     return small_figure(
         {_(name): points for name, points in points_by_series.items()},
         x_title=axis_title(_(figure.x_title), log=figure.log_x),
@@ -249,6 +256,7 @@ def picture(outcome: Outcome) -> str | None:
         colours={_(name): place for name, place in colours.series_colours(points_by_series).items()},
         categories=[_(place) for place in places],
         subject=_(figure.subject) if figure.subject else "",
+        joined=figure.kind != "points",
         log_x=figure.log_x,
         log_y=figure.log_y,
         share=figure.percent,

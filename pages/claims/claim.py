@@ -125,6 +125,7 @@ def _show_figure(outcome: Outcome) -> None:
         x_title=axis_title(_(figure.x_title), log=figure.log_x),
         y_title=axis_title(_(figure.y_title), log=figure.log_y),
         bars=bars,
+        joined=figure.kind != "points",
         log_x=figure.log_x,
         log_y=figure.log_y,
         percent=figure.percent,

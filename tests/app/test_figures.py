@@ -299,6 +299,13 @@ def test_rows_at_one_position_become_their_median_with_a_band():
     assert drawn.layout.xaxis.title.text == "tokens n"
 
 
+@pytest.mark.parametrize(("joined", "width"), [(True, 2), (False, 0)])
+def test_points_without_an_order_are_not_joined(joined, width):
+    [line] = [trace for trace in drawn_of([("a", 0, 1.0), ("a", 1, 3.0)], joined=joined).data if trace.name == "a"]
+    assert "markers" in line.mode
+    assert line.line.width == width
+
+
 def test_text_labels_become_bars_with_whiskers():
     rows = [(who, name, y) for who in "ab" for name in ("one", "two") for y in (1.0, 2.0, 5.0)]
     drawn = drawn_of([*rows, ("a", "one", 0.0)], bars=True, log_y=True)

@@ -44,6 +44,13 @@ def test_lines_run_from_edge_to_edge_by_the_median_at_each_place():
     assert lines[SERIES[1]] == [(EDGE, EDGE), (right, HEIGHT - EDGE)]
 
 
+def test_points_that_no_line_joins_are_dots():
+    chart = svg(small_figure({"a": [(0, 0.0), (2, 2.0), (4, 1.0)]}, joined=False, **TITLES))
+    [path] = re.findall(rf'd="([^"]+)" stroke="{SERIES[0]}"', chart)
+    middle, right = f"{WIDTH / 2:.1f}", f"{WIDTH - EDGE:.1f}"
+    assert path == f"M{EDGE}.0 {HEIGHT - EDGE:.1f}h0M{middle} {EDGE}.0h0M{right} {HEIGHT / 2:.1f}h0"
+
+
 def test_equal_ratios_are_equal_distances_on_logarithmic_axes():
     points = {"a": [(1, 1.0), (10, 10.0), (100, 100.0)]}
     [line] = paths(small_figure(points, log_x=True, log_y=True, **TITLES)).values()
@@ -172,7 +179,7 @@ def test_the_name_and_the_values_of_the_subject_are_bold(subject):
 
 @pytest.mark.parametrize(
     ("low", "options", "is_dots"),
-    [(0.5, {}, True), (0.4, {}, False), (0.5, {"zero": True}, False), (0.5, {"log_y": True}, False)],
+    [(0.5, {}, True), (0.4, {}, False), (0.5, {"zero": True}, False), (0.5, {"log_y": True}, True)],
 )
 def test_dots_on_a_shorter_axis_replace_bars_of_similar_lengths(low, options, is_dots):
     chart = small_figure({"a": [(0, low), (1, 0.9)]}, categories=["one", "two"], share=True, **TITLES, **options)

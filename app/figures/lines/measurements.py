@@ -1,6 +1,7 @@
-"""A chart of a table of measurements, as lines or bars. Repeated measurements appear as their median and quartiles."""
+"""A chart of measurements in a table, as lines, points or bars; repeated ones appear as their median and quartiles."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,12 @@ def measurements(
     y_title: str,
     colours: Mapping[str, int] | None = None,
     bars: bool = False,
+    joined: bool = True,
     log_x: bool = False,
     log_y: bool = False,
     percent: bool = False,
 ) -> Figure | None:
-    """Draw measurements as lines or bars; return None if no row can be drawn.
+    """Draw measurements as lines, points or bars; return None if no row can be drawn.
 
     Args:
         rows: one measurement per row; rows without a finite number on an axis (above 0 if logarithmic) are left out.
@@ -36,6 +38,7 @@ def measurements(
         y_title: title of the vertical axis, with its unit.
         colours: indices in the shared series of colours, by the values of ``by``; by default, in their order.
         bars: whether to draw bars.
+        joined: whether lines join the points of a series, which bars ignore.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
         percent: whether the vertical axis shows shares as percentages.
@@ -51,6 +54,7 @@ def measurements(
     if bars:
         return whiskers(series, labels, colours=colours, x_title=x_title, y_title=y_title, log_y=log_y, percent=percent)
     lines = [stats.curve(name, colours[name] if colours else i) for i, (name, stats) in enumerate(series.items())]
+    lines = lines if joined else [replace(line, width=0) for line in lines]
     ticks = sorted({tick for line in lines for tick in line.x}) if log_x else ()
     return curves(
         lines,

@@ -117,7 +117,7 @@ CLAIM = Claim(
         y_title="error relative to softmax",
         kind="bars",
         subject=COSINE,
-        main=MATRIX,
+        main=(MATRIX,),
         percent=True,
     ),
 )

@@ -176,6 +176,7 @@ CLAIM = Claim(
         x_title="number of tokens read",
         y_title="weight on the first or last 4 tokens (%)",
         log="xy",
+        main=(EARLY[PLAIN], EARLY[SOFTMAX]),
     ),
     needs=8,
 )

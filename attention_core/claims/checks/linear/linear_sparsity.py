@@ -79,7 +79,12 @@ CLAIM = Claim(
         Quantity("less", "heads in which softmax is the sparsest of four methods", "%", of_heads=True),
     ),
     figure=Figure(
-        x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S of a head's rows (1: equal weights)"
+        x="head",
+        y="sparsity",
+        by="variant",
+        x_title="head",
+        y_title="evenness S of a head's rows (1: equal weights)",
+        kind="points",
     ),
     needs=8,
 )

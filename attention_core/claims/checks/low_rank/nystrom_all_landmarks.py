@@ -112,8 +112,9 @@ CLAIM = Claim(
         y="error",
         by="inverse",
         x_title="number of landmarks m",
-        y_title="matrix error (1 = 100%)",
+        y_title="matrix error",
         log="xy",
+        percent=True,
     ),
     theorem="Every matrix A and its pseudoinverse A⁺ satisfy the equation A A⁺ A = A. If every token is a landmark, "
     "the two outer factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺. Their product is "

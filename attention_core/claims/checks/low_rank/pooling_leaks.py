@@ -205,12 +205,7 @@ CLAIM = Claim(
         Quantity("others", "number of tested variants without pools"),
     ),
     figure=Figure(
-        x="variant",
-        y="back",
-        by="mask",
-        x_title="variant",
-        y_title="distance from the changed token to the earliest output that changes (tokens)",
-        kind="bars",
+        x="variant", y="back", by="mask", x_title="variant", y_title="how far back outputs change (tokens)", kind="bars"
     ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "

@@ -97,5 +97,5 @@ CLAIM = Claim(
             "%",
         ),
     ),
-    figure=Figure(x="head", y="error", by="series", x_title="head", y_title="matrix error (%)", log="y"),
+    figure=Figure(x="head", y="error", by="series", x_title="head", y_title="matrix error (%)", kind="points", log="y"),
 )
