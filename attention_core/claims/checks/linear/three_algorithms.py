@@ -98,7 +98,7 @@ CLAIM = Claim(
     statement="Causal linear attention gives the same output whether it is computed token by token, in chunks or by "
     "cumulative sums. For head size d, cumulative sums need less memory than the whole attention matrix only beyond "
     "d² tokens.",
-    short="three ways to compute linear attention agree",
+    short="four ways to compute linear attention agree",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Causal linear attention with the feature map elu + 1 is computed on this input in four ways: token by "

@@ -102,7 +102,7 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
     finding="The mean of a block's keys hides a single key with a large logit, whereas the covariance shows how far "
     "keys deviate from the mean. Blocks selected by mean and covariance contain more of softmax's weight than blocks "
-    "selected by the mean alone in {wins}% of the heads. They contain less in {loses}% of the heads.",
+    "selected by the mean alone in {wins}% of the heads.",
     details="Blocks selected by the mean and covariance of their keys contain {second}% of softmax's weight, and "
     "blocks selected by the mean alone contain {mean}% (medians over heads). Selection by Quest's score, an upper "
     "bound on the logits of a block, reaches {bound}%. Selection by true weight reaches the maximum, {best}%.",
