@@ -218,7 +218,7 @@ def show_trained(chosen: ChosenInput) -> None:
 def card(outcome: Outcome) -> str:
     """Return the content of a claim's card, as Markdown with HTML: verdict, source, small figure and finding."""
     chart = picture(outcome)
-    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.unmet_condition(outcome))))
+    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.unmet_conditions(outcome))))
     figure = f'<span class="claim">{chart}</span>\n' if chart else ""
     return f"{words.badges(outcome)} {words.article(outcome.claim.source)}\n\n{figure}{text}"
 

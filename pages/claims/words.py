@@ -36,6 +36,15 @@ NEED_PHRASES = {
 """Phrases for what a rule requires, by its comparison; "=" if only the largest possible value meets the rule."""
 ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
 """Icons of met and unmet conditions."""
+OVER_HEADS = (
+    N_("median over heads"),
+    N_("medians over heads"),
+    N_("mean over heads"),
+    N_("at the third quartile over heads"),
+    N_("largest over heads"),
+    N_("smallest over heads"),
+)
+"""Phrases that say how the numbers of several heads are summarized."""
 NUMBERS = re.compile(r"\{(\w+)\}")
 """Placeholders of numbers in a finding."""
 
@@ -52,8 +61,9 @@ def badge(verdict: Verdict) -> str:
 
 
 def badges(outcome: Outcome) -> str:
-    """Return the verdict, and whether the claim is a theorem, as Markdown."""
-    return badge(outcome.verdict) + (f" :gray-badge[{_('a theorem')}]" if outcome.claim.theorem else "")
+    """Return the verdict, and whether the claim is a theorem, as Markdown; a claim that holds only partly is none."""
+    is_theorem = outcome.claim.theorem and outcome.verdict is not Verdict.PARTLY
+    return badge(outcome.verdict) + (f" :gray-badge[{_('a theorem')}]" if is_theorem else "")
 
 
 def verdict_line(outcome: Outcome) -> str:
@@ -87,10 +97,12 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
         return _condition_text(outcome, claim.explanation(outcome.numbers), with_whole_percents(outcome))
     decisive = claim.margin(outcome.numbers)
     quantity, value, bound = _compared(claim, decisive)
+    if quantity.of_heads and outcome.heads == 1:
+        return ""
     return _(
         "{label}: {value} ({closeness} of {bound})",
         closeness=margin_width(decisive),
-        label=_(quantity.label),
+        label=label(outcome, quantity),
         value=value,
         bound=bound,
     )
@@ -111,32 +123,55 @@ def conditions(outcome: Outcome) -> str:
     return "  \n".join([_("Measured (required):"), *lines])
 
 
-def unmet_condition(outcome: Outcome) -> str:
-    """Return an unmet condition of a claim that does not hold or holds partly, as Markdown; otherwise an empty text.
+def unmet_conditions(outcome: Outcome) -> str:
+    """Return why a claim does not hold, or holds only partly, as lines of Markdown; empty for other verdicts.
 
-    If the claim holds partly, the number of met conditions comes first, if any is met.
+    For a claim that does not hold, the text is one unmet condition. For a claim that holds partly, it is the number of
+    met conditions, if any is met, and all unmet ones.
     """
-    if outcome.verdict not in (Verdict.FAILS, Verdict.PARTLY):
-        return ""
-    text = margin_text(outcome, brief=True)
-    if (median := _("median over heads")) in finding(outcome, brief=True):
-        text = re.sub(f"(, |，){median}", "", text)
-    text = escape_markdown(text[:1].upper() + text[1:])
+    median = _("median over heads") in finding(outcome, brief=True)
+
+    def line(text: str) -> str:
+        text = _without_heads(text) if median else text
+        return escape_markdown(text[:1].upper() + text[1:])
+
     if outcome.verdict is Verdict.FAILS:
-        return text
-    tested = _tested(outcome)
+        return line(margin_text(outcome, brief=True))
+    if outcome.verdict is not Verdict.PARTLY:
+        return ""
+    tested, claim = _tested(outcome), with_whole_percents(outcome)
     met = sum(met for met, _margin in tested)
     count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
     icon, colour = VERDICT_ICONS[Verdict.PARTLY]
     lines = [f":{colour}[{icon}] {count}"] if met else []
-    return "  \n".join([*lines, f"{ICONS[False]} {text}"])
+    unmet = [_condition_text(outcome, each, claim) for met, each in tested if not met]
+    return "  \n".join([*lines, *(f"{ICONS[False]} {line(text)}" for text in unmet)])
 
 
 def _tested(outcome: Outcome) -> list[tuple[bool, Margin]]:
-    """Return the conditions of a claim and whether each is met, without met ones on a number with an unmet one."""
-    tested = sorted(outcome.claim.conditions(outcome.numbers), key=lambda each: not each[0])
-    unmet = {each.quantity for met, each in tested if not met}
-    return [(met, each) for met, each in tested if not met or each.quantity not in unmet]
+    """Return the conditions of a claim and whether each is met, the met ones first.
+
+    Of several conditions on one number, only the strictest met one is returned, and none if another one is not met.
+    """
+    tested = [(met, each) for met, each in outcome.claim.conditions(outcome.numbers)]
+    unmet = [each for met, each in tested if not met]
+    strictest: dict[str, Margin] = {}
+    for met, each in tested:
+        if met and each.quantity not in {other.quantity for other in unmet}:
+            known = strictest.get(each.quantity, each)
+            strictest[each.quantity] = min(known, each, key=lambda margin: margin.relative)
+    return [*((True, each) for each in strictest.values()), *((False, each) for each in unmet)]
+
+
+def _without_heads(text: str) -> str:
+    """Return a text without the phrases that say which heads a number summarizes."""
+    phrases = "|".join(re.escape(_(phrase)) for phrase in OVER_HEADS)
+    return re.sub(f"(, |，)({phrases})| ?[(（]({phrases})[)）]", "", text)
+
+
+def label(outcome: Outcome, quantity: Quantity) -> str:
+    """Return the description of a quantity; for a single head, without how heads are summarized."""
+    return _without_heads(_(quantity.label)) if outcome.heads == 1 else _(quantity.label)
 
 
 def _condition_text(
@@ -144,23 +179,29 @@ def _condition_text(
 ) -> str:
     """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
-    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs.
+    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs. For
+    a single head, the text says whether the label is true of it; it is empty if the finding of a failed claim says so.
     """
     quantity, value, bound = _compared(claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
     heads = _("{share} of the heads", share=bound)
+    named = NUMBERS.findall(outcome.claim.finding)
+    if quantity.of_heads and outcome.heads == 1:
+        if outcome.verdict is Verdict.FAILS and quantity.name in named:
+            return ""
+        one = _("this one") if margin.value else _("not this one")
+        return _("{label}: {value}", label=label(outcome, quantity), value=one)
     if quantity.of_heads and outcome.heads:
         threshold = round(outcome.heads * margin.threshold / 100, 6)
         value = _("{count} of {heads}", count=_head_count(outcome, margin.value), heads=outcome.heads)
         required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
-        is_half = margin.threshold == 50 and outcome.heads > 1
+        is_half = margin.threshold == 50
         bound = _("half") if is_half else _(C_("number of heads", "{n}"), n=required)
         heads = _("half of the heads") if is_half else _heads_text(required, outcome.heads)
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
     if margin.factor is not None:
         needs = _("{needs}, {n} times what equal weights give", needs=needs, n=format_readable(margin.factor, None))
-    named = NUMBERS.findall(outcome.claim.finding)
     if outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]:
         if quantity.of_heads and needs_maximum:
             return _("The claim needs {heads}.", heads=heads)
@@ -168,7 +209,7 @@ def _condition_text(
             return _("The claim needs at least {heads}.", heads=heads)
         if len(named) == 1:
             return _("The claim holds only if this number is {needs}.", needs=needs)
-    return _(template, label=_(quantity.label), value=value, needs=needs)
+    return _(template, label=label(outcome, quantity), value=value, needs=needs)
 
 
 def _head_count(outcome: Outcome, per_cent: float) -> int:
@@ -177,11 +218,11 @@ def _head_count(outcome: Outcome, per_cent: float) -> int:
 
 
 def _heads_text(count: int, n: int) -> str:
-    """Return how many of n heads there are, as words."""
+    """Return a number of n heads in words; a single head is the selected one."""
     if not count:
         return _("no head")
-    if 1 < count == n:
-        return _("all {heads} heads", heads=n)
+    if count == n:
+        return _("all {heads} heads", heads=n) if n > 1 else _("this head")
     return _n("{count} of {n} head", "{count} of {n} heads", n=n, count=count)
 
 
@@ -251,7 +292,7 @@ def _sentence(outcome: Outcome, template: str, numbers: Mapping[str, object]) ->
             text = text.replace(share.replace("{share}", place), heads)
         elif value == 100:
             text = text.replace(pairs.replace("{share}", place), _("all pairs of tokens"))
-    return _(text, **numbers)
+    return _(_without_heads(text) if outcome.heads == 1 else text, **numbers)
 
 
 def article(source: Paper) -> str:
@@ -314,13 +355,14 @@ def numbers_table(outcome: Outcome) -> str:
     formatted = outcome.claim.formatted_numbers(outcome.numbers)
     lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
-        lines.append(f"| {escape_markdown(_(each.label))} | **{escape_markdown(formatted[each.name] + unit(each))}** |")
+        value = escape_markdown(formatted[each.name] + unit(each))
+        lines.append(f"| {escape_markdown(label(outcome, each))} | **{value}** |")
     return "\n".join(lines)
 
 
 def theorem_note(claim: Claim) -> str:
     """Return why a theorem's verdict is always the same, as Markdown; empty if the verdict depends on the input."""
-    return _("**A theorem.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
+    return _("**The same on every input.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
 
 
 def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
