@@ -191,6 +191,13 @@ class Claim(Generic[R]):
             )
         return tuple(self.measure(inputs))
 
+    def lacks_tokens(self, n: int, longest: int) -> bool:
+        """Return whether an input of n tokens is too short, if it can be measured at up to ``longest`` tokens.
+
+        For a claim about a decoder, which has a tokenizer of its own, the answer is False.
+        """
+        return not self.uses_decoder and (longest if self.measures_lengths else min(n, longest)) < self.needs
+
     def judge(self, rows: Sequence[R]) -> tuple[Numbers, Verdict]:
         """Return the numbers computed from the rows, and the verdict of the rule on them."""
         numbers = self.numbers(rows)

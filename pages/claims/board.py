@@ -6,7 +6,6 @@ Each card is drawn as soon as its result arrives.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -52,7 +51,13 @@ class Board:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     def draw_cards(
-        self, shown: Sequence[Claim], tasks: Sequence[ClaimTask], order: Sequence[Claim] = (), title: str = ""
+        self,
+        shown: Sequence[Claim],
+        tasks: Sequence[ClaimTask],
+        order: Sequence[Claim] = (),
+        *,
+        key: str = "all",
+        title: str = "",
     ) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
 
@@ -60,21 +65,18 @@ class Board:
             shown: the claims.
             tasks: the tasks that check them.
             order: the claims that the buttons of the panel lead to, in order; empty for those shown.
-            title: the title above all cards; empty for the claims' subjects.
+            key: end of the key of the cards' grid.
+            title: the title above the cards; empty for none.
         """
         panel_container = None
-        for heading, group in groupby(shown, lambda claim: title or board_words.SUBJECTS.get(claim.subject, "")):
-            if heading:
-                st.markdown(f"## {_(heading)}")
-            key = f"claims-board-{'first' if title else heading}"
-            with st.grid("auto", min_column_width=360, row_height="content", key=key):
-                for claim in group:
-                    if claim.key == self.opened:
-                        panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
-                    else:
-                        self._add_placeholder(claim)
-        if not shown:
-            st.caption(_("No claim matches this filter."))
+        if title:
+            st.markdown(f"## {_(title)}")
+        with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{key}"):
+            for claim in shown:
+                if claim.key == self.opened:
+                    panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
+                else:
+                    self._add_placeholder(claim)
         if panel_container is not None:
             [task] = (task for task in tasks if task.key == self.opened)
             with panel_container:
@@ -96,13 +98,13 @@ class Board:
     def _draw_card(self, claim: Claim) -> None:
         """Draw the outcome of a claim on its card, or why it is not checked."""
         cached.page_lock().yield_turn()
-        outcome, place, article = self.outcomes.get(claim.key), self.cards[claim.key], words.article(claim.source)
+        outcome, place, origin = self.outcomes.get(claim.key), self.cards[claim.key], board_words.origin(claim)
         if outcome is None:
             if (task := self.on_request.get(claim.key)) is not None:
-                place.markdown(f"{article}\n\n{words.on_request_reason(task)}")
+                place.markdown(f"{origin}\n\n{words.on_request_reason(task)}")
             else:
                 with place.container():
-                    st.markdown(article)
+                    st.markdown(origin)
                     st.html(f'<div class="chart-room" style="height: {CARD_HEIGHT}px"></div>')
             return
         if outcome.untestable_reason is None:
@@ -120,7 +122,7 @@ class Board:
     def draw_failure(self, task: ClaimTask, reason: str) -> None:
         """Show on a claim's card why the claim could not be checked."""
         if task.key in self.cards:
-            self.cards[task.key].markdown(f"{words.article(claims.claim(task.key).source)}\n\n{reason}")
+            self.cards[task.key].markdown(f"{board_words.origin(claims.claim(task.key))}\n\n{reason}")
 
     def draw_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Draw the outcomes that have not been drawn yet."""
@@ -139,7 +141,7 @@ class Board:
         verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
             for subject in board_words.SUBJECTS:
-                st.markdown(board_words.tiles(subject, verdicts, self.opened), width="content")
+                st.markdown(board_words.tiles(subject, verdicts, self.opened), width="content", unsafe_allow_html=True)
 
 
 def show(chosen: ChosenInput) -> None:
@@ -173,10 +175,14 @@ def show(chosen: ChosenInput) -> None:
         strip = st.container(key="claims-strip")
         strip.empty()  # As above.
     if verdict_filter == "all":
+        unjudged = [c for c in every if c.key in on_request or c.lacks_tokens(chosen.qkv.n, checks[0].longest)]
+        top = [c for c in every if c.key in FIRST_KEYS]
         with first:
-            board.draw_cards([c for c in every if c.key in FIRST_KEYS], checks, every, board_words.FIRST_TITLE)
+            board.draw_cards(top, checks, every, key="first", title=board_words.FIRST_TITLE)
         with others:
-            board.draw_cards([c for c in every if c.key not in FIRST_KEYS], checks, every)
+            board.draw_cards([c for c in every if c not in [*top, *unjudged]], checks, every)
+            if unjudged := [c for c in unjudged if c not in top]:
+                board.draw_cards(unjudged, checks, every, key="unjudged", title=board_words.UNJUDGED_TITLE)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.draw_outcomes(outcomes)
@@ -197,8 +203,11 @@ def show(chosen: ChosenInput) -> None:
     if verdict_filter != "all":
         verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
         verdict = VERDICTS_BY_NAME.get(verdict_filter)  # None for claims that are not checked yet.
+        shown = [c for c in every if verdicts.get(c.key) is verdict or c.key == opened]
         with others:
-            board.draw_cards([c for c in every if verdicts.get(c.key) is verdict or c.key == opened], checks)
+            board.draw_cards(shown, checks)
+            if not shown:
+                st.caption(_("No claim matches this filter."))
     if board.drawn_outcomes:
         _show_footer(board.drawn_outcomes, chosen, checks[0].longest)
 
@@ -220,7 +229,7 @@ def card(outcome: Outcome) -> str:
     chart = picture(outcome)
     text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.unmet_conditions(outcome))))
     figure = f'<span class="claim">{chart}</span>\n' if chart else ""
-    return f"{words.badges(outcome)} {words.article(outcome.claim.source)}\n\n{figure}{text}"
+    return f"{words.badges(outcome)} {board_words.origin(outcome.claim)}\n\n{figure}{text}"
 
 
 def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.claims import Claim, Outcome, Verdict, all_claims
+from pages.claims import words
 from pages.claims.words import VERDICT_ICONS, Colour, capitalised, verdict_name
 
 VERDICTS_BY_NAME = {
@@ -40,6 +41,18 @@ INDEX_TITLE = N_("All claims")
 """Title of the index of all claims."""
 
 
+UNJUDGED_TITLE = N_("Without a result")
+"""Title of the claims that are checked only on request, or for which the input is too short."""
+
+
+def origin(claim: Claim) -> str:
+    """Return the article and the subject of a claim, as Markdown; claims about trained models have no subject."""
+    if claim.subject not in SUBJECTS:
+        return words.article(claim.source)
+    subject = f"· {_(SUBJECTS[claim.subject])}".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{words.article(claim.source)} :small[{subject}]"
+
+
 def link(claim: Claim, text: str) -> str:
     """Return a Markdown link that opens a claim; its tooltip is the claim's number and short name."""
     return f'[{text}](#?claim={claim.key} "{claim.number}: {escape_markdown(_(claim.short))}")'
@@ -48,7 +61,7 @@ def link(claim: Claim, text: str) -> str:
 def tile(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's verdict icon, number and short name as a link; ``verdict`` is None if the claim is not checked.
 
-    The link's tooltip, which screen readers read as its name, also names the verdict. A phone hides the short name.
+    The link's tooltip, which screen readers read as its name, also names the verdict.
     """
     icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
     name = _(
@@ -62,7 +75,9 @@ def tile(claim: Claim, verdict: Verdict | None) -> str:
 
 
 def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
-    """Return the name of a subject and the tiles of its claims, as Markdown; the tile of the opened claim is bold.
+    """Return the name of a subject and the tiles of its claims, as Markdown with HTML; the opened claim's tile is bold.
+
+    The tiles are in a group, which is collapsed on a phone until it is opened. A wide screen always shows them.
 
     Args:
         subject: one of ``SUBJECTS``.
@@ -70,7 +85,8 @@ def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
         opened: key of the opened claim; empty for none.
     """
     shown = [(each.key, tile(each, verdicts.get(each.key))) for each in all_claims() if each.subject == subject]
-    return f"{_(SUBJECTS[subject])}\n\n" + " ".join(f"**{text}**" if key == opened else text for key, text in shown)
+    text = " ".join(f"**{text}**" if key == opened else text for key, text in shown)
+    return f"<details><summary>{_(SUBJECTS[subject])}</summary>\n\n{text}\n\n</details>"
 
 
 def request_label(count: int) -> str:

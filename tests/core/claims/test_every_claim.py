@@ -169,6 +169,11 @@ def test_a_claim_needs_exactly_its_stated_number_of_tokens(claim):
         [outcome] = claims.run(task)
         return outcome
 
+    assert claim.lacks_tokens(claim.needs - 1, claim.needs - 1) == (not claim.uses_decoder)
+    assert not claim.lacks_tokens(claim.needs, claim.needs)
+    assert claim.lacks_tokens(claim.needs - 1, claims.LONGEST) == (
+        not claim.uses_decoder and not claim.measures_lengths
+    )
     short = judged(claim.needs - 1)
     assert (short.verdict, short.numbers, short.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
     sentence = " ".join(short.sentences).format(**short.formatted_numbers)

@@ -11,7 +11,7 @@ from app.ui.input_panel import ChosenInput
 from app.words.i18n import escape_markdown
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
-from attention_core.claims.checks.linear import cosine_closest
+from attention_core.claims.checks.linear import cosine_closest, drowning
 from attention_core.claims.checks.linear.linear_sparsity import SparsityRow
 from attention_core.claims.checks.sparse import two_layers
 from attention_core.claims.conditions import MEASURED_UNMASKED
@@ -193,7 +193,8 @@ def test_every_claim_has_a_short_name_of_its_own():
 def test_the_strip_names_a_subject_and_marks_the_opened_claim():
     first, second = (claim for claim in EVERY if claim.subject == "vision")
     tiles = board_words.tiles("vision", {first.key: HOLDS}, second.key)
-    assert tiles == f"Images\n\n{board_words.tile(first, HOLDS)} **{board_words.tile(second, None)}**"
+    links = f"{board_words.tile(first, HOLDS)} **{board_words.tile(second, None)}**"
+    assert tiles == f"<details><summary>Images</summary>\n\n{links}\n\n</details>"
 
 
 @pytest.mark.parametrize(
@@ -316,7 +317,14 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which the kernel 1 + cos(q, k) is closest to softmax: 1 of 1 (needs exactly 1)",
+            "heads in which the kernel 1 + cos(q, k) is closest to softmax: this one",
+        ),
+        ("cosine_closest", {"heads": 0.0}, 1, ""),  # as the finding says
+        (
+            "cosine_closest",
+            {"heads": 0.0, "cosine": 2.0},
+            1,
+            "matrix error of the kernel 1 + cos(q, k): 200% (needs less than 100%)",
         ),
         (
             "landmark_inverse",
@@ -348,7 +356,7 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
     ("heads", "expected"),
     [
         (12, "3 of 12 heads if computed in six iterations, and in all 12 heads if computed exactly."),
-        (1, "no head if computed in six iterations, and in 1 of 1 head if computed exactly."),
+        (1, "no head if computed in six iterations, and in this head if computed exactly."),
         (0, "25% of the heads if computed in six iterations, and in 100% of the heads if computed exactly."),
     ],
 )
@@ -378,8 +386,7 @@ def test_findings_about_several_methods_or_quartiles_are_true_for_one_head():
     assert sparsest.replace(r"\:", ":").endswith(end)
     row = LandmarkRow(share=4, landmarks=10, future=0.0, form="equal weights", head=0, error=0.5)
     assert brief("segment_means", row, most=1.25).endswith(
-        "Averaging neighbours gives 1.25× the matrix error (difference from softmax's matrix) of k-means, at the third "
-        "quartile over heads."
+        "Averaging neighbours gives 1.25× the matrix error (difference from softmax's matrix) of k-means."
     )
 
 
@@ -392,6 +399,24 @@ def test_the_row_of_the_claim_s_subject_is_bold_and_only_the_error_that_decides_
     assert "25%" not in chart
     assert re.findall(r"font-weight:bold\">([^<]+)", chart) == ["1 + cos(q, k)"]
     assert chart.count("bold") == 2
+
+
+def test_a_small_figure_has_only_the_lines_that_its_sentence_names():
+    rows = [
+        drowning.ShareRow(attention="", of=of, n=n, head=0, share=5.0, kept=None)
+        for of in (*drowning.EARLY.values(), *drowning.LATE.values())
+        for n in (16, 32)
+    ]
+    shown = board.series(Outcome(key="drowning", verdict=PARTLY, rows=tuple(rows)))
+    assert list(shown) == [drowning.EARLY[drowning.PLAIN], drowning.EARLY[drowning.SOFTMAX]]
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_points_of_a_single_head_have_a_row_each(heads):
+    rows = [SparsityRow(variant=name, head=i, sparsity=0.5) for i in range(heads) for name in ("Softmax", "Linear")]
+    chart = board.picture(Outcome(key="linear_sparsity", verdict=PARTLY, rows=tuple(rows)))
+    assert ('class="chart bars"' in chart) == (heads == 1)
+    assert chart.count(">0.500<") == (2 if heads == 1 else 0)
 
 
 def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
@@ -434,14 +459,16 @@ def test_a_claim_that_holds_partly_lists_the_conditions_that_are_met_before_thos
     assert listed("two_layers", two=95.0) == [MEASURED, f"{UNMET} {BOTH_LAYERS}: 95% (exactly 100%)"]
 
 
-def test_a_card_shows_one_unmet_condition_and_the_number_of_those_that_are_met():
+def test_a_card_shows_the_unmet_conditions_and_the_number_of_those_that_are_met():
     def unmet(key, **changed):
-        return words.unmet_condition(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
+        return words.unmet_conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
 
     error = "Output error of local attention: 96% (needs at most 25%)"
     assert unmet("near_diagonal", **NEAR) == [
         ":orange[:material/contrast:] 2 of 4 conditions are met",
         f"{UNMET} {error}",
+        f"{UNMET} Attention within the window without the first token: 20% (needs at least 26%, 2 times what equal "
+        "weights give)",
     ]
     assert unmet("near_diagonal", **NEAR | {"error": 9.0, "mass_rest": 45.9}) == [""]
     assert unmet("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}) == [
@@ -450,6 +477,13 @@ def test_a_card_shows_one_unmet_condition_and_the_number_of_those_that_are_met()
     assert unmet("two_layers", two=95.0) == [
         f"{UNMET} {BOTH_LAYERS[0].upper()}{BOTH_LAYERS[1:]}: 95% (needs exactly 100%)"
     ]
+    leaks = {"leaking": 6.0, "pooled": 6.0, "moved": 0.0, "left": 1.0}
+    assert unmet("pooling_leaks", **leaks) == [
+        ":orange[:material/contrast:] 2 of 3 conditions are met",
+        f"{UNMET} Variants that use pools and leak information although queries before a pool's last token cannot see "
+        "the pool: 1 (needs at least 6)",
+    ]
+    assert unmet("pooling_leaks", **leaks | {"leaking": 5.0})[0].endswith("1 of 3 conditions are met")
 
 
 @pytest.mark.parametrize(
@@ -485,11 +519,14 @@ def test_a_badge_has_the_icon_and_the_colour_of_its_verdict():
 
 def test_a_card_names_a_theorem_and_shows_the_figure():
     card = board.card(FOUND)
-    article = words.article(FOUND.claim.source)
+    article = board_words.origin(FOUND.claim)
     assert card.startswith(f':green-badge[:material/check_circle: holds] {article}\n\n<span class="claim">')
+    assert article == f"{words.article(FOUND.claim.source)} :small[·{NBSP}Sparse{NBSP}attention]"
+    [recorded, *_rest] = claims.trained_claims()
+    assert board_words.origin(recorded) == words.article(recorded.source), "it has no subject"
     assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}")
-    assert words.unmet_condition(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
-    assert words.unmet_condition(FOUND) == words.unmet_condition(UNJUDGED) == ""
+    assert words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
+    assert words.unmet_conditions(FOUND) == words.unmet_conditions(UNJUDGED) == ""
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     badge = f":blue-badge[:material/help: {UNTESTABLE.value}]"
@@ -539,7 +576,7 @@ def test_texts_of_claims_are_no_markup():
     odd = replace(claims.claim("landmark_inverse"), rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
     threshold = odd.thresholds()["most"]
     assert words.rule_text(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} In all other cases, the claim does not hold."
-    assert words.theorem_note(odd) == r"**A theorem.** x\_y"
+    assert words.theorem_note(odd) == r"**The same on every input.** x\_y"
     assert words.theorem_note(replace(odd, theorem="")) == ""
     why = UntestableError("{x} is none", x="[a](b)")
     assert words.finding(Outcome(key="drowning", verdict=UNTESTABLE, untestable_reason=why)) == r"\[a\](b) is none"
