@@ -61,7 +61,7 @@ def badge(verdict: Verdict) -> str:
 
 
 def badges(outcome: Outcome) -> str:
-    """Return the verdict, and whether the claim is a theorem, as Markdown; a claim that holds only partly is none."""
+    """Return the verdict, and whether the claim is a theorem, as Markdown; one that partly holds is not called one."""
     is_theorem = outcome.claim.theorem and outcome.verdict is not Verdict.PARTLY
     return badge(outcome.verdict) + (f" :gray-badge[{_('a theorem')}]" if is_theorem else "")
 
