@@ -189,7 +189,7 @@ def _condition_text(
     if quantity.of_heads and outcome.heads == 1:
         if outcome.verdict is Verdict.FAILS and quantity.name in named:
             return ""
-        one = _("this one") if margin.value else _("not this one")
+        one = _("this head") if margin.value else _("not this head")
         return _("{label}: {value}", label=label(outcome, quantity), value=one)
     if quantity.of_heads and outcome.heads:
         threshold = round(outcome.heads * margin.threshold / 100, 6)

@@ -317,7 +317,7 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which the kernel 1 + cos(q, k) is closest to softmax: this one",
+            "heads in which the kernel 1 + cos(q, k) is closest to softmax: this head",
         ),
         ("cosine_closest", {"heads": 0.0}, 1, ""),  # as the finding says
         (
