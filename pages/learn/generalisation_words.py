@@ -12,6 +12,7 @@ from attention_core.learning.hidden_answers import hidden_share
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
+from pages.learn.words import other_results
 
 MAX_NAMES = 3
 """Largest number of variants that a headline names."""
@@ -38,7 +39,7 @@ def task_text(task: LearningTask, view: str, positions: str) -> str:
     return _("**Task: {task}.** {summary}", task=title, summary=paragraph(_(task.summary), note))
 
 
-def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding:
+def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterparts: Sequence[Outcome] = ()) -> Finding:
     """Return the sentences about which variants keep their accuracy in the hardest test, and which lose some.
 
     The hardest test has the largest length or number of key–value pairs. The explanation has the accuracies of the
@@ -48,18 +49,14 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding
         results: the variants; those without tests are left out.
         by: ``"length"``: tests on longer sequences; ``"items"``: tests with more key–value pairs.
         trained_at: the length or number of pairs in training.
+        counterparts: the variants with the other position encoding, as in ``compare_positions``.
     """
     tests = [(outcome, test) for outcome in results if (test := outcome.largest_test(by)) is not None]
     if not tests:
         return Finding("")
     largest = max(x for _outcome, (x, _share) in tests)
-    ranked = sorted(
-        (
-            (-share, escape_markdown(outcome.name_in_sentence), outcome.accuracy)
-            for outcome, (x, share) in tests
-            if x == largest
-        )
-    )
+    hardest = [(outcome, share) for outcome, (x, share) in tests if x == largest]
+    ranked = sorted((-share, escape_markdown(outcome.name_in_sentence), outcome.accuracy) for outcome, share in hardest)
     able = [(-share, name) for share, name, _own in ranked if -share >= THRESHOLD]
     unable = [(-share, name) for share, name, _own in ranked if -share < THRESHOLD]
     values = {"own": trained_at, "n": largest}
@@ -78,20 +75,59 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> Finding
             _(finding, **values, most=percent(THRESHOLD), names=listed(unable[:MAX_NAMES])),
         )
     else:
-        losing = [(-share, name) for share, name, own in ranked if -share < THRESHOLD and own + share > MAX_CLOSE]
-        named = losing[-max(1, MAX_NAMES - len(able)) :]
-        losses = (_("to {share} with {name}", share=percent(share), name=name) for share, name in named)
+        # With more pairs, the variants that failed even with the pairs of training are not the news.
+        learned = {escape_markdown(outcome.name_in_sentence) for outcome, _share in hardest if outcome.learned_at}
+        is_by_learned = by == "items" and {name for _share, name in able} < learned
+        surprising, surprise = _position_sentence(results, counterparts, trained_at) if by == "length" else ("", "")
+        losing = [
+            (-share, name)
+            for share, name, own in ranked
+            if -share < THRESHOLD
+            and own + share > MAX_CLOSE
+            and name != surprising
+            and (not is_by_learned or name in learned)
+        ]
+        named = losing[-(MAX_NAMES if is_by_learned else max(1, MAX_NAMES - len(able))) :]
+        losses = [_("to {share} with {name}", share=percent(share), name=name) for share, name in named]
         runs = [
             [share for x, share in outcome.test_points(by) if x == largest]
-            for outcome, test in tests
-            if test[0] == largest and test[1] >= THRESHOLD
+            for outcome, share in hardest
+            if share >= THRESHOLD
         ]
+        named += [each for each in unable if each[1] == surprising]
         text = paragraph(
-            _able_sentence(able, len(ranked), runs, by, values),
-            _("Accuracy falls {losses}.", losses=enumeration(losses)) if named else "",
+            surprise
+            or (
+                _learned_sentence([name for _share, name in able], len(learned), values)
+                if is_by_learned
+                else _able_sentence(able, len(ranked), runs, by, values)
+            ),
+            _("Accuracy falls {losses}.", losses=enumeration(losses)) if losses else "",
         )
-    others = listed([each for each in unable if each not in named])
-    return Finding(f"**{text}**", _("Correct answers of the other variants: {names}.", names=others) if others else "")
+    others = [(name, percent(share)) for share, name in unable if (share, name) not in named]
+    return Finding(f"**{text}**", other_results(others))
+
+
+def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, int]) -> str:
+    """Return the sentence about which of the variants that learned the task solve it with the most pairs.
+
+    Args:
+        able: the names of the variants that solve it.
+        learned: number of the variants that learned the task, which is larger.
+        values: the number of pairs: ``own`` in training, ``n`` in the test.
+    """
+    return _n(
+        "Of the {count} variants that learned {own} pairs, only {names} still gets at least {most} right with "
+        "{pairs} pairs.",
+        "Of the {count} variants that learned {own} pairs, only {names} still get at least {most} right with "
+        "{pairs} pairs.",
+        n=len(able),
+        count=learned,
+        names=enumeration(able) if len(able) <= MAX_NAMES else len(able),
+        most=percent(THRESHOLD),
+        own=values["own"],
+        pairs=values["n"],
+    )
 
 
 def _able_sentence(
@@ -164,22 +200,56 @@ def hidden_answers(results: Sequence[Outcome], length: int, items: int, *, by: s
     )
 
 
-def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> str:
+def _position_shares(
+    results: Sequence[Outcome], counterparts: Sequence[Outcome]
+) -> list[tuple[Outcome, int, float, float]]:
+    """Return for each variant the largest length, and the accuracies there with rotary positions and without positions.
+
+    The arguments are those of ``compare_positions``.
+    """
+    shares = []
+    for each, other in ((each, other) for each in results for other in counterparts if each.word == other.word):
+        own_test, other_test = each.largest_test("length"), other.largest_test("length")
+        if not own_test or not other_test or own_test[0] != other_test[0] or each.tested_seeds != other.tested_seeds:
+            continue
+        is_rotary = each.rows[0].spec.model.positions == "rotary"
+        rotary, plain = (own_test[1], other_test[1]) if is_rotary else (other_test[1], own_test[1])
+        shares.append((each, own_test[0], rotary, plain))
+    return shares
+
+
+def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcome], trained_at: int) -> tuple[str, str]:
+    """Return the variant for which the position encoding matters most at the largest length, and a sentence about it.
+
+    Both are empty if the accuracies of no variant differ by more than ``MAX_CLOSE``, or if the largest length is not a
+    multiple of ``trained_at``, the length in training. The other arguments are those of ``compare_positions``.
+    """
+    shares = _position_shares(results, counterparts)
+    each, largest, rotary, plain = max(shares, key=lambda share: abs(share[2] - share[3]), default=(None, 0, 0.0, 0.0))
+    if each is None or abs(rotary - plain) <= MAX_CLOSE or largest % trained_at:
+        return "", ""
+    name = escape_markdown(each.name_in_sentence)
+    return name, _(
+        "At {times} times the trained length, {name} gets {plain} right without position encoding, but {rotary} "
+        "with RoPE.",
+        times=largest // trained_at,
+        name=name,
+        plain=percent(plain),
+        rotary=percent(rotary),
+    )
+
+
+def compare_positions(results: Sequence[Outcome], counterparts: Sequence[Outcome]) -> str:
     """Return the text that compares models with rotary positions and without positions at the largest length.
 
     Args:
         results: variants whose models have rotary positions, or no positions.
-        others: the same variants with the other position encoding. Variants whose tests have other seeds or lengths
-            are left out.
+        counterparts: the same variants with the other position encoding. Variants whose tests have other seeds or
+            lengths are left out.
     """
     names, largest = [], 0
-    pairs = [(each, other) for each in results for other in others if each.word == other.word]
-    for each, other in pairs:
-        own_test, other_test = each.largest_test("length"), other.largest_test("length")
-        if not own_test or not other_test or own_test[0] != other_test[0] or each.tested_seeds != other.tested_seeds:
-            continue
-        is_rotary, largest = each.rows[0].spec.model.positions == "rotary", own_test[0]
-        rotary, plain = (own_test[1], other_test[1]) if is_rotary else (other_test[1], own_test[1])
+    for each, length, rotary, plain in _position_shares(results, counterparts):
+        largest = length
         names.append(
             _(
                 "**{name}** {rotary} with RoPE, {plain} without",

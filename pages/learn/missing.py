@@ -23,7 +23,7 @@ from pages.learn.race import AXES
 HEIGHT = 300
 COLUMNS = {"convolution": N_("no convolution"), "gate": N_("no gate"), "positions": N_("no position encoding")}
 """Names at the lines of the models with one removed part, by part. For a layer, ``layers_text`` returns the name."""
-COLOURS_BY_PART = {"convolution": 7, "gate": 5, "positions": 1, "layer": 4}
+COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 1, "layer": 4}
 """Indices of the colours of the lines, by removed part."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
 """Plotly's name of the line style, by removed part."""
@@ -37,18 +37,21 @@ def part_results(rows: Sequence[LearnRow]) -> list[PartOutcome]:
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw for each variant the accuracy during training with and without each part."""
     results = part_results(rows)
-    with st.grid("auto", min_column_width=480, key=f"learn.parts.{key}"):
-        for number, each in enumerate(each for each in results if each.ablations):
+    shown = [each for each in results if each.ablations]
+    # Three charts share a row, so that no cell of the grid is empty.
+    with st.grid("auto", min_column_width=370 if len(shown) == 3 else 480, key=f"learn.parts.{key}"):
+        for number, each in enumerate(shown):
             with st.container(gap=None):
                 st.markdown(f"**{escape_markdown(each.full.name)}**")
                 _curves(each, f"learn.parts.{key}.{number}")
-    notes = part_words.convolution_note(results), part_words.not_removable(results), gaps.not_trained_without(results)
+    notes = part_words.convolution_note(results), part_words.not_removable(shown), gaps.not_trained_without(results)
     st.caption(paragraph(*notes, words.medians_note(len({each.row.seed for each in rows}))))
 
 
 def _curves(each: PartOutcome, key: str) -> None:
     """Draw the accuracy of a variant's models during training, one line per removed part."""
-    lines = [_line(_("all parts"), each.full, each.full.colour, "solid")]
+    # In the first row of styles, the variant keeps its colour, and its line is solid.
+    lines = [_line(_("all parts"), each.full, each.full.colour % COLOURS, "solid")]
     for part, outcome in each.ablations.items():
         name = part_words.layers_text(each.full.rows[0].spec.model.layers) if part == "layer" else _(COLUMNS[part])
         # In the second row of styles, a colour of a part never counts as that of the variant.

@@ -16,6 +16,7 @@ from attention_core.experiments import generation
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.removed_parts import models_without_parts
+from attention_core.learning.tasks import task as task_of
 
 THRESHOLD = 0.95
 """Accuracy from which a variant counts as having learned the task."""
@@ -23,6 +24,14 @@ FLOAT32_BYTES = 4
 """Bytes of a float32 number."""
 MAX_CLOSE = 0.05
 """Two accuracies that differ by at most this much count as equal."""
+
+
+def has_threshold(task: str) -> bool:
+    """Return whether an accuracy of ``THRESHOLD`` counts as having learned a task, given by its key.
+
+    It does not on tasks with held-out examples, because nobody knows which share of these a model can predict.
+    """
+    return not task_of(task).held_out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +80,11 @@ class Outcome:
     def learned_at(self) -> tuple[int, float] | None:
         """Steps and CPU seconds until more than half of the seeds had learned the task; None if they have not.
 
-        A seed whose accuracy is below ``THRESHOLD`` at its last step has not learned the task.
+        A seed whose accuracy is below ``THRESHOLD`` at its last step has not learned the task. The result is None for
+        tasks on which no accuracy counts as learned.
         """
+        if not has_threshold(self.rows[0].spec.model.task):
+            return None
         first = self.learned_at_by_seed
         steps = sorted(each for each in first if each is not None)
         return steps[len(first) // 2] if 2 * len(steps) > len(first) else None

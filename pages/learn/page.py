@@ -28,6 +28,7 @@ from pages.learn import (
     open_links,
     options,
     part_words,
+    positions,
     race,
     shared_runs,
     training_words,
@@ -148,7 +149,8 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
     spec, results = rows[0].spec, outcomes(rows)
     trained_at = spec.length if by == "length" else spec.items
     longest = max((x for each in results for x, _share in each.test_points(by)), default=trained_at)
-    finding = generalisation_words.headline(results, by=by, trained_at=trained_at)
+    counterparts = outcomes(positions.counterparts(rows)) if by == "length" else []
+    finding = generalisation_words.headline(results, by=by, trained_at=trained_at, counterparts=counterparts)
     length, items = (
         (longest, spec.items) if by == "length" else (length_with_items(task, spec.length, longest), longest)
     )

@@ -15,7 +15,7 @@ from attention_core.formatting import percent
 from attention_core.learning.tasks import task as task_of
 from pages.learn import gaps, generalisation_words, positions, words
 from pages.learn.options import LearnOptions
-from pages.learn.outcomes import THRESHOLD, Outcome, numbers_stored, outcomes
+from pages.learn.outcomes import THRESHOLD, Outcome, has_threshold, numbers_stored, outcomes
 
 HEIGHT = 306
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
@@ -48,17 +48,15 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         # grow.
         x_end = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         text = words.guess_label(chance, from_sequence=from_sequence)
-        # The label must not cover the curves. An untrained model guesses among all symbols. If the line is at the
-        # higher accuracy of guessing an answer from the sequence, the curves start below the line, and the label is
-        # above it. Otherwise, the curves start near the line and rise, and the label is below it.
-        side = "top right" if from_sequence else "bottom right"
-        lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), text_position=side))
-        threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
-        # The label is below its line: above, it would touch the line at 100%.
-        lines.append(replace(threshold, text_position="bottom right"))
+        # Untrained models guess, so all curves start near this line. Its label is at its other end.
+        lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), texts=["", text]))
+        if has_threshold(task.key):
+            threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
+            # The label is below its line: above, it would touch the line at 100%.
+            lines.append(replace(threshold, text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn", learned=words.learned_steps(results))
-    definition = paragraph(words.threshold_note(from_sequence=from_sequence), words.fastest_by_seed(results))
-    _explain(rows, definition=definition)
+    note = words.threshold_note(from_sequence=from_sequence) if has_threshold(task.key) else ""
+    _explain(rows, definition=paragraph(note, words.fastest_by_seed(results)))
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:

@@ -13,10 +13,13 @@ from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import task as task_of
-from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, numbers_stored
+from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, has_threshold, numbers_stored
 
 MAX_FEW_RUNS = 3
 """Runs of a variant up to which a band shows their range; for more runs, it shows their middle half."""
+
+DELTA_RULE = ("deltanet", "gated_deltanet")
+"""Words of the variants that correct the state with the delta rule."""
 
 
 def headline(results: Sequence[Outcome], link: str = "") -> Finding:
@@ -26,7 +29,9 @@ def headline(results: Sequence[Outcome], link: str = "") -> Finding:
         results: the variants; at least one.
         link: address of the view “More pairs”; empty for no link to it.
     """
-    if len(results) == 1:
+    if not has_threshold(results[0].rows[0].spec.model.task):
+        finding, others = _ranking(results)
+    elif len(results) == 1:
         finding, others = (_single_headline(results[0]), paragraph(capacity_note(results, link), cause(results[0])))
     else:
         finding, others = _comparison_headline(results, link)
@@ -125,6 +130,49 @@ def _single_headline(outcome: Outcome) -> str:
     return _("{name} has not learned the task so far: {share} of its answers are correct.", **values)
 
 
+def _ranking(results: Sequence[Outcome]) -> tuple[str, str]:
+    """Return the sentence about the most and the least accurate variant, and one about the other variants."""
+    ranked = sorted((outcome for outcome in results if outcome.step), key=lambda outcome: -outcome.accuracy)
+    names = [escape_markdown(outcome.name_in_sentence) for outcome in ranked]
+    shares = [percent(outcome.accuracy) for outcome in ranked]
+    untrained = enumeration(escape_markdown(outcome.name_in_sentence) for outcome in results if not outcome.step)
+    waiting = _("Not trained yet: {names}.", names=untrained) if untrained else ""
+    if not ranked:
+        return waiting, ""
+    if len(ranked) == 1:
+        return _("{name} gets {share} of the answers right.", name=in_words(ranked[0].name), share=shares[0]), waiting
+    if shares[0] == shares[-1]:
+        listed = enumeration(names)
+        return _(
+            "{names} get {share} of the answers right.", names=listed[:1].upper() + listed[1:], share=shares[0]
+        ), waiting
+    finding = _(
+        "{best} gets the most answers right ({high}), and {worst} the fewest ({low}).",
+        best=escape_markdown(in_words(ranked[0].name)),
+        worst=names[-1],
+        high=shares[0],
+        low=shares[-1],
+    )
+    return finding, paragraph(other_results(list(zip(names, shares, strict=True))[1:-1]), waiting)
+
+
+def other_results(results: Sequence[tuple[str, str]], *, are_all: bool = False) -> str:
+    """Return the sentence about the accuracy of variants that a headline does not name; empty without any.
+
+    Args:
+        results: the name and the accuracy of each of these variants.
+        are_all: whether the headline names no variant.
+    """
+    if not results:
+        return ""
+    if len(results) == 1:
+        [(name, share)] = results
+        return _("**{name}** gets {share} right.", name=name[:1].upper() + name[1:], share=share)
+    text = N_("Correct answers: {names}.") if are_all else N_("Correct answers of the other variants: {names}.")
+    names = enumeration(_("{name} ({result})", name=f"**{name}**", result=share) for name, share in results)
+    return _(text, names=names)
+
+
 def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, str]:
     """Return the sentence about which of several variants learned the task, and a text about the other variants.
 
@@ -134,30 +182,25 @@ def _comparison_headline(results: Sequence[Outcome], link: str) -> tuple[str, st
     learned, explained, others, untrained = (
         learned_steps(results),
         list[tuple[float, str]](),
-        list[tuple[float, str]](),
+        list[tuple[float, str, str]](),
         list[str](),
     )
     for outcome in results:
-        name, share = f"**{escape_markdown(outcome.name_in_sentence)}**", percent(outcome.accuracy)
+        name, share = escape_markdown(outcome.name_in_sentence), percent(outcome.accuracy)
         if outcome.step == 0:
-            untrained.append(name)
+            untrained.append(f"**{name}**")
         elif outcome.learned_at is not None:
             continue
         elif text := cause(outcome):
             explained.append((-outcome.accuracy, text))
         else:
-            others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
+            others.append((-outcome.accuracy, name, share))
     return (
         surprise or _count_sentence(len(learned), results, names=enumeration(map(escape_markdown, learned))),
         _lines(
             _test_of_surprise(results) if surprise else capacity_note(results, link),
             *(text for _share, text in sorted(explained)),
-            _(
-                N_("Correct answers of the other variants: {names}.") if learned else N_("Correct answers: {names}."),
-                names=enumeration(text for _share, text in sorted(others)),
-            )
-            if others
-            else "",
+            other_results([(name, share) for _accuracy, name, share in sorted(others)], are_all=not learned),
             _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
         ),
     )
@@ -295,7 +338,29 @@ def _test_of_surprise(results: Sequence[Outcome]) -> str:
         )
         if has_reason
         else "",
+        _delta_note(fast, tested) if has_reason else "",
         _("These models were trained for {steps} steps.", steps=spec.steps),
+    )
+
+
+def _delta_note(fast: Outcome, tested: Sequence[Outcome]) -> str:
+    """Return the sentence that all variants with the delta rule learn later and recall less than linear attention.
+
+    It is empty if this is not so, or if ``fast``, the variant that learned first, is not linear attention.
+    """
+    delta = [outcome for outcome in tested if outcome.word in DELTA_RULE]
+    limit = (fast.largest_test("items") or (0, 0.0))[1] - MAX_CLOSE
+    shares = [test[1] for outcome in delta if (test := outcome.largest_test("items"))]
+    is_later = all(outcome.learned_at > fast.learned_at for outcome in delta if outcome.learned_at and fast.learned_at)
+    if fast.word != "linear" or not delta or not is_later or max(shares) >= limit:
+        return ""
+    return _n(
+        "{names} learns later and recalls fewer pairs here than Linear, although the delta rule is meant to reduce "
+        "interference.",
+        "{names} learn later and recall fewer pairs here than Linear, although the delta rule is meant to reduce "
+        "interference.",
+        n=len(delta),
+        names=enumeration(f"**{escape_markdown(outcome.name_in_sentence)}**" for outcome in delta),
     )
 
 
@@ -337,6 +402,8 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
     """Return the sentence that ``learned`` of at least two variants learned the task, and which ones (``names``)."""
     steps, n = results[0].rows[0].spec.steps, len(results)
     if all(outcome.is_trained for outcome in results):
+        if text := _nearly_learned(results):
+            return text
         if not learned:
             none = (
                 N_("Neither variant learns the task within {steps} steps.")
@@ -380,6 +447,33 @@ def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> 
         count=n,
         names=names,
     )
+
+
+def _nearly_learned(results: Sequence[Outcome]) -> str:
+    """Return the sentence that variants nearly learned the task.
+
+    It is empty if a variant learned the task, or if the most accurate one is more than ``MAX_CLOSE`` below
+    ``THRESHOLD``.
+    """
+    shares = [outcome.accuracy for outcome in results]
+    most, high, low = percent(THRESHOLD), percent(max(shares)), percent(min(shares))
+    has_reached = max(shares) >= THRESHOLD or any(outcome.learned_at for outcome in results)
+    if has_reached or high == most or max(shares) < THRESHOLD - MAX_CLOSE:
+        return ""
+    if min(shares) < THRESHOLD - MAX_CLOSE:
+        return _(
+            "{name} comes closest to the {most} that count as learned: {high} of its answers are correct.",
+            name=escape_markdown(in_words(max(results, key=lambda outcome: outcome.accuracy).name)),
+            most=most,
+            high=high,
+        )
+    text = (
+        N_("Both variants get {shares} right, just below the {most} that count as learned.")
+        if len(results) == 2
+        else N_("All {n} variants get {shares} right, just below the {most} that count as learned.")
+    )
+    shares_text = high if high == low else _("{low} to {high}", low=low, high=high)
+    return _(text, shares=shares_text, most=most, n=len(results))
 
 
 def medians_note(seeds: int) -> str:

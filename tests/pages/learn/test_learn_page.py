@@ -11,9 +11,11 @@ import pytest
 from driver import board, charts, go, is_chart, links, numbers, open_page, visit
 
 import attention_core as ac
+from app.figures.theme import style
 from app.jobs import dispatch
 from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
+from app.ui import palette
 from app.ui.sources import trained_form
 from attention_core.errors import WorkerError
 from attention_core.experiments import learning
@@ -67,7 +69,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [below] = [text for text in texts(at) if text.startswith("- **Linear** adds")]
     assert below.removeprefix("- ").split("\n- ") == [
         "**Linear** adds all pairs up in one state, in which they interfere, whereas **softmax** stores each token "
-        "separately. These models were trained for 400 steps.",
+        "separately. **DeltaNet** and **Gated DeltaNet** learn later and recall fewer pairs here than Linear, although "
+        "the delta rule is meant to reduce interference. These models were trained for 400 steps.",
         "**Local with window 16** gets 72% right. Its mask shows 57% of the answers. Guessing among the hidden ones "
         "would give 70% in total, so its 2 layers hardly recover them.",
         "**Gated linear** gets 32% right. In other runs, it learned the task after one change: positive weights, or "
@@ -183,6 +186,15 @@ def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     assert "tickformat" not in chart["layout"]["yaxis"]
 
 
+@pytest.mark.parametrize("task", ["characters", "digits"])
+def test_the_chart_of_a_task_with_held_out_examples_shows_no_threshold(task):
+    at = open_learn(l_task=task, variants=(ac.get("softmax"), ac.get("linear")))
+    [chart] = charts(at)
+    assert not any("learned" in str(trace.get("name")) for trace in chart["data"])
+    assert not any("learned" in text for text in texts(at))
+    assert not any("A variant has learned" in (each.help or "") for each in at.caption)
+
+
 def test_lines_of_different_colours_are_solid():
     at = visit("learn", {})
     [chart] = charts(at)
@@ -199,8 +211,12 @@ def test_names_of_guides_do_not_overlap_lines():
         *(charts(open_learn(variants=PAIR, **own))[0] for own in ({"l_view": "longer"}, {"l_task": "parity"})),
     ]
     sides = {trace["name"]: trace.get("textposition") for chart in drawn for trace in chart["data"] if "name" in trace}
-    assert sides["95%: learned"] == sides["guessing"] == sides["50%: guessing"] == "bottom right"
-    assert sides["25%: guessing an answer<br>from the sequence"] == "top right"
+    assert sides["95%: learned"] == sides["guessing"] == "bottom right"
+    assert sides["50%: guessing"][-1] == "bottom left"
+    assert sides["25%: guessing an answer<br>from the sequence"][-1] == "bottom left", "Gated linear is above it"
+    [chart] = charts(open_learn(l_task="induction"))
+    [guess] = [trace for trace in chart["data"] if str(trace.get("name")).startswith("6.2%: guessing")]
+    assert guess["textposition"][-1] == "top left", "the line of Gated linear is below it"
 
 
 def test_guesses_of_selective_copying_are_guesses_of_any_symbol():
@@ -303,6 +319,14 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     )
     assert any("These models have no gate and no position encoding to remove." in each.value for each in at.caption)
     assert any(text.startswith("**Without the short convolution, accuracy falls ") for text in texts(at))
+
+
+def test_a_variant_keeps_its_colour_among_the_lines_without_a_part():
+    [chart] = charts(open_learn(l_view="parts", variants=(ac.get("gated_deltanet"),)))
+    lines = {trace["name"].partition(":")[0]: trace["line"] for trace in chart["data"] if trace.get("name")}
+    assert lines["all parts"]["color"] == style(palette.index("gated_deltanet")).colour
+    assert lines["all parts"]["dash"] == "solid"
+    assert len({line["color"] for line in lines.values()}) == len(lines) == 4
 
 
 def test_the_button_trains_every_model_of_the_view_of_parts():
