@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.figures.picture import data_url
-from app.figures.theme import DARK, LIGHT, style
+from app.figures.theme import DARK, LIGHT, Colour, style
 from app.words.finding import Finding
 from app.words.i18n import N_, _
 from attention_core.experiments.learning import LearnRow, example_labels
@@ -35,19 +35,25 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
         layer = LearnOptions.layer.draw_with_options(
             layers, layers[-1], key=f"learn.layer.{key}", widget=st.pills, width="content"
         )
-    panels = []
-    for outcome in results:
-        current = max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
-        panels.append(_panel(current, outcome, layer))
-    st.html(f'<div class="checkpoints">{_key(matrices[0])}{"".join(panels)}</div>')
+    current = [
+        max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
+        for outcome in results
+    ]
+    panels = (_panel(row, outcome, layer) for row, outcome in zip(current, results, strict=True))
+    has_negative = any((row.matrices[layer] < 0).any() for row in current if row.matrices is not None)
+    seeds = len({each.row.seed for each in rows})
+    key_html = _key(matrices[0], seeds, has_negative=has_negative)
+    st.html(f'<div class="checkpoints">{key_html}{"".join(panels)}</div>')
     task = matrices[0].spec.model.task
     symbols = attention_words.SYMBOLS.get(task)
     text = N_("Sequence ({symbols}): {tokens}") if symbols else N_("Sequence: {tokens}")
     tokens = f"`{' '.join(example_labels(matrices[0].spec))}`"
     with st.container(key=f"learn.sequence.{key}"):
         st.markdown(_(text, symbols=_(symbols) if symbols else "", tokens=tokens))
-    if len({each.row.seed for each in rows}) > 1:
-        st.caption(_("The matrices are those of the training run with the first seed."))
+    if seeds > 1:
+        st.caption(
+            _("The matrices and their shares of correct answers are those of the first run, not medians over all runs.")
+        )
 
 
 def finding(rows: Sequence[LearnRow]) -> Finding | None:
@@ -84,17 +90,29 @@ def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
     return f'<div class="rises" aria-hidden="true">{"".join(marks)}</div>'
 
 
-def _key(row: LearnRow) -> str:
-    """Return what the axes, the frames and the colours of the matrices mean, as HTML."""
-    ramp = (DARK if st.context.theme.type == "dark" else LIGHT).positive
-    # A colour is that of the square root of a weight's share of the largest weight.
-    stops = ", ".join(f"rgb{colour} {100 * (i / (len(ramp) - 1)) ** 2:.0f}%" for i, colour in enumerate(ramp))
-    parts = [_("rows: queries, columns: keys")]
+def _key(row: LearnRow, seeds: int, *, has_negative: bool) -> str:
+    """Return what the axes, the frames and the colours of the matrices mean, as HTML.
+
+    Args:
+        row: one of the measurements.
+        seeds: number of training runs, of which the first one is shown.
+        has_negative: whether a matrix has negative weights.
+    """
+    ramps = DARK if st.context.theme.type == "dark" else LIGHT
+    parts = [_("first of {n} runs", n=seeds)] if seeds > 1 else []
+    parts.append(_("rows: queries, columns: keys"))
     if task_of(row.spec.model.task).shows_answers:
         parts.append(f"<b></b>{html.escape(_('answer'))}")
-    scale = f'<b style="background: linear-gradient(90deg, {stops})"></b>'
-    parts.append(f"0 {scale} {html.escape(_('largest weight of the matrix'))}")
+    negative = f"{html.escape(_('negative'))} {_scale(ramps.negative, -90)} " if has_negative else ""
+    parts.append(f"{negative}0 {_scale(ramps.positive, 90)} {html.escape(_('largest weight of the matrix'))}")
     return f"<p>{''.join(f'<span>{part}</span>' for part in parts)}</p>"
+
+
+def _scale(ramp: Sequence[Colour], degrees: int) -> str:
+    """Return a bar with the colours of a ramp from its first stop on, in a direction of CSS, as HTML."""
+    # A colour is that of the square root of a weight's share of the largest weight.
+    stops = ", ".join(f"rgb{colour} {100 * (i / (len(ramp) - 1)) ** 2:.0f}%" for i, colour in enumerate(ramp))
+    return f'<b style="background: linear-gradient({degrees}deg, {stops})"></b>'
 
 
 def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:

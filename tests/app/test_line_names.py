@@ -186,7 +186,10 @@ def test_the_legend_below_a_chart_names_a_guide_whose_name_is_a_text_in_the_wide
     shown = [trace["name"] for trace in guided["data"] if trace["showlegend"]]
     assert shown == [*(trace["name"] for trace in plain["data"] if trace["showlegend"]), "95%: learned"]
     assert "crossing" not in shown
-    assert not any("text" in trace["mode"] for trace in guided["data"])
+    assert [trace["text"] for trace in guided["data"] if "text" in trace["mode"]] == [["95%", ""]]
+    guide = Curve("floor", [1, 10], [0.5, 0.5], texts=["floor", ""], name_at_end=False)
+    floor = with_legend_below(curves([*lines(3), guide], x_title="", y_title=""))
+    assert not any("text" in trace["mode"] for trace in floor["data"])
     assert guided["layout"]["height"] > plain["layout"]["height"]
 
 

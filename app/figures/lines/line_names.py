@@ -290,9 +290,14 @@ def with_legend_below(figure: Figure) -> Figure:
         "height": layout["height"] + legend_height,
     }
     # On a narrow screen, text next to a point may not fit or may cross other lines, so it is removed. The legend then
-    # names the guide lines, which only this text named.
-    data = [
-        trace | {"mode": trace["mode"].removesuffix("+text")} | ({"showlegend": True} if i in guides else {})
-        for i, trace in enumerate(figure["data"])
-    ]
+    # names the guide lines, which only this text named. A percentage at the beginning of such a name stays next to the
+    # point, so that guides of the same style differ.
+    data = []
+    for i, trace in enumerate(figure["data"]):
+        share, colon, _rest = guides.get(i, "").partition(":")
+        if colon and share.endswith("%"):
+            data.append(trace | {"text": [share if text else "" for text in trace["text"]], "showlegend": True})
+        else:
+            shown = {"showlegend": True} if i in guides else {}
+            data.append(trace | {"mode": trace["mode"].removesuffix("+text")} | shown)
     return {**figure, "data": data, "layout": narrow_layout}

@@ -89,10 +89,15 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     )
     assert any(text.startswith("**In layer 0 of softmax, a repeated key symbol attends mostly") for text in texts(at))
     assert any(text.startswith("Sequence (k: key, v: value, ·: blank): `k18 v3 ") for text in texts(at))
-    assert any(each.value == "The matrices are those of the training run with the first seed." for each in at.caption)
+    assert any("are those of the first run, not medians over all runs." in each.value for each in at.caption)
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
     assert "▲</span> accuracy rises most from step 125 to 150" in panels
     assert "<b></b>answer" in panels
+    assert "<span>first of 3 runs</span>" in panels
+    assert "<span>0 <b style" in panels, "no weight of softmax and Linear is negative"
+    at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("gla"),))
+    [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
+    assert "<span>negative <b style" in panels
     at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
     assert any("step 0 to step 400: **softmax** (3.9% to 100%)." in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
