@@ -17,6 +17,9 @@ from pages.learn import attention_words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import Outcome, outcomes
 
+MAX_LABELLED = 6
+"""Largest number of answers in a matrix whose tokens are written at their rows and columns."""
+
 
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw each variant's matrix on one sequence at the chosen training step and layer."""
@@ -127,7 +130,7 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:
         caption = _(
             "{name}: step {step}, {share} correct, {weight} of the weight on the answer", weight=weight, **values
         )
-        frames = "".join(_frame(*place, row.spec.length) for place in answer_places(row.spec))
+        frames = _frames(answer_places(row.spec), example_labels(row.spec))
     rise = ""
     if text := attention_words.rise_text(outcome):
         rise = f'<br><span style="color:{style(outcome.colour).colour}">▲</span> {html.escape(text)}'
@@ -138,6 +141,23 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:
     )
 
 
-def _frame(query: int, key: int, n: int) -> str:
-    """Return the frame around one cell of an ``n × n`` matrix as HTML."""
-    return f'<i style="left:{key / n:.2%};top:{query / n:.2%};width:{1 / n:.2%};height:{1 / n:.2%}"></i>'
+def _frames(places: Sequence[tuple[int, int]], tokens: Sequence[str]) -> str:
+    """Return a frame around each answer of a causal matrix, and the tokens of their rows and columns, as HTML.
+
+    The tokens are written beyond the diagonal, where the matrix is empty. They are left out if there are many answers.
+
+    Args:
+        places: the row (query) and the column (key) of each answer.
+        tokens: the tokens of the sequence.
+    """
+    n = len(tokens)
+    frames = [
+        f'<i style="left:{key / n:.2%};top:{query / n:.2%};width:{1 / n:.2%};height:{1 / n:.2%}"></i>'
+        for query, key in places
+    ]
+    ends = [end for query, key in places for end in ((query, query + 1.5, query + 0.5), (key, key, 0.5))]
+    labels = [
+        f'<small style="left:{left / n:.2%};top:{top / n:.2%}">{html.escape(tokens[token])}</small>'
+        for token, left, top in ends
+    ]
+    return "".join(frames + labels * (len(places) <= MAX_LABELLED))

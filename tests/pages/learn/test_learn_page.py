@@ -94,6 +94,9 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert "▲</span> accuracy rises most from step 125 to 150" in panels
     assert "<b></b>answer" in panels
     assert "<span>first of 3 runs</span>" in panels
+    assert panels.count("<i style=") == 8
+    assert '<small style="left:3.12%;top:1.56%">v3</small>' in panels, "v3 is the second token"
+    assert panels.count("<small") == 16, "the token of the row and of the column of each answer"
     assert "<span>0 <b style" in panels, "no weight of softmax and Linear is negative"
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("gla"),))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
@@ -103,6 +106,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
     assert "100% of the weight on the answer" in panels
     assert panels.count("<i style=") == 15
+    assert "<small" not in panels, "there is no room for so many tokens"
     assert "left:3.12%;top:50.00%;" in panels, "the second symbol follows the first, which is repeated in the middle"
     at = open_learn(l_view="attention", l_task="parity", variants=(ac.get("softmax"),))
     assert not any("the weight on the answer" in text for text in texts(at))
