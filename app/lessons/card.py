@@ -33,7 +33,8 @@ _HIDE_CONTROLS = """<style>
 .stApp { --panel-caption: hidden; --panel-open: hidden; --panel-title: none; --sidebar: none; --chips: none; }
 .stMain :is(
   .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
-  .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales
+  .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales,
+  .st-key-controls-task
 ):not(.st-key-lesson *) { display: none; }
 </style>"""
 """HTML with styles that hide inputs, choices and menus until the step's question is answered.

@@ -251,6 +251,16 @@ def test_the_controls_of_a_page_appear_with_the_answer(page, server):
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 
 
+def test_the_label_of_a_hidden_control_is_hidden_too(page, server):
+    step = all_lessons()["convolution_and_gate"].steps[0]
+    visit(page, f"{server}/{step.at}&lesson=convolution_and_gate", until="Step 1 of 4")
+    settle(page)
+    label = page.locator(".st-key-controls-task").get_by_text("Task", exact=True).first
+    expect(label).to_be_hidden()
+    card(page).get_by_role("button", name="Show answer").click()
+    expect(label).to_be_visible()
+
+
 def test_the_numbers_of_panels_appear_with_the_answer(page, server):
     step = all_lessons()["flat"].steps[3]
     visit(page, f"{server}/{step.at}&lesson=flat&lesson_step=4")
