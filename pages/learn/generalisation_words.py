@@ -117,10 +117,10 @@ def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, in
         values: the number of pairs: ``own`` in training, ``n`` in the test.
     """
     return _n(
-        "Of the {count} variants that learned {own} pairs, only {names} still gets at least {most} right with "
-        "{pairs} pairs.",
-        "Of the {count} variants that learned {own} pairs, only {names} still get at least {most} right with "
-        "{pairs} pairs.",
+        "Only {names} still gets at least {most} right with {pairs} pairs, among the {count} variants that learned "
+        "{own} pairs.",
+        "Only {names} still get at least {most} right with {pairs} pairs, among the {count} variants that learned "
+        "{own} pairs.",
         n=len(able),
         count=learned,
         names=enumeration(able) if len(able) <= MAX_NAMES else len(able),

@@ -29,7 +29,7 @@ MAX_CLOSE = 0.05
 def has_threshold(task: str) -> bool:
     """Return whether an accuracy of ``THRESHOLD`` counts as having learned a task, given by its key.
 
-    It does not on tasks with held-out examples, because nobody knows which share of these a model can predict.
+    It does not on tasks with held-out examples, because it is not known which share of these a model can predict.
     """
     return not task_of(task).held_out
 

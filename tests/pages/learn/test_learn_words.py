@@ -644,8 +644,8 @@ def test_the_headline_of_tests_names_the_median_if_a_run_is_worse(shares, text):
 def test_the_headline_of_tests_names_at_most_three_variants():
     shares = {"softmax": 1.0, "linear": 0.9, "relu2": 0.4, "cosine": 0.5}
     assert text_of_tests(with_tests(shares), by="items", trained_at=4) == (
-        "**Of the 4 variants that learned 4 pairs, only softmax still gets at least 95% right with 24 pairs. Accuracy "
-        "falls to 90% with Linear, to 50% with Cosine and to 40% with Squared ReLU.**"
+        "**Only softmax still gets at least 95% right with 24 pairs, among the 4 variants that learned 4 pairs. "
+        "Accuracy falls to 90% with Linear, to 50% with Cosine and to 40% with Squared ReLU.**"
     )
     assert "falls to 85% with Gated linear, to 50% with Cosine and to 40% with Squared ReLU.**  \n**Linear** gets" in (
         text_of_tests(with_tests(shares | {"gla": 0.85}), by="items", trained_at=4)
@@ -656,8 +656,8 @@ def test_the_headline_of_tests_names_at_most_three_variants():
     )
     many = dict.fromkeys(("softmax", "sigmoid", "gla", "deltanet"), 0.98)
     assert text_of_tests(with_tests(many | {"linear": 0.1}), by="items", trained_at=4) == (
-        "**Of the 5 variants that learned 4 pairs, only 4 still get at least 95% right with 24 pairs. Accuracy falls "
-        "to 10% with Linear.**"
+        "**Only 4 still get at least 95% right with 24 pairs, among the 5 variants that learned 4 pairs. "
+        "Accuracy falls to 10% with Linear.**"
     )
 
 
@@ -728,8 +728,8 @@ def test_only_variants_that_learned_the_task_are_compared_on_more_pairs():
     [other] = outcomes([*failing, row_of_test(failing, length=128, items=24, accuracy=0.05)])
     found = text_of_tests([*with_tests({"softmax": 1.0, "linear": 0.8}), other], by="items", trained_at=4)
     assert found == (
-        "**Of the 2 variants that learned 4 pairs, only softmax still gets at least 95% right with 24 pairs. Accuracy "
-        "falls to 80% with Linear.**  \n**Gated linear** gets 5% right."
+        "**Only softmax still gets at least 95% right with 24 pairs, among the 2 variants that learned 4 pairs. "
+        "Accuracy falls to 80% with Linear.**  \n**Gated linear** gets 5% right."
     )
     found = text_of_tests([*with_tests({"softmax": 1.0}), other], by="items", trained_at=4)
     assert found == (
