@@ -10,7 +10,7 @@ from app.words.isolation import isolate
 from attention_core.formatting import number
 
 Figure = dict[str, Any]
-"""A figure in plotly.js's JSON format: ``data``, ``layout`` and, for an animation, ``frames``.
+"""A figure in plotly.js's JSON format: ``data`` and ``layout``.
 
 ``plotly.graph_objects`` would check and copy every property, which is most of the cost of a page with charts. The tests
 use it to check these figures.

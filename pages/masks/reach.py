@@ -12,7 +12,7 @@ import streamlit as st
 import attention_core as ac
 from app.figures.categories import layer_colours
 from app.figures.lines.curves import Curve, curves
-from app.figures.reach_animation import reach_animation
+from app.figures.reach_rows import reach_rows
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.session import with_chosen_settings
@@ -236,16 +236,7 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layer_colours(depth))]
     st.markdown(connected_counts(masks.labels[token], first, depth, outgoing=outgoing))
     chart.show(
-        reach_animation(
-            first,
-            masks.labels,
-            colours,
-            x_title=_("token"),
-            y_title=_("after layer"),
-            play=_("Play"),
-            pause=_("Pause"),
-            layer_word=_("after layer"),
-        ),
+        reach_rows(first, masks.labels, colours, x_title=_("token"), y_title=_("after layer")),
         key="reach.front",
         name="front",
         alt=_("One row per layer, one column per token: tokens that token {token} reaches by this layer", token=token)

@@ -27,7 +27,7 @@ from app.figures.lines.curves import Curve, curves
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
 from app.figures.picture import HEIGHT, LETTER, WIDTH, curve_url, picture, pixels_url, unknown_url, words_url
-from app.figures.reach_animation import reach_animation
+from app.figures.reach_rows import MAX_SEPARATE, reach_rows
 from app.figures.whiskers import whiskers
 from app.ui import chart
 
@@ -202,16 +202,20 @@ def test_cards_and_board_have_the_same_colours():
         assert np.abs(np.array(getattr(ramps, name)) - np.array(stops)).max() <= 1
 
 
-def test_the_reach_animation_has_the_layers_row_by_row():
+def test_the_reach_of_a_token_has_one_row_per_layer():
     first = np.array([2, 1, 0, 1, -1])
-    words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "layer_word": "after"}
-    figure = Figure(reach_animation(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words))
+    colours = ["#000000", "#111111", "#222222"]
+    figure = Figure(reach_rows(first, ["a", "<b>", "c", "d", "e"], colours, x_title="x", y_title="y"))
     nan = np.nan
     rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
     np.testing.assert_array_equal(figure.data[0].z, rows)
-    assert len(figure.frames) == 3
-    np.testing.assert_array_equal(figure.frames[1].data[0].z, np.where(np.arange(3)[:, None] <= 1, rows, nan))
     assert figure.data[0].text[0][1] == "&lt;b>"
+
+
+@pytest.mark.parametrize(("n", "gap"), [(MAX_SEPARATE, 1), (MAX_SEPARATE + 1, 0)])
+def test_many_tokens_have_no_gaps_between_them(n, gap):
+    figure = Figure(reach_rows(np.zeros(n), ["a"] * n, ["#000000"], x_title="x", y_title="y"))
+    assert figure.data[0].xgap == gap
 
 
 def test_a_map_has_orange_for_worse_blue_for_better_and_titles_between_its_rows():

@@ -66,11 +66,10 @@ export class Chart {
     if (!this.figure || !this.theme || !width || key === this.drawnKey) return;
     this.drawnKey = key;
     this.config ??= this.makeConfig(plotly);
-    const { data, layout, frames } = JSON.parse(this.figure);
+    const { data, layout } = JSON.parse(this.figure);
     colourLabels(data, layout.annotations ?? [], this.theme);
     await plotly.react(this.root, {
       data,
-      frames,
       layout: { ...layout, width, template: template(this.theme) },
       config: this.config,
     });
@@ -80,7 +79,7 @@ export class Chart {
   }
 
   /**
-   * Return the configuration. It is made once per chart, because plotly.js loses the frames of an animation if it changes.
+   * Return the configuration. It is made once per chart, because plotly.js draws the whole chart anew if it changes.
    * @param {any} plotly
    */
   makeConfig(plotly) {
