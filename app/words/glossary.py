@@ -50,8 +50,8 @@ ENTRIES = (
     Entry(
         N_("connect all pairs|connects all pairs|pairs connected"),
         N_(
-            "A stack of layers connects a query and a key if information from the key can reach the query, directly "
-            "or through other tokens in earlier layers."
+            "A stack of layers connects a query and a key if the query can read the key, directly or through other "
+            "tokens in earlier layers."
         ),
     ),
     Entry(

@@ -200,7 +200,7 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
             # and a distance that the other allows.
             strided = next(name for name, pattern in layers if pattern.step == largest_step)
             return _(
-                "**{strided}** reaches keys {distances} tokens away, and **{other}** fills the gaps between them.",
+                "**{strided}** reads keys {distances} tokens away, and **{other}** fills the gaps between them.",
                 strided=strided,
                 distances=multiples(largest_step, n - 1),
                 other=next(iter(others)),
@@ -294,8 +294,8 @@ def never_connected(steps: Mapping[str, int]) -> str:
             return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
         if step > 1:
             return _(
-                "**{name}** alone never connects all pairs, because it reaches only distances that are multiples of "
-                "{step} tokens.",
+                "**{name}** alone never connects all pairs, because information moves only over distances that are "
+                "multiples of {step} tokens.",
                 name=name,
                 step=step,
             )

@@ -27,7 +27,7 @@ class MasksOptions(HashOptions):
 
     below = choice(
         {
-            "reach": N_("Reach by layer"),
+            "reach": N_("Layer by layer"),
             "numbers": N_("Numbers"),
             "order": N_("Hash-based masks"),
             "download": N_("Export"),
@@ -38,7 +38,7 @@ class MasksOptions(HashOptions):
     )
     front = index(
         lambda: current().matrix_tokens,
-        N_("Reach of token"),
+        N_("Token"),
         widget=st.selectbox,
         help=N_("Choose a token here, or click its row in a matrix."),
     )
@@ -52,7 +52,8 @@ class MasksOptions(HashOptions):
     )
     stack_depth = integer(2, 1, lambda: current().stack_layers, N_("Layers"))
     front_way = choice(
-        {"heard": N_("Tokens that this token reaches"), "hears": N_("Tokens that reach this token")}, N_("Direction")
+        {"heard": N_("Tokens that can read this token"), "hears": N_("Tokens that this token can read")},
+        N_("Direction"),
     )
     hash_order = choice({"sorted": N_("Sorted"), "original": N_("Original")}, N_("Order"))
 

@@ -127,7 +127,7 @@ def cost_note(layers: Sequence[Pattern], complete: int | None) -> str:
         complete: number of layers after which every pair is connected; None if this never happens.
     """
     return paragraph(
-        _("All pairs are connected when information from every token can reach every other token."),
+        _("All pairs are connected when each token can read every other token, directly or through other tokens."),
         ""
         if complete is None
         else _n(

@@ -78,7 +78,7 @@ def show(stack_reach: StackReach) -> None:
         st.info(
             _(
                 "The keys are those of another sequence, so layers cannot be stacked. Choose an input with one "
-                "sequence to see which tokens a stack reaches."
+                "sequence to see which tokens a stack connects."
             ),
             icon=":material/layers:",
         )
@@ -89,7 +89,7 @@ def show(stack_reach: StackReach) -> None:
     _show_curves(stack_reach.masks, stack_reach.reach, [_(a.title) for a in stack_reach.stack], stack_reach.max_depth)
     first = stack_reach.reach.first
     _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
-    lazy_expander(_("How reach is computed"), _explain, key="reach.explained")
+    lazy_expander(_("How this is computed"), _explain, key="reach.explained")
 
 
 def window_sentence(stack_reach: StackReach) -> str:
@@ -133,7 +133,7 @@ def smallest_window(stride: int, window: int, cost: float, strided: str = "") ->
     return paragraph(
         _(
             "To connect all pairs, a window of {least} is enough. In the middle of the text, {half} would do, because "
-            "{strided} reaches keys on both sides; near the ends, it reaches keys on one side only.",
+            "{strided} reads keys on both sides; near the ends, it reads keys on one side only.",
             **fields,
         )
         if strided and stride // 2 < stride - 1
@@ -156,9 +156,9 @@ def _explain() -> None:
     st.markdown(
         _(
             "In each layer, query i receives information from every token it attends to. The residual "
-            "connection keeps the information from earlier layers. A pair (i, j) is connected when information "
-            "from token j has reached query i. The matrix $R_l$ contains the pairs that are connected after l "
-            "layers:"
+            "connection keeps the information from earlier layers. A pair (i, j) is connected when query i can read "
+            "token j, directly or through other tokens. The matrix $R_l$ contains the pairs that are connected "
+            "after l layers:"
         )
     )
     st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
@@ -213,7 +213,7 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",
         name="reach",
-        alt=_("Share of token pairs where one token can influence the other, by number of layers"),
+        alt=_("Share of token pairs where one token can read the other, by number of layers"),
     )
 
 
@@ -239,9 +239,9 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
         reach_rows(first, masks.labels, colours, x_title=_("token"), y_title=_("after layer")),
         key="reach.front",
         name="front",
-        alt=_("One row per layer, one column per token: tokens that token {token} reaches by this layer", token=token)
+        alt=_("One row per layer, one column per token: tokens that can read {token} after this layer", token=token)
         if outgoing
-        else _("One row per layer, one column per token: tokens that reach token {token} by this layer", token=token),
+        else _("One row per layer, one column per token: tokens that {token} can read after this layer", token=token),
     )
 
 
@@ -252,10 +252,25 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, outgoing: boo
         token: label of the token.
         first: the first layer that connects it with each token, ``[n]``; -1 if not connected.
         depth: number of layers.
-        outgoing: whether to count the tokens that this token reaches, instead of the tokens that reach it.
+        outgoing: whether to count the tokens that can read this token, instead of the tokens that it can read.
     """
-    counts = enumeration(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
-    values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
+    counts = [int(((first >= 0) & (first <= number)).sum()) for number in range(1, depth + 1)]
+    values = {
+        "token": escape_markdown(token),
+        "counts": enumeration(map(str, counts)),
+        "layers": enumeration(map(str, range(1, depth + 1))),
+        "total": len(first),
+    }
     if outgoing:
-        return _("Number of tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
-    return _("Number of tokens that reach “{token}” after 0, 1, … layers: {counts} of {n}.", **values)
+        return _n(
+            "“{token}” can be read by {counts} of {total} tokens after {layers} layer.",
+            "“{token}” can be read by {counts} of {total} tokens after {layers} layers.",
+            n=depth,
+            **values,
+        )
+    return _n(
+        "“{token}” can read {counts} of {total} tokens after {layers} layer.",
+        "“{token}” can read {counts} of {total} tokens after {layers} layers.",
+        n=depth,
+        **values,
+    )

@@ -97,7 +97,7 @@ def test_layers_beyond_the_limit_are_dropped():
     assert at.session_state["stack"] == ("local",) * most
 
 
-def test_the_front_counts_reached_tokens():
+def test_the_tokens_that_can_read_a_token_and_that_it_can_read_are_counted():
     at = open_masks(
         n=30,
         variants=(ac.get("softmax"), ac.get("local", window=2)),
@@ -106,14 +106,14 @@ def test_the_front_counts_reached_tokens():
         front=10,
         causal=True,
     )
-    assert "layers: 1, 3, 5, 7 and 9 of 30" in spoken(at)
+    assert "can be read by 3, 5, 7 and 9 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
     at.selectbox(key="front").set_value(28).run()
-    assert "layers: 1, 2, 2, 2 and 2 of 30" in spoken(at)
+    assert "can be read by 2, 2, 2 and 2 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
     at.selectbox(key="front").set_value(10).run()
     at.button_group(key="front_way").set_value("hears").run()
-    assert "layers: 1, 3, 5, 7 and 9 of 30" in spoken(at)
+    assert "can read 3, 5, 7 and 9 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
     at.selectbox(key="front").set_value(1).run()
-    assert "layers: 1, 2, 2, 2 and 2 of 30" in spoken(at)
+    assert "can read 2, 2, 2 and 2 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
 
 
 def test_layers_without_causal_form_are_named():
@@ -200,7 +200,7 @@ def test_the_captions_equal_the_numbers_of_the_library():
     local, atrous = (a.mask(24, causal=True).sum().item() for a in variants[1:])
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
-    assert "**Atrous** reaches keys 8 and 16 tokens away, and **Local** fills the gaps between them." in spoken(at)
+    assert "**Atrous** reads keys 8 and 16 tokens away, and **Local** fills the gaps between them." in spoken(at)
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
@@ -325,8 +325,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
     reason = (
         ", because stride 8 leaves gaps of 7 keys."
         if causal
-        else ". In the middle of the text, 4 would do, because Atrous reaches keys on both sides; near the ends, it "
-        "reaches keys on one side only."
+        else ". In the middle of the text, 4 would do, because Atrous reads keys on both sides; near the ends, it "
+        "reads keys on one side only."
     )
     assert f"To connect all pairs, a window of 7 is enough{reason} {need}" in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))

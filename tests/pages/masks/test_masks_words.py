@@ -91,7 +91,7 @@ def test_a_panel_has_the_number_of_layers_that_connect_all_pairs(complete, words
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
-    means = "All pairs are connected when information from every token can reach every other token."
+    means = "All pairs are connected when each token can read every other token, directly or through other tokens."
     assert cost_note([pattern(each) for each in pairs], complete) == means + words
 
 
@@ -119,7 +119,8 @@ def test_cross_attention_names_the_sparsest_pattern():
         ),
         (
             {"A": 2},
-            "**A** alone never connects all pairs, because it reaches only distances that are multiples of 2 tokens.",
+            "**A** alone never connects all pairs, because information moves only over distances that are multiples of "
+            "2 tokens.",
         ),
         (
             {"A": 2, "B": 1},
@@ -221,12 +222,12 @@ def test_the_smallest_window_of_a_stack_is_named(window, words):
         (
             3,
             "To connect all pairs, a window of 2 is enough. In the middle of the text, 1 would do, because Atrous "
-            "reaches keys on both sides; near the ends, it reaches keys on one side only.",
+            "reads keys on both sides; near the ends, it reads keys on one side only.",
         ),
         (
             8,
             "To connect all pairs, a window of 7 is enough. In the middle of the text, 4 would do, because Atrous "
-            "reaches keys on both sides; near the ends, it reaches keys on one side only.",
+            "reads keys on both sides; near the ends, it reads keys on one side only.",
         ),
     ],
 )
@@ -357,15 +358,15 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
         (
             {"A": 4, "B": 6},
             None,
-            "The stack never connects all pairs, because information moves only over distances that are multiples of 2 "
-            "tokens.",
+            "The stack never connects all pairs, because information moves only over distances that are multiples of "
+            "2 tokens.",
         ),
         (
             {"A": 1, "B": 8},
             None,
             "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others.",
         ),
-        ({"A": 1, "B": 8}, 2, "**B** reaches keys 8 tokens away, and **A** fills the gaps between them."),
+        ({"A": 1, "B": 8}, 2, "**B** reads keys 8 tokens away, and **A** fills the gaps between them."),
         (
             {"A": 1, "B": 8},
             3,
@@ -404,11 +405,9 @@ def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, comp
 def test_connected_tokens_are_counted_per_layer():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts("a*b", first, 2, outgoing=True) == (
-        r"Number of tokens that “a\*b” reaches after 0, 1, … layers: 1, 3 and 4 of 5."
+        r"“a\*b” can be read by 3 and 4 of 5 tokens after 1 and 2 layers."
     )
-    assert connected_counts("{a}", first, 1, outgoing=False) == (
-        "Number of tokens that reach “{a}” after 0, 1, … layers: 1 and 3 of 5."
-    )
+    assert connected_counts("{a}", first, 1, outgoing=False) == ("“{a}” can read 3 of 5 tokens after 1 layer.")
 
 
 @pytest.mark.parametrize(
