@@ -117,31 +117,14 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             ),
         )
     if others:
-        low, high = (f"{choose([cost, *others.values()]):.0%}" for choose in (min, max))
-        share = high if low == high else _("at most {share}", share=high)
+        costs = sum_of_pairs([*others.values(), cost])
         if reach.complete == 2:
             last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])
-            return paragraph(
-                _(
-                    "**Two layers are enough to connect all pairs: {options}.**",
-                    options=alternatives([*map(twice, others), last]),
-                ),
-                _(
-                    "Either way, the allowed pairs of both layers add up to {share} of the pairs of one softmax layer.",
-                    share=share,
-                ),
-            )
+            options = alternatives([*map(twice, others), last])
+            return paragraph(_("**Two layers are enough to connect all pairs: {options}.**", options=options), costs)
+        options = alternatives([*others, _("the stack {layers}", layers=stack)])
         return paragraph(
-            _(
-                "**{n} layers are enough to connect all pairs: {options}.**",
-                n=reach.complete,
-                options=alternatives([*others, _("the stack {layers}", layers=stack)]),
-            ),
-            _(
-                "Either way, the allowed pairs of the {n} layers add up to {share} of the pairs of one softmax layer.",
-                n=reach.complete,
-                share=share,
-            ),
+            _("**{n} layers are enough to connect all pairs: {options}.**", n=reach.complete, options=options), costs
         )
     return _n(
         "**The stack {stack} connects all pairs of tokens in {n} layer, with {cost:.0%} of the pairs of one softmax "
@@ -151,6 +134,20 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
         n=reach.complete,
         stack=stack,
         cost=cost,
+    )
+
+
+def sum_of_pairs(costs: Sequence[float]) -> str:
+    """Return the sentence about how many pairs the layers of each option allow, as shares of all pairs."""
+    shares = [f"{cost:.0%}" for cost in costs]
+    if len(set(shares)) == 1:
+        return _(
+            "Either way, the allowed pairs of all layers add up to {share} of the pairs of one softmax layer.",
+            share=shares[0],
+        )
+    return _(
+        "In this order, the allowed pairs of all layers add up to {shares} of the pairs of one softmax layer.",
+        shares=enumeration(shares),
     )
 
 

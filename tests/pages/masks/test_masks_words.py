@@ -290,22 +290,22 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** Either way, "
-            "the allowed pairs of both layers add up to at most 50% of the pairs of one softmax layer.",
+            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** In this order, "
+            "the allowed pairs of all layers add up to 39%, 50% and 40% of the pairs of one softmax layer.",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**3 layers are enough to connect all pairs: C, or the stack A → B.** Either way, the "
-            "allowed pairs of the 3 layers add up to at most 40% of the pairs of one softmax layer.",
+            "**3 layers are enough to connect all pairs: C, or the stack A → B.** In this order, the "
+            "allowed pairs of all layers add up to 39% and 40% of the pairs of one softmax layer.",
         ),
         (
             2,
             2,
             {"C": 0.401},
             "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, the "
-            "allowed pairs of both layers add up to 40% of the pairs of one softmax layer.",
+            "allowed pairs of all layers add up to 40% of the pairs of one softmax layer.",
         ),
         (
             1,
