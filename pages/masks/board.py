@@ -11,7 +11,7 @@ import attention_core as ac
 from app.figures.categories import layer_colours
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import PairKinds, hide_future
-from app.ui import export_metadata, variant_picker
+from app.ui import chart, export_metadata, variant_picker
 from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
@@ -19,14 +19,11 @@ from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Masks, caption, cost_note, layers_text, pairs_sum, percent, rule_text
-from pages.masks.reach import StackReach, left_out_note, stack_title
+from pages.masks.reach import StackReach, curve_label, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
-PANELS_BEFORE_STACK, PANELS_IN_LINE = 3, 5
-"""Panels before the stack's panel on a wide board, and smallest number of other panels for which this holds.
-
-The first row then shows the stack. With fewer other panels, the stack comes last.
-"""
+MANY_PANELS = 4
+"""Smallest number of other panels with which the stack's panel is narrow, so that it has a short title."""
 LAYERS_HEADING = N_("First connected by")
 """Heading of the layers in the legend of the board."""
 
@@ -59,8 +56,11 @@ def show(stack_reach: StackReach) -> None:
     panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.sparse.items()]
     categories = kinds.categories
     if stack_reach.reach is not None:
-        place = PANELS_BEFORE_STACK if len(panels) >= PANELS_IN_LINE else len(panels)
-        panels.insert(place, _stack_panel(stack_reach, stack_reach.reach, offset=len(categories)))
+        layers = [_(a.title) for a in stack_reach.stack]
+        title = stack_title(layers, stack_reach.max_depth) if len(panels) < MANY_PANELS else curve_label(layers)
+        # A phone shows one panel at a time. The headline is about the stack, so the stack comes first there.
+        place = 0 if chart.is_narrow() else len(panels)
+        panels.insert(place, _stack_panel(stack_reach, stack_reach.reach, title, offset=len(categories)))
         categories += _layer_categories(stack_reach.max_depth)
     if panels:
         matrix_board(
@@ -118,12 +118,13 @@ def _set_budget(key: str, value: object, dragging: bool) -> None:
         MasksOptions.stack_depth.set(value)
 
 
-def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel:
+def _stack_panel(stack_reach: StackReach, reach: Reach, title: str, *, offset: int) -> Panel:
     """Return the panel of the stack, coloured by the layer that first connects each pair.
 
     Args:
         stack_reach: the stack.
         reach: its reach.
+        title: title of the panel.
         offset: the number of colours (categories) of the other panels, which come first in the legend.
     """
     max_depth, depth = stack_reach.max_depth, stack_reach.depth
@@ -137,7 +138,7 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
     codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
     return Panel(
         PANEL_KEY,
-        stack_title([_(a.title) for a in stack_reach.stack], max_depth),
+        title,
         frames[depth - 1],
         hide_future(codes.astype(np.float32), causal=stack_reach.masks.view.causal),
         frames=frames[:max_depth],

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driver import board, board_settings, chosen, lines_of, open_page, spoken, traces, visit
+from driver import board, board_settings, charts, chosen, lines_of, open_page, spoken, traces, visit
 
 import attention_core as ac
 from app.words.i18n import escape_markdown
@@ -362,12 +362,30 @@ def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
 
 
 @pytest.mark.parametrize(
-    ("patterns", "place"),
-    [(("local", "atrous", "sparse", "bigbird"), 4), (("local", "atrous", "sparse", "bigbird", "topk"), 3)],
+    ("patterns", "title"),
+    [
+        (("local", "atrous", "sparse"), "Two layers: Local → Atrous"),
+        (("local", "atrous", "sparse", "bigbird"), "Local → Atrous"),
+    ],
 )
-def test_the_stack_is_in_the_first_line_of_the_board(patterns, place):
-    at = open_masks(variants=chosen("softmax", *patterns))
-    assert list(board(at, "masks.board")[1]).index("reach") == place
+def test_the_stack_comes_last_and_has_a_short_title_among_many_panels(patterns, title):
+    # Without the causal mask, two layers connect all 24 tokens if the window is 7.
+    variants = (*chosen("softmax", *patterns[1:]), ac.get("local", window=7))
+    panels = board(open_masks(variants=variants), "masks.board")[1]
+    assert list(panels)[-1] == "reach"
+    assert panels["reach"][0]["title"] == title
+
+
+def test_the_stack_comes_first_on_a_phone():
+    at = open_masks(variants=chosen("softmax", "local", "atrous"), **{"chart.narrow": True})
+    assert list(board(at, "masks.board")[1]) == ["reach", "local", "atrous"]
+
+
+def test_the_chart_of_all_patterns_has_a_name_next_to_each_line():
+    at = open_masks(variants=chosen("softmax", *(v.key for v in PATTERNED)))
+    layout = charts(at)[0]["layout"]
+    assert layout["showlegend"] is False
+    assert len(layout["annotations"]) == len(PATTERNED) + 1
 
 
 def test_an_empty_address_opens_with_three_patterns_and_a_stack():
