@@ -209,8 +209,20 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
             label=curve_label(titles),
         ),
     ]
+    st.caption(
+        _(
+            "In this chart, each colour stands for a variant. In the matrices above, each colour stands for a rule, "
+            "such as a window."
+        )
+    )
     chart.show(
-        curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
+        curves(
+            lines,
+            x_title=_("layers"),
+            y_title=_("pairs connected, %"),
+            form=".1f",
+            height=max(360, 100 + 34 * len(lines)),  # room for two lines of text per name
+        ),
         key="reach.curves",
         name="reach",
         alt=_("Share of token pairs where one token can read the other, by number of layers"),
@@ -227,7 +239,6 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
             **token_options(masks.labels),
         )
         MasksOptions.front_way.draw(width="content")
-        chart.draw_format_choice()
     options = MasksOptions.current()
     token = n // 2 if options.front is None else options.front
     outgoing = options.front_way == "heard"
