@@ -209,12 +209,7 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
             label=curve_label(titles),
         ),
     ]
-    st.caption(
-        _(
-            "In this chart, each colour stands for a variant. In the matrices above, each colour stands for a rule, "
-            "such as a window."
-        )
-    )
+    st.caption(_("In this chart, colours show variants. In the matrices above, they show rules, such as a window."))
     chart.show(
         curves(
             lines,
