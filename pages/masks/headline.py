@@ -172,24 +172,12 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
         complete: number of layers after which all pairs are connected; None if this never happens.
         n: number of tokens.
     """
-    common_step, largest_step = (
-        gcd(*(pattern.step for _name, pattern in layers)),
-        max(pattern.step for _name, pattern in layers),
-    )
-    if complete is None and common_step == 0:
-        return _("The stack never connects all pairs, because each token attends only to itself.")
-    if complete is None and common_step > 1:
-        return _(
-            "The stack never connects all pairs, because information moves only over distances that are multiples of "
-            "{step} tokens.",
-            step=common_step,
-        )
+    steps = [pattern.step for _name, pattern in layers]
     if complete is None:
-        return _(
-            "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others."
-        )
+        return _("The stack never connects all pairs, because {reason}.", reason=_missing_reason(gcd(*steps)))
     if complete == 1:
         return ""
+    largest_step = max(steps)
     if largest_step > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % largest_step)
         if len(layers) == 2 and len(others) == 1 and complete == 2:
@@ -280,28 +268,29 @@ def never_connected(steps: Mapping[str, int]) -> str:
     Args:
         steps: greatest common divisor of the distances between the tokens of allowed pairs, by the variant's name.
     """
-    if len(steps) > 1:
-        return _(
-            "**{names}**, each used alone, never connect all pairs, because no chain of allowed pairs leads from "
-            "some tokens to others.",
-            names=enumeration(steps),
-        )
-    for name, step in steps.items():
-        if step == 0:
-            return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
-        if step > 1:
-            return _(
-                "**{name}** alone never connects all pairs, because information moves only over distances that are "
-                "multiples of {step} tokens.",
-                name=name,
-                step=step,
-            )
-        return _(
-            "**{name}** alone never connects all pairs, because no chain of allowed pairs leads from some tokens to "
-            "others.",
-            name=name,
-        )
-    return ""
+    if not steps:
+        return ""
+    reason = _missing_reason(next(iter(steps.values())) if len(steps) == 1 else 1)
+    return _n(
+        "**{names}** alone never connects all pairs, because {reason}.",
+        "**{names}**, each used alone, never connect all pairs, because {reason}.",
+        n=len(steps),
+        names=enumeration(steps),
+        reason=reason,
+    )
+
+
+def _missing_reason(step: int) -> str:
+    """Return the clause about why some pairs are never connected, without a full stop.
+
+    Args:
+        step: greatest common divisor of the distances between the tokens of allowed pairs.
+    """
+    if step == 0:
+        return _("each token attends only to itself")
+    if step > 1:
+        return _("information moves only over distances that are multiples of {step} tokens", step=step)
+    return _("no chain of allowed pairs leads from some tokens to others")
 
 
 def fewest_pairs(shares: Mapping[str, float]) -> str:
