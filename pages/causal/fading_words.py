@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.words.finding import Finding
-from app.words.i18n import _, escape_markdown, paragraph
-from attention_core import formatting
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from attention_core.analysis.state.token_weight import TokenWeight
-from attention_core.formatting import formatted
+from attention_core.formatting import formatted, percent
 from attention_core.variant import SOFTMAX
 
 
@@ -37,7 +36,9 @@ class Line:
 
 
 def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding:
-    """Return the token's weight in the last row, with linear attention, softmax and the variant where it is smallest.
+    """Return the token's median weight in the later half of the rows.
+
+    It is given for linear attention, softmax and the variant with a decay for which it is smallest.
 
     Args:
         lines: lines drawn, including linear attention and softmax.
@@ -47,38 +48,33 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     n = len(labels)
     if n == 1:
         return Finding(_("The input has only one token, which receives all the weight. Use a longer input."))
-    linear = next(line for line in lines if line.law == "power")
-    softmax = next((line for line in lines if line.word == SOFTMAX), None)
-    smallest = min(
-        (line for line in lines if line is not linear), key=lambda line: float(line.token_weight.weights[-1])
-    )
-    values = {
-        "n": n,
-        "token": token,
-        "name": escape_markdown(labels[token]),
-        "linear": percent(linear.token_weight.weights[-1]),
-        "first": linear.name,
-        "least": percent(smallest.token_weight.weights[-1]),
-        "other": smallest.name,
-    }
-    if softmax is None or softmax is smallest:
-        text = _(
-            "**With {first}, the last of {n} tokens gives {linear} of its attention weight to token {token} “{name}”. "
-            "With {other}, it gives {least}.**",
-            **values,
-        )
-    else:
-        text = _(
-            "**With {first}, the last of {n} tokens gives {linear} of its attention weight to token {token} “{name}”. "
-            "With {other}, it gives {least}, and with softmax {weight}.**",
-            **values,
-            weight=percent(softmax.token_weight.weights[-1]),
-        )
+    first = max(token, n // 2)
+    weights = {line.word: line.token_weight.weights[first - token :] for line in lines}
+    medians = {word: float(np.median(each)) for word, each in weights.items()}
+    softmax = next(line for line in lines if line.word == SOFTMAX)
+    shown = [next(line for line in lines if line.law == "power"), softmax]
+    if decaying := [line for line in lines if line.law == "factor"]:
+        shown.append(min(decaying, key=lambda line: medians[line.word]))
+    values = [_("{weight} with {name}", weight=percent(medians[line.word]), name=line.name) for line in shown]
+    low, high = (percent(float(each)) for each in (weights[softmax.word].min(), weights[softmax.word].max()))
+    even = np.median(1 / np.arange(first + 1, n + 1))
     return Finding(
-        text,
+        _n(
+            "**The last token gives token {token} “{name}” a weight of {weights}.**",
+            "**Tokens {first} to {last} give token {token} “{name}” a median weight of {weights}.**",
+            n=n - first,
+            first=first,
+            last=n - 1,
+            token=token,
+            name=escape_markdown(labels[token]),
+            weights=enumeration(values),
+        ),
         paragraph(
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-            _("With equal weights, every token would get {even}.", even=percent(1 / n)),
+            _("Equal weights would give {even}.", even=percent(float(even))),
+            _("With softmax, the weight depends on the query: it varies from {low} to {high}.", low=low, high=high)
+            if low != high
+            else "",
         ),
     )
 
@@ -108,8 +104,3 @@ def fitted_laws(lines: Iterable[Line]) -> str:
         "power {power}.",
         power=text,
     )
-
-
-def percent(weight: float) -> str:
-    """Return a weight in per cent."""
-    return formatting.percent(weight) if weight >= 1e-5 else _("under 0.001%")
