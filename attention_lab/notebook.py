@@ -75,6 +75,7 @@ def show(
             "scale": scale,
             "transform": transform,
             "ceiling": 0.0,
+            "unsigned": False,
             "categories": None,
             "panel_size": panel_size,
             "pins": True,

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.heat import colour_legend, finish_rows
+from app.figures.heat import finish_rows
 from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escape_label, sample_ramp
 
-_DECADES = 6
-"""Length of the ramps in decades; smaller changes have the colour of the smallest change on the ramp."""
-_MAX_TICKS = 30
-"""Largest number of tokens named on the axis, evenly spaced; more would overlap on a phone.
+_START = 0.1
+"""Position of the smallest change on the ramps; zero has the position 0, and the largest change 1."""
+_MAX_TICKS, _MAX_TICKS_NARROW = 30, 14
+"""Largest numbers of tokens named on the axis, evenly spaced, on a wide and on a narrow screen.
 
-The tooltip names every token.
+More would overlap. The tooltip names every token.
 """
-_ROW, _HEAD, _FOOT = 42, 68, 96
-"""Height in pixels of a strip with its title, of the legends above all strips, and of the axis below."""
+_ROW, _HEAD, _FOOT = 42, 24, 96
+"""Height in pixels of a strip with its title, of the space above all strips, and of the axis below."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,10 +41,10 @@ def strips(
     token: int,
     labels: Sequence[str],
     *,
+    span: tuple[float, float],
     dark: bool,
+    narrow: bool,
     x_title: str,
-    before: str,
-    after: str,
     still: str,
 ) -> Figure:
     """Draw the strips over one axis of tokens.
@@ -53,10 +53,10 @@ def strips(
         rows: strips from top to bottom.
         token: index of the token that was replaced.
         labels: one label per token.
+        span: changes at the start and at the end of the colours, which are logarithmic between them.
         dark: whether the page is dark.
+        narrow: whether the screen is narrow.
         x_title: title of the axis.
-        before: title of the ramp for tokens before ``token``.
-        after: title of the ramp for tokens from ``token`` on.
         still: tooltip of unchanged tokens, which are grey.
     """
     ramps = DARK if dark else LIGHT
@@ -66,8 +66,7 @@ def strips(
         sizes[2 * i + 1] = strip.sizes
     with np.errstate(divide="ignore"):
         logs = np.where(sizes > 0, np.log10(sizes), np.nan)
-    top = float(np.ceil(np.nanmax(logs))) if np.isfinite(logs).any() else 0.0
-    scale = {"zmin": top - _DECADES, "zmax": top}
+    low, high = map(float, np.log10(span))
     is_before = np.arange(n) < token
     names = [f"{i} “{escape_label(label)}”" for i, label in enumerate(labels)]
     cell_options = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
@@ -81,19 +80,19 @@ def strips(
             **cell_options,
         }
     ]
-    ticks = {top - k: f"10<sup>{top - k:.0f}</sup>" for k in (5, 3, 1)}
     data += [
         {
             "type": "heatmap",
             "z": np.where(mask, logs, np.nan),
             "colorscale": _scale(ramp),
             "customdata": sizes,
-            **scale,
+            "zmin": low,
+            "zmax": high,
+            "showscale": False,
             **cell_options,
             "hovertemplate": "%{text}: %{customdata:" + DECIMALS + "}<extra></extra>",
-            "colorbar": colour_legend(name, ticks, x=x, length=0.44),
         }
-        for mask, ramp, name, x in ((is_before, ramps.negative, before, 0.0), (~is_before, ramps.positive, after, 0.5))
+        for mask, ramp in ((is_before, ramps.negative), (~is_before, ramps.positive))
     ]
     frames = [
         {
@@ -106,7 +105,7 @@ def strips(
         }
         for i in range(len(rows))
     ]
-    indices = range(0, n, -(-n // _MAX_TICKS))
+    indices = range(0, n, -(-n // (_MAX_TICKS_NARROW if narrow else _MAX_TICKS)))
     return finish_rows(
         data,
         [strip.title for strip in rows],
@@ -126,9 +125,7 @@ def strips(
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
     # The first colour of a ramp (a list of colours) is the page's background. The scale starts a little later, so that
     # small changes stay visible.
-    return [
-        [i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))
-    ]
+    return [[i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(_START, 1, 9)))]
 
 
 def _css(colour: Sequence[float]) -> str:

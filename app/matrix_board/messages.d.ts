@@ -179,6 +179,7 @@ export interface BoardSettings {
   pinned: number | null;
   scale: "shared" | "panel";
   ceiling: number;
+  unsigned: boolean; // numbers are written without their signs, which only select the side of the colour scale
   transform: Transform;
   categories: Category[] | null;
   panel_size: number;
@@ -199,6 +200,7 @@ export interface Appearance {
   texts: BoardTexts;
   categories: Category[] | null;
   ownScale: boolean;
+  unsigned: boolean;
   scale(panel: Panel): Scale;
   table(panel: Panel): Uint32Array;
 }

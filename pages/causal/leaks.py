@@ -3,6 +3,7 @@
 A variant leaks if an output before the replaced token changes: it uses later tokens and cannot generate text.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -31,6 +32,8 @@ from attention_core.formatting import format_readable, percent
 from attention_core.inputs.labels import number_repeats
 from pages.causal.shared import export_panel
 
+MAX_DECADES = 6
+"""Largest number of decades of the colours; smaller changes have the colour of the smallest change."""
 MIN_SHARE = 0.01
 """Smallest share of outputs that is written as a number."""
 Influences = Mapping[ac.Attention, Influence]
@@ -168,14 +171,20 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     for attention, influence in influences.items():
         text = changed_outputs(influence.earlier_changes(t), t)
         rows.append(Strip(title=f"<b>{label(attention)}</b> · {text}", sizes=influence.moved[t]))
+    st.caption(
+        _(
+            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. The scale is "
+            "above the maps."
+        )
+    )
     figure = strips(
         rows,
         t,
         labels,
+        span=colour_span([influence.moved for influence in influences.values()]),
+        narrow=chart.is_narrow(),
         dark=st.context.theme.type == "dark",
         x_title=_("output position"),
-        before=_("changes before t: leak (÷ RMS of all outputs)"),
-        after=_("changes from t on (÷ RMS of all outputs)"),
         still=_("unchanged"),
     )
     chart.show(
@@ -186,13 +195,23 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     )
 
 
+def colour_span(maps: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Return the changes at both ends of the board's logarithmic colours, which span at most six decades.
+
+    Args:
+        maps: influence maps, ``[n, n]``.
+    """
+    changes = np.concatenate([each[each > 0] for each in maps])
+    if not len(changes):
+        return 0.1, 1.0
+    highest = math.ceil(math.log10(changes.max()))
+    lowest = math.floor(math.log10(changes.min()))
+    return 10.0 ** min(highest - 1, max(highest - MAX_DECADES, lowest)), float(changes.max())
+
+
 def changed_outputs(count: int, t: int) -> str:
-    """Return in words that ``count`` of the ``t`` outputs at earlier positions change when a token is replaced."""
-    if not count:
-        return _("no earlier output changes")
-    return _n(
-        "leaks: the only earlier output changes", "leaks: {count} of {n} earlier outputs change", n=t, count=count
-    )
+    """Return in words that ``count`` of the ``t`` outputs before token t change; short, to fit on a phone."""
+    return _("leaks: {count} of {n} before t", count=count, n=t) if count else _("no output before t changes")
 
 
 def reasons(influences: Influences) -> list[str]:
@@ -216,7 +235,7 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
             _("leaks: {share} of earlier outputs change", share=share(influence.leaking_share))
             if influence.leaking_share
             else _("does not leak"),
-            np.where(influence.moved > 0, influence.moved, np.nan),
+            signed_changes(influence.moved),
         )
         for attention, influence in influences.items()
     ]
@@ -225,6 +244,7 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         labels=labels,
         key="causal.leaks",
         transform="log",
+        unsigned=True,
         pinned=t,
         on_pin=_set_token,
         unit=_("change ÷ RMS of all outputs"),
@@ -236,6 +256,11 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         panel_size=380,
         file_name="leaks",
     )
+
+
+def signed_changes(moved: np.ndarray) -> np.ndarray:
+    """Return the values of a map for the board: NaN for no change, and negative for leaks, which are then orange."""
+    return np.where(moved > 0, np.where(np.tri(*moved.shape, -1), -moved, moved), np.nan)
 
 
 def _set_token(row: int | None) -> None:
@@ -253,7 +278,7 @@ def notes(replaced: int, n: int, *, all_heads: bool) -> str:
     """
     return paragraph(
         _(
-            "Cells left of the diagonal are earlier outputs, so a change there is a leak. Changes are divided "
+            "Cells left of the diagonal are earlier outputs, so a change there is a leak (orange). Changes are divided "
             "by the root mean square (RMS) of all outputs. If a variant has a causal form, this form is used."
         ),
         _("The outputs of all heads are concatenated.") if all_heads else "",

@@ -27,6 +27,7 @@ def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     for _ in range(16):
         page.keyboard.press("ArrowDown")
     expect(leaks).to_have_attribute("data-cell", re.compile(r"^\d\d,0$"))
+    expect(leaks.locator(".live")).to_have_text(re.compile(r"Nyström · landmarks 4 \d"))  # no minus sign
     page.keyboard.press("Enter")
     expect(page.get_by_text(re.compile(r"Nyström with 4 landmarks \(changed outputs: \d\d\)"))).to_be_visible()
     settle(page)

@@ -313,7 +313,7 @@ export const noteText = (pooled, { texts }) =>
  * @param {Scale} scale
  * @param {Appearance} appearance
  */
-function drawBar(pen, x, y, width, scale, { theme, palette }) {
+function drawBar(pen, x, y, width, scale, { theme, palette, unsigned }) {
   const hasZeroBox = scale.transform === "log" && !scale.signed; // a logarithmic axis has no zero, so zero has a box next to it
   const start = x + (hasZeroBox ? 20 : 0);
   const length = width - (hasZeroBox ? 20 : 0);
@@ -333,7 +333,7 @@ function drawBar(pen, x, y, width, scale, { theme, palette }) {
     const under = hasZeroBox && magnitude === scale.floor && scale.smallest < scale.floor ? "≤" : "";
     const position = scale.position(magnitude);
     barTicks.push({ tickX: xOf(position, 1), label: under + formatTick(magnitude) });
-    if (scale.signed) barTicks.push({ tickX: xOf(position, -1), label: formatTick(-magnitude) });
+    if (scale.signed) barTicks.push({ tickX: xOf(position, -1), label: formatTick(unsigned ? magnitude : -magnitude) });
   }
   /** @type {[number, number][]} */
   const usedSpans = [];

@@ -303,6 +303,7 @@ export class Board {
       texts: settings.texts,
       categories,
       ownScale,
+      unsigned: settings.unsigned,
       scale,
       table: (panel) => {
         const name = [categories ? JSON.stringify([categories, settings.frame]) : scale(panel).name, panel.unit, theme.mode].join();
@@ -375,9 +376,11 @@ export class Board {
     const height = this.legendHeight(ruler, width - 2, omitted);
     this.drawLegend(preparePen(this.legend, width, height, this.theme.font), 1, 0, width - 2, omitted);
     const { sharedScale, appearance } = this;
+    const end = sharedScale ? formatTick(sharedScale.top) : "";
+    const start = !sharedScale?.signed ? "0" : appearance.unsigned ? `${end} … 0` : formatTick(-sharedScale.top);
     const name = appearance.categories
       ? legendText(legendItems(appearance, this.maskedLabel))
-      : sharedScale && `${legendName(sharedScale, appearance)}: ${sharedScale.signed ? formatTick(-sharedScale.top) : 0} … ${formatTick(sharedScale.top)}`;
+      : sharedScale && `${legendName(sharedScale, appearance)}: ${start} … ${end}`;
     const beyondTexts = sharedScale ? beyondItems(sharedScale, appearance).map(({ text }) => text) : [];
     this.legend.setAttribute("aria-label", [name ?? appearance.texts.own_scale, ...beyondTexts].join("; "));
   }

@@ -19,7 +19,8 @@ export function cellText(panel, row, col, settings) {
   if (code === MASKED) return settings.texts.masked;
   if (settings.categories) return categoryName(code, panel.unit, settings);
   const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
-  return formatNumber(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
+  const value = HALF[settings.unsigned ? size : code] * panel.unit;
+  return formatNumber(value, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
 }
 
 export class Readout {

@@ -5,10 +5,11 @@ import pytest
 from driver import board, charts, chosen, full_text, numbers, spoken
 
 import attention_core as ac
+from app.figures.token_strips import Strip, strips
 from app.jobs import dispatch
 from attention_core.analysis.matrix.influence import Influence, influence
 from attention_core.errors import WorkerError
-from pages.causal.leaks import changed_outputs, notes, reasons, share, summary
+from pages.causal.leaks import changed_outputs, colour_span, notes, reasons, share, summary
 
 TOKENS = ("the", "c_at", "sat", "down")
 
@@ -77,7 +78,7 @@ def test_the_notes_name_the_cut_and_the_heads(shown, n, every_head):
     text = notes(shown, n, all_heads=every_head)
     assert ("The outputs of all heads are concatenated." in text) == every_head
     assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in text) == (n > shown)
-    assert text.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak.")
+    assert text.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak (orange).")
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -119,7 +120,11 @@ def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
     for key, (panel, values) in board(at, "causal.leaks")[1].items():
         moved = found[key]
         np.testing.assert_array_equal(np.isnan(values), moved == 0)
-        np.testing.assert_allclose(values[moved > 0], moved[moved > 0], rtol=1e-3)
+        np.testing.assert_allclose(np.abs(values[moved > 0]), moved[moved > 0], rtol=1e-3)
+        leaks = np.tril(moved > 0, -1)
+        assert (values[leaks] < 0).all(), "leaks have the colours of the other side of the scale"
+        assert not (values[~leaks] < 0).any()
+        assert leaks.any() == (key == "nystrom")
         assert panel["caption"] == ("leaks: 100% of earlier outputs change" if key == "nystrom" else "does not leak")
 
 
@@ -142,9 +147,26 @@ def test_failed_maps_are_reported_and_computed_later(open_view, monkeypatch):
 
 
 def test_a_strip_says_how_many_outputs_before_the_token_move():
-    assert changed_outputs(0, 7) == "no earlier output changes"
-    assert changed_outputs(2, 7) == "leaks: 2 of 7 earlier outputs change"
-    assert changed_outputs(1, 1) == "leaks: the only earlier output changes"
+    assert changed_outputs(0, 7) == "no output before t changes"
+    assert changed_outputs(2, 7) == "leaks: 2 of 7 before t"
+
+
+@pytest.mark.parametrize(
+    ("changes", "span"),
+    [([0.02, 4.5], (0.01, 4.5)), ([1e-9, 4.5], (1e-5, 4.5)), ([3.0, 4.5], (1.0, 4.5)), ([0.0], (0.1, 1.0))],
+    ids=["decades", "six decades", "one decade", "no change"],
+)
+def test_the_strips_have_the_colours_of_the_maps(changes, span):
+    assert colour_span([np.array([0.0, each]) for each in changes]) == pytest.approx(span)
+
+
+def test_a_narrow_screen_names_fewer_tokens():
+    def named(narrow):
+        row = Strip(title="a", sizes=np.ones(56))
+        options = {"span": (0.1, 1.0), "dark": False, "narrow": narrow, "x_title": "", "still": ""}
+        return len(strips([row], 3, ("t",) * 56, **options)["layout"]["xaxis"]["tickvals"])
+
+    assert (named(False), named(True)) == (28, 14)
 
 
 @pytest.mark.parametrize(
