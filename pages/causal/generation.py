@@ -1,9 +1,9 @@
-"""The Generation chapter of the Causal page: memory and time per new token.
+"""The Generation chapter of the Causal page: time and memory per new token.
 
 It compares a key-value cache, which grows with the text, with recurrent states of constant size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 import attention_core as ac
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
+from app.figures.theme import separate_colours
 from app.jobs import dispatch
 from app.jobs.timing_runs import run_on_machine
 from app.ui import chart, export, input_panel, palette
@@ -20,15 +21,15 @@ from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import label
+from app.words.labels import axis_title, in_words, label
 from app.words.measured_times import Series, stamp_lines, summary_text
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
-from attention_core.benchmarking.run_summary import REFERENCE, ratios, variant_points
+from attention_core.benchmarking.run_summary import REFERENCE, crossing, ratios, variant_points
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
 from attention_core.experiments.generation import MemoryRow
-from attention_core.formatting import memory
+from attention_core.formatting import format_interpolated, memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
 from pages.causal.shared import KIB, TICKS, bold, show_lines, size_text, with_settings
@@ -40,7 +41,7 @@ MAX_SIZE_RATIO = 1.1
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
-    """Draw the view: the sentence, the charts of memory and of time, and the method."""
+    """Draw the view: the sentence, the chart of time, and folded up, the charts of memory and the method."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks(_variant_words(), heads=heads, d=d, d_v=d_v)
@@ -53,33 +54,60 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         head_size=d,
     )
 
+    states, caches = (
+        [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
+        for wanted in (False, True)
+    )
+    colours, place, finding = line_colours(states, caches), headline.empty(), summary(rows, heads, d)
+
     def draw(run: Run | None, key: str) -> None:
         is_comparable = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (
             heads,
             d,
             spec.dtype,
         )
-        _draw_times(attentions, rows, run if is_comparable else None, f"causal.generation.{key}")
+        lines = _draw_times(attentions, rows, run if is_comparable else None, f"causal.generation.{key}", colours)
+        place.markdown(time_text(lines) or finding.text)
 
-    states, caches = (
-        [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
-        for wanted in (False, True)
-    )
-    finding = summary(rows, heads, d)
-    headline.markdown(finding.text)
-    st.markdown("## " + _("Memory use of variants whose state has a constant size"), anchors=False)
-    _memory_chart(chosen, states, "causal.generation.bytes")
-    st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
-    st.markdown(finding.explanation)
-
-    def smaller() -> None:
+    def draw_memory() -> None:
+        st.markdown(finding.explanation)
+        st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
+        _memory_chart(chosen, states, "causal.generation.bytes", colours)
         st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))
-        _memory_chart(chosen, caches, "causal.generation.caches")
+        _memory_chart(chosen, caches, "causal.generation.caches", colours)
 
-    lazy_expander(_("Variants with a smaller cache"), smaller, key="causal.smaller")
     st.markdown("## " + _("Time per new token"), anchors=False)
     run_on_machine(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
+    lazy_expander(_("Memory of states and smaller caches"), draw_memory, key="causal.smaller")
     _method(chosen)
+
+
+def line_colours(*memory_charts: Sequence[MemoryRow]) -> dict[int, int]:
+    """Return the colour of each line of the view by the variant's own, so that a variant has one colour in all charts.
+
+    Args:
+        memory_charts: variants of each chart of memory. The chart of time shows those of the recorded run.
+    """
+    groups = [group for rows in memory_charts for group in group_by_size(rows)]
+    lines = [row for group in groups for row in group if _is_timed(row) or row is _coloured(group)]
+    return separate_colours([palette.index(REFERENCE), *map(_colour, lines)])
+
+
+def _colour(row: MemoryRow) -> int:
+    return palette.index(row.variant.partition("~")[0])
+
+
+def _is_timed(row: MemoryRow) -> bool:
+    return row.variant in _recorded_run().spec.variants
+
+
+def _coloured(group: Sequence[MemoryRow]) -> MemoryRow:
+    """Return the variant whose colour a group has: one that the chart of time shows, if there is one."""
+    return min(group, key=lambda row: (not _is_timed(row), _colour(row)))
+
+
+def _recorded_run() -> Run:
+    return next(run for run in recorded_runs().values() if run.spec.mode == "decode")
 
 
 def _variant_words() -> list[str]:
@@ -99,20 +127,24 @@ def _sizes(width: int) -> tuple[int, ...]:
     return tuple(2**i for i in range(MIN_LENGTH.bit_length() - 1, longest.bit_length()))
 
 
-def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str) -> None:
-    recorded_run = next(other for other in recorded_runs().values() if other.spec.mode == "decode")
-    lines = _series(run or recorded_run, attentions, live=run is not None)
+def _draw_times(
+    attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str, colours: Mapping[int, int]
+) -> list[Series]:
+    """Draw the times of a run, or of the recorded run without one, and return them."""
+    lines = _series(run or _recorded_run(), attentions, colours, live=run is not None)
     if len(lines) > 1:
         st.caption(timing_origin(lines[0].run.spec, live=lines[0].live))
-        st.markdown(summary_text(lines).replace("**", ""))  # The page's finding is about memory.
     _time_chart(lines, f"{key}.time")
+    if len(lines) > 1:
+        st.markdown(summary_text(lines).replace("**", ""))  # The headline already emphasises the finding.
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chart.draw_format_choice()
             export.download(_("Numbers (CSV)"), lambda: _csv(rows, lines), "generation.csv")
+    return lines
 
 
-def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list[Series]:
+def _series(run: Run, attentions: Sequence[ac.Attention], colours: Mapping[int, int], *, live: bool) -> list[Series]:
     """Return the timings in a run of softmax and of each variant that the run measured with its current settings."""
     names = {REFERENCE: _("Softmax, key-value cache")} | {a.word: label(a) for a in attentions}
     return [
@@ -120,7 +152,7 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
             run=run,
             word=word,
             name=name,
-            colour=palette.index(word.partition("~")[0]),
+            colour=colours.get(own := palette.index(word.partition("~")[0]), own),
             live=live,
             points=points,
             ratios=ratios(run, word),
@@ -145,6 +177,38 @@ def timing_origin(spec: TimingSpec, *, live: bool) -> str:
         n=spec.heads,
         d=spec.head_size,
     )
+
+
+def time_text(lines: Sequence[Series]) -> str:
+    """Return which variant is faster than softmax from the shortest length on, and which is slowest at the longest.
+
+    The text is empty without a variant whose time can be compared with softmax.
+
+    Args:
+        lines: softmax and variants of one run.
+    """
+    found = [(line, point) for line in lines if not line.is_reference and (point := crossing(line.ratios)) is not None]
+    if not found:
+        return ""
+    faster = [(line, point) for line, point in found if point.where in ("below", "at")]
+    slower = [line for line, point in found if point.where == "beyond"]
+    if not faster:
+        longest = max(line.ratios[-1].n for line, _point in found)
+        return _("**Per new token, no variant shown is faster than softmax at {n:,} tokens.**", n=longest)
+    first, point = min(faster, key=lambda each: (each[1].where == "at", each[1].tokens))
+    name = escape_markdown(in_words(first.name))
+    if point.where == "below":
+        text = _("Per new token, {name} is faster than softmax at every measured length.", name=name)
+    else:
+        n = format_interpolated(point.tokens)
+        text = _("Per new token, {name} is faster than softmax from about {n} tokens on.", name=name, n=n)
+    if not slower:
+        return f"**{text}**"
+    slowest = max(slower, key=lambda line: line.ratios[-1].middle)
+    other = _(
+        "{name} is still slower at {n:,} tokens.", name=escape_markdown(in_words(slowest.name)), n=slowest.ratios[-1].n
+    )
+    return f"**{paragraph(text, other)}**"
 
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
@@ -193,7 +257,7 @@ def group_by_size(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
 
 
 def _smallest(rows: Sequence[MemoryRow]) -> MemoryRow:
-    return min(rows, key=lambda row: palette.index(row.variant.partition("~")[0]))
+    return min(rows, key=_colour)
 
 
 def group_name(rows: Sequence[MemoryRow]) -> str:
@@ -217,7 +281,7 @@ def _abbreviated(name: str, others: int) -> str:
     return _("{name}, {n} more", name=name, n=others) if others else name
 
 
-def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
+def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str, colours: Mapping[int, int]) -> None:
     longest = max(MAX_LENGTH, *(2 * (row.outgrown or 0) for row in rows))
     lengths = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * rows[0].token_bytes / KIB for n in lengths]
@@ -225,7 +289,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     lines = [Curve(name, lengths, cache, colour=palette.index(REFERENCE), markers=False, label=_("Softmax"))]
     for group in group_by_size(rows):
         row, name = _smallest(group), group_name(group)
-        colour = palette.index(row.variant.partition("~")[0])
+        colour = colours[_colour(_coloured(group))]
         # Memory that grows with n is a constant plus a multiple of n. On two logarithmic axes, that is a bent curve,
         # which needs a point at each length.
         xs = lengths if row.grown_bytes else [lengths[0], lengths[-1]]
@@ -270,8 +334,8 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
     sizes = sorted({point.n for line in lines for point in line.points})
     figure = curves(
         lines_,
-        x_title=_("tokens so far"),
-        y_title=_("ms per new token"),
+        x_title=axis_title(_("tokens so far"), log=True),
+        y_title=axis_title(_("ms per new token"), log=True),
         log_x=True,
         log_y=True,
         x_ticks=sizes[::2],

@@ -3,19 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from driver import full_text, points, spoken
+from driver import charts, full_text, points, spoken
+from test_timed_runs import series
 
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.run_records import group_samples
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
-from pages.causal.generation import group_by_size, group_name, group_short_name, summary, timing_origin
+from pages.causal.generation import group_by_size, group_name, group_short_name, summary, time_text, timing_origin
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     at = open_view("generation", d=32)
-    held, clock = points(at, -3), points(at, -1)
+    held, clock = points(at, -2), points(at, 0)
     token = 2 * (32 + 32) * 4
     assert held["Softmax, key-value cache"][1024] == pytest.approx(1024 * token / 2**10)
     state = 2 * 4 * 32 * 33
@@ -26,6 +27,44 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     assert f"From {wide // token + 1} tokens on, the cache is larger than every constant state" in spoken(at)
     assert "Softmax, key-value cache" in clock
     assert any(c.value == "Times of the recorded run, 8 heads of size 64" for c in at.caption)
+    assert (
+        "**Per new token, Linear is faster than softmax from about 580 tokens on. Second-order Taylor is still slower "
+        "at 4,096 tokens.**" in spoken(at)
+    )
+
+
+def test_a_variant_has_one_colour_in_all_charts(open_view):
+    colours = {}
+    for figure in charts(open_view("generation", d=32)):
+        for trace in figure["data"]:
+            if trace.get("name") and trace.get("line", {}).get("color"):
+                name = trace["name"].partition(":")[0].partition(",")[0].partition(" ·")[0]
+                colours.setdefault(name, set()).add(trace["line"]["color"])
+    assert {"Softmax", "Linear", "Performer", "Second-order Taylor"} <= set(colours)
+    assert [name for name, each in colours.items() if len(each) > 1] == []
+    assert colours.pop("Centred Taylor") == colours["Second-order Taylor"], "they share a line in the chart of memory"
+    assert len({frozenset(each) for each in colours.values()}) == len(colours), "each colour means one variant"
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"linear": (2.0, 8.0)}, "Linear is faster than softmax from about 32 tokens on."),
+        ({"linear": (0.5, 8.0)}, "Linear is faster than softmax at every measured length."),
+        ({"linear": (2.0, 17.0)}, "no variant shown is faster than softmax at 64 tokens."),
+        ({"linear": (2.0, 16.0)}, "no variant shown is faster than softmax at 64 tokens."),
+        (
+            {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (2.0, 17.0)},
+            "Linear is faster than softmax from about 32 tokens on. Second-order Taylor is still slower at 64 tokens.",
+        ),
+        ({"linear": (2.0, 8.0), "cosine": (2.0, 4.0)}, "Cosine is faster than softmax from about 25 tokens on."),
+        ({"linear": (2.0, 8.0), "cosine": (0.9, 4.0)}, "Cosine is faster than softmax at every measured length."),
+    ],
+    ids=["at", "below", "beyond", "even", "slower", "earliest", "below first"],
+)
+def test_the_headline_names_the_first_faster_and_the_slowest_variant(times, words):
+    assert time_text(series({"softmax": (1.0, 16.0)} | times)) == f"**Per new token, {words}**"
+    assert time_text(series({"softmax": (1.0, 16.0)})) == ""
 
 
 def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view, monkeypatch):
@@ -35,7 +74,7 @@ def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view,
     found = at.session_state["timing.run"]
     run = group_samples(found.request, stamp("cpu"), found.rows)
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))
-    clock = points(at, -1)
+    clock = points(at, 0)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
     assert any(c.value == "Times measured on this machine, 2 heads of size 8" for c in at.caption)
@@ -93,8 +132,8 @@ def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
 
 def test_states_and_caches_have_a_chart_each(open_view):
     at = open_view("generation", d=32)
-    found = points(at, -2)
-    assert not any(name.startswith("Latent") for name in points(at, -3))
+    found = points(at, -1)
+    assert not any(name.startswith("Latent") for name in points(at, -2))
     [latent] = [line for name, line in found.items() if name.startswith("Latent attention · rank 32: ")]
     once, each = 2 * 4 * 2 * 32 * 32, 4 * 2 * 32
     assert latent[1024] == pytest.approx((once + 1024 * each) / 2**10)
