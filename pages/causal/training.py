@@ -9,12 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 import attention_core as ac
 from app.jobs import runs
 from app.state.controls import Options, choice, selection
+from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label, sentence_name
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
@@ -118,7 +119,10 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
     )
     if text := summary(chosen.qkv.n, rows, sentence_name(counted)).explanation:
         st.markdown(text)
-    without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.modes(a.variant)]
+    selected = {attention.key for attention in SharedOptions.variants.value}
+    without_cumsum = [
+        label(a) for a in attentions if a.key in selected and "cumsum" not in causal_modes.modes(a.variant)
+    ]
     st.caption(notes(chosen.qkv.n, rows, without_cumsum))
     return rows
 
@@ -153,7 +157,7 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         if n < length
         else _("All algorithms give the **same output** on {n} tokens.", n=length)
     )
-    if not (memory_text := _memory_text(costs, name)):
+    if not (memory_text := _memory_text(costs, name)).text:
         return Finding(agreement)
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
@@ -172,29 +176,37 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. "
         "With d features per key, a state has d² numbers, so both are equally large at n = d² (dashed line)."
     )
-    return Finding(memory_text, paragraph(crossing_text, explanation, agreement))
+    return Finding(memory_text.text, paragraph(memory_text.explanation, crossing_text, explanation, agreement))
 
 
-def _memory_text(costs: Sequence[CostRow], name: str) -> str:
-    """Return the memory of the chunked form, the explicit matrix and cumsum at the longest length counted for all.
+def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
+    """Return the memory of the explicit matrix relative to the chunked form, and the memory of each algorithm.
 
-    The text is empty if there is no such length.
+    The longest length is used at which the chunked form, the explicit matrix and cumsum are counted. The text is empty
+    if there is no such length.
     """
-    sizes = [
-        {row.n: row.peak_bytes for row in costs if row.algorithm == each} for each in ("chunked", MATRIX, "cumsum")
-    ]
-    n = max(set.intersection(*map(set, sizes)), default=None)
+    sizes = {each: {row.n: row.peak_bytes for row in costs if row.algorithm == each} for each in ALGORITHM_NAMES}
+    n = max(set.intersection(*(set(sizes[each]) for each in ("chunked", MATRIX, "cumsum"))), default=None)
     if n is None:
-        return ""
-    chunked, matrix, cumsum = (number(size[n] / MIB, 2) for size in sizes)
-    return _(
-        "**At {n:,} tokens, the chunked form of {name} needs {chunked} MiB, the explicit matrix {matrix} MiB and "
-        "cumsum {cumsum} MiB.**",
-        n=n,
-        name=escape_markdown(name),
-        chunked=chunked,
-        matrix=matrix,
-        cumsum=cumsum,
+        return Finding("")
+    return Finding(
+        _(
+            "**For {name}, computing the n × n matrix takes {ratio} times as much memory as working in chunks of tokens "
+            "({n:,} tokens, head size {d}).**",
+            name=escape_markdown(name),
+            ratio=number(sizes[MATRIX][n] / sizes["chunked"][n], 2),
+            n=n,
+            d=costs[0].d,
+        ),
+        _(
+            "Memory at {n:,} tokens: {sizes}.",
+            n=n,
+            sizes=enumeration(
+                _("{algorithm} {size} MiB", algorithm=_(title), size=number(sizes[each][n] / MIB, 2))
+                for each, title in ALGORITHM_NAMES.items()
+                if n in sizes[each]
+            ),
+        ),
     )
 
 
@@ -204,7 +216,7 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
     Args:
         n: tokens of the input.
         rows: differences between the outputs of the algorithms, and counted costs.
-        without_cumsum: names of the variants that have no cumsum form.
+        without_cumsum: names of the selected variants that have no cumsum form.
     """
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
@@ -225,10 +237,12 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
         if n > MAX_COMPARED_TOKENS
         else "",
         _(
-            "{names} have no cumsum form here. That form needs the features of each token separately, but the lab "
-            "computes the features for a whole chunk of tokens together.",
+            "No cumsum form here: {names}. That form needs the features of each token separately, but the lab computes "
+            "the features for a whole chunk of tokens together.",
             names=bold(without_cumsum),
-        ),
+        )
+        if without_cumsum
+        else "",
         _(
             "Costs are counted on random inputs, in which each query, key and value has d entries. Only the "
             "multiply-adds of matrix products are counted."
