@@ -46,7 +46,7 @@ def memory(
         mark: label of the line at the token in the second chart.
         outputs_title: title of the last chart.
         entry: title of the last chart's horizontal axis.
-        keys_range: lower and upper end of the first chart's vertical axis, the same for all tokens.
+        keys_range: lower and upper end of the first chart's vertical axis.
     """
     data: list[dict[str, Any]] = [
         {

@@ -1,5 +1,6 @@
 """The State chapter of the Causal page: the numbers that a recurrent variant stores, updated token by token."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -220,8 +221,7 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
 
 def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels for token i: the state after this token, and the changes that the token makes."""
-    # All tokens share one colour scale, so that the growth of the state is visible.
-    top = float(abs(history.sums).max())
+    top = scale_end(abs(history.sums), i)
     sums = N_("sum of φ(k) vᵀ over {count} tokens") if history.changes is None else N_("after {count} tokens")
     yield Panel("state", _("State S"), _(sums, count=i + 1), history.sums[i], top=top)
     if history.changes is None:
@@ -236,6 +236,16 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
             read_title = _("value retrieved by the key of “{token}”", token=token)
         yield Panel("erased", _("Erased"), read_title, history.erase_change(i), top=top)
     yield Panel("added", _("Written"), _("by “{token}”", token=token), history.added[i], top=top)
+
+
+def scale_end(sizes: np.ndarray, i: int) -> float:
+    """Return the end of a scale for the magnitudes at token i, given those at all tokens, ``[n, ...]``.
+
+    It is the largest magnitude so far, rounded up to a power of two, but not more than the largest at any token.
+    Growth is visible between two powers, and early tokens are not pale.
+    """
+    so_far, largest = float(sizes[: i + 1].max()), float(sizes.max())
+    return min(2.0 ** math.ceil(math.log2(so_far)), largest) if so_far > 0 else largest
 
 
 def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
@@ -262,7 +272,7 @@ def _figure(history: StateHistory, i: int) -> None:
     figure = memory(
         features[i],
         _sizes(history),
-        {_("state"): history.outputs[i], _("full matrix"): history.full[i], _("softmax"): history.softmax[i]},
+        {_("state"): history.outputs[i], _("softmax"): history.softmax[i]},
         i,
         keys_title=title,
         feature=_("feature") if history.changes is None else _("channel"),
@@ -273,7 +283,7 @@ def _figure(history: StateHistory, i: int) -> None:
         if history.changes is not None
         else _("output of token i: φ(q)ᵀ S / φ(q)ᵀ z"),
         entry=_("value entry"),
-        keys_range=(min(0.0, float(features.min())), 1.05 * float(features.max())),
+        keys_range=(min(0.0, float(features[: i + 1].min())), 1.05 * scale_end(features, i)),
     )
     chart.show(figure, key="causal.memory", name="state", alt=text)
 

@@ -8,7 +8,7 @@ from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory
-from attention_core.formatting import at_most, number, percent
+from attention_core.formatting import at_most, formatted, number, percent
 
 SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
@@ -19,9 +19,9 @@ SUMS = (
         "variant's own decoder computes the state in float64. Some decoders divide exponentials by a factor, so that "
         "they do not overflow. To match the formula, the state shown here is multiplied by this factor, which undoes "
         "the division.\n- The decoder and the n × n matrix give the same output. The error of the variant is the "
-        "distance between this output and the output of softmax.\n- All tokens share one colour scale: the strength of "
-        "a colour grows with the square root of an entry's absolute value. The axis of z is also the same for all "
-        "tokens."
+        "distance between this output and the output of softmax.\n- The strength of a colour grows with the square "
+        "root of an entry's absolute value. As the state grows, the ends of the colour scale and of the axis of z "
+        "double from time to time."
     ),
 )
 """Formula of variants that keep running sums, and the notes on their pictures."""
@@ -39,8 +39,8 @@ FAST_WEIGHTS = (
         "means in addition to S and adds the mean value to its output.\n"
         "- The variant's own decoder computes the state in float64. The decoder and the n × n matrix give the same "
         "output. The error of the variant is the distance between this output and the output of softmax.\n"
-        "- All tokens share one colour scale, which is proportional to the square root of the entries. The axis of "
-        "the channel norms is also the same for all tokens."
+        "- The strength of a colour grows with the square root of an entry's absolute value. As the state grows, the "
+        "ends of the colour scale and of the axis of the channel norms double from time to time."
     ),
 )
 """Formula of variants with fast weights, and the notes on their pictures."""
@@ -81,15 +81,24 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str], name: 
             name=escape_markdown(name),
             token=escape_markdown(labels[i]),
         ),
+        error_text(history.softmax_error(i), history.uniform_error(i)),
         _(
-            "Its output error compared with softmax is {lost:.0%}; equal weights for all tokens so far would give "
-            "{uniform:.0%}. The output can be computed from the state or from the n × n attention matrix. The two "
-            "results differ by at most {difference}.",
-            lost=history.softmax_error(i),
-            uniform=history.uniform_error(i),
+            "The output can be computed from the state or from the n × n attention matrix. The two results differ by "
+            "at most {difference}.",
             difference=at_most(history.matrix_difference(i)),
         ),
     )
+
+
+def error_text(error: float, uniform: float) -> str:
+    """Return an output error and its relation to the error of equal weights for all tokens so far."""
+    values = {"error": formatted(error, ".0%"), "uniform": formatted(uniform, ".0%")}
+    text = N_("Its output error compared with softmax is {error}, more than with equal weights ({uniform}).")
+    if values["error"] == values["uniform"]:
+        text = N_("Its output error compared with softmax is {error}, no better than with equal weights.")
+    elif error < uniform:
+        text = N_("Its output error compared with softmax is {error}, less than with equal weights ({uniform}).")
+    return _(text, **values)
 
 
 def state_change(history: StateHistory, i: int) -> str:

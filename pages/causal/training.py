@@ -191,8 +191,8 @@ def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
         return Finding("")
     return Finding(
         _(
-            "**For {name}, computing the n × n matrix takes {ratio} times as much memory as working in chunks of tokens "
-            "({n:,} tokens, head size {d}).**",
+            "**For {name}, computing the n × n matrix takes {ratio} times as much memory as working in chunks of "
+            "tokens ({n:,} tokens, head size {d}).**",
             name=escape_markdown(name),
             ratio=number(sizes[MATRIX][n] / sizes["chunked"][n], 2),
             n=n,

@@ -13,7 +13,8 @@ from app.ui import animation
 from app.words.labels import sentence_name
 from attention_core.analysis.state.recurrent_state import StateChanges, StateHistory, state_history
 from attention_core.registry import matrix_states
-from pages.causal.state_words import notes, output_distance, state_change, state_size
+from pages.causal.state import scale_end
+from pages.causal.state_words import error_text, notes, output_distance, state_change, state_size
 
 
 def grown(n=3, log_unit=0.0):
@@ -37,8 +38,8 @@ def grown(n=3, log_unit=0.0):
 def test_the_headline_counts_stored_numbers_and_the_distance():
     text = output_distance(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "Linear has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%; equal weights for all "
-        "tokens so far would give 0%. The output can be computed from the state or from the n × n attention matrix. "
+        "Linear has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%, more than with equal "
+        "weights (0%). The output can be computed from the state or from the n × n attention matrix. "
         "The two results differ by at most 3 × 10⁻⁷."
     )
     assert output_distance(grown(), 0, ("a", "b_", "c"), "Linear").startswith("Linear has read 1 token: “a”. ")
@@ -132,28 +133,24 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     shown = board(at, "causal.state")[1]
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
-        assert largest(shown[key][0]) == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
+        assert largest(shown[key][0]) == pytest.approx(scale_end(abs(grown.sums), 7))
     changes = {"faded": grown.decay_change, "erased": grown.erase_change} if grown.changes else {}
     for key in changes.keys() & shown.keys():
         np.testing.assert_allclose(shown[key][1], changes[key](7), rtol=2e-3, atol=1e-5 * abs(grown.sums).max())
     assert ("faded" in shown) == bool(grown.changes and grown.changes.decay_shares.any())
     assert ("erased" in shown) == bool(grown.changes and grown.changes.erased_shares is not None)
-    first, sizes, *_, read, full, softmax = charts(at)[0]["data"]
+    first, sizes, *_, read, softmax = charts(at)[0]["data"]
     held = grown.channel_sizes if grown.keys is None else grown.keys
     np.testing.assert_allclose(numbers(first["y"]), held[7], rtol=1e-6)
     np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
     np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
-    np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
     assert "The output can be computed from the state or from the n × n attention matrix." in spoken(at)
     mean = record.v[1, :8].double().mean(0)
     wanted = torch.tensor(grown.softmax[7])
     assert grown.uniform_error(7) == pytest.approx(float((mean - wanted).norm() / wanted.norm()), rel=1e-5)
-    errors = (
-        f"{grown.softmax_error(7):.0%}; equal weights for all tokens so far would give {grown.uniform_error(7):.0%}."
-    )
-    assert f"Its output error compared with softmax is {errors}" in spoken(at)
+    assert error_text(grown.softmax_error(7), grown.uniform_error(7)) in spoken(at)
     assert state_change(grown, 7) in spoken(at)
     assert (
         f"**The state of {sentence_name(ac.get(variant.key))} holds {grown.state_size:,} numbers at any length. From "
@@ -170,9 +167,37 @@ def test_fast_weights_report_writes_and_erasures(open_view, record):
     assert "‖z‖" not in found
 
 
-def test_colours_keep_their_scale_as_the_state_grows(open_view):
-    tops = {largest(board(open_view("state", c_at=i), "causal.state")[1]["state"][0]) for i in (0, 23)}
-    assert len(tops) == 1
+def test_the_scales_fit_what_has_been_read(open_view, record):
+    keys = state_history(record, ac.get("linear"), head=1).keys
+    ends = []
+    for i in (0, 23):
+        at = open_view("state", c_at=i)
+        panel, values = board(at, "causal.state")[1]["state"]
+        assert abs(values).max() >= largest(panel) / 2.01
+        end = charts(at)[0]["layout"]["yaxis"]["range"][1]
+        assert end / 2.2 <= keys[i].max() <= end
+        ends.append(end)
+    assert ends[0] < ends[1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "i", "end"), [([1, 3, 9], 1, 4), ([1, 4, 9], 1, 4), ([1, 4.1, 9], 1, 8), ([9, 3], 1, 9), ([0, 3], 0, 3)]
+)
+def test_the_end_of_a_scale_is_a_power_of_two_up_to_the_largest_value(sizes, i, end):
+    assert scale_end(np.array(sizes, float), i) == end
+
+
+@pytest.mark.parametrize(
+    ("error", "uniform", "words"),
+    [
+        (0.83, 0.834, "83%, no better than with equal weights."),
+        (0.831, 0.829, "83%, no better than with equal weights."),
+        (0.82, 0.83, "82%, less than with equal weights (83%)."),
+        (0.84, 0.83, "84%, more than with equal weights (83%)."),
+    ],
+)
+def test_the_error_is_compared_with_equal_weights(error, uniform, words):
+    assert error_text(error, uniform) == f"Its output error compared with softmax is {words}"
 
 
 def test_the_average_of_heads_shows_the_first_head_and_long_inputs_are_cut(open_view):
