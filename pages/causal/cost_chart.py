@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
+from app.ui import chart
 from app.words.i18n import _
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_gradient import BytesRow
@@ -14,6 +15,8 @@ from pages.causal.shared import show_lines
 
 HEIGHT = 380
 """Height in pixels of the charts."""
+MAX_NARROW_TICKS = 6
+"""Largest number of ticks of the horizontal axis on a narrow screen; of more, every second one is left out."""
 COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
 """Colours of the algorithms: indices into the palette, or a colour."""
 Points = Mapping[str, Sequence[tuple[float, float]]]
@@ -70,6 +73,6 @@ def show_costs(
         log_x=True,
         log_y=True,
         mark=marked_length and (marked_length, f"n = d² = {marked_length:,}"),
-        x_ticks=ticks,
+        x_ticks=ticks[:: 2 if chart.is_narrow() and len(ticks) > MAX_NARROW_TICKS else 1],
         height=HEIGHT,
     )

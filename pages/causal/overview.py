@@ -55,7 +55,9 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     not_causal.sort(key=lambda attention: attention not in selected)
     finding = summary(rows, [_(each.variant.title) for each in not_causal])
     headline.markdown(finding.text)
-    st.caption(_("Blue: memory grows with each token. Green: constant memory. Point at a line to see its variants."))
+    st.caption(
+        _("Blue: memory grows with each token. Green: constant memory. Point at a line or tap it to see its variants.")
+    )
     _chart(rows, heads)
     st.markdown(finding.explanation)
     reasons = "\n".join(
@@ -64,6 +66,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(not_causal))
     lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
+    st.caption(counts_text(rows, len(not_causal)))
     st.dataframe(
         table(rows, not_causal),
         hide_index=True,
@@ -128,6 +131,22 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
                 name=escape_markdown(not_causal[0]),
             ),
         ),
+    )
+
+
+def counts_text(rows: Sequence[MemoryRow], not_causal: int) -> str:
+    """Return how many variants have growing memory, how many have constant memory, and how many cannot generate text.
+
+    Args:
+        rows: the variants that can generate text.
+        not_causal: number of variants that cannot.
+    """
+    growing = sum(row.grown_bytes > 0 for row in rows)
+    return _(
+        "Growing memory: {growing} · constant memory: {constant} · cannot generate text: {unable} (last rows)",
+        growing=growing,
+        constant=len(rows) - growing,
+        unable=not_causal,
     )
 
 
@@ -264,7 +283,7 @@ def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
         y_title=_n("memory of one layer, {n} head", "memory of one layer, all {n} heads", n=heads),
         log_x=True,
         log_y=True,
-        x_ticks=TOKEN_COUNTS[::2],
+        x_ticks=TOKEN_COUNTS[:: 4 if chart.is_narrow() else 2],
         y_ticks=TICKS,
         mark=(crossing.x[0], crossing.label),
         height=HEIGHT,
@@ -288,17 +307,12 @@ def table(rows: Sequence[MemoryRow], not_causal: Sequence[ac.Attention]) -> list
         return (row.variant != REFERENCE, list(KINDS).index(memory_kind(row)), place, *_bytes(row))
 
     lines = [
-        (ac.from_word(row.variant), _(KINDS[memory_kind(row)]), memory_text(row), cheaper_from(row))
+        (ac.from_word(row.variant), size_text(row), _(KINDS[memory_kind(row)]), cheaper_from(row))
         for row in sorted(rows, key=order)
     ]
-    lines += [(attention, _("cannot generate text"), "—", "—") for attention in not_causal]
-    titles = (_("Remembers"), _("Memory"), _("Fewer multiply-adds than softmax"))
+    lines += [(attention, "—", _("cannot generate text"), "—") for attention in not_causal]
+    titles = (_("Memory"), _("Remembers"), _("Fewer multiply-adds than softmax"))
     return [{_("Variant"): label(attention), **dict(zip(titles, cells, strict=True))} for attention, *cells in lines]
-
-
-def memory_text(row: MemoryRow) -> str:
-    """Return the constant part of a memory and the part per token."""
-    return size_text(row) if row.grown_bytes else _("{memory}, constant", memory=size_text(row))
 
 
 def cheaper_from(row: MemoryRow) -> str:

@@ -7,6 +7,7 @@ import pytest
 from driver import charts, chosen, full_text, points, spoken, table
 
 import attention_core as ac
+from app.ui.chart import NARROW
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
 from pages.causal.overview import (
     KINDS,
@@ -16,7 +17,6 @@ from pages.causal.overview import (
     constant_lines,
     group_name,
     memory_kind,
-    memory_text,
     method,
     softmax_crossing,
     summary,
@@ -40,14 +40,17 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     text = spoken(at)
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
     assert text.count("- **") == len(ac.all_variants()) - len(able)
-    constant = found["Memory"].str.endswith("constant").sum()
+    constant = found["Memory"].str.endswith("B").sum()
     assert (
         f"{len(able)} of {len(found)} variants can generate text. {constant} of these need only constant memory, but"
         in text
     )
     assert " The remaining 10 variants, such as Nyström, cannot generate text, because" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4} B per token"  # two heads of size 8
-    assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B, constant"
+    assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B"
+    growing = found["Memory"].str.endswith("per token").sum()
+    counts = f"Growing memory: {growing} · constant memory: {constant} · cannot generate text: 10 (last rows)"
+    assert counts in [each.value for each in at.caption]
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
 
 
@@ -133,15 +136,15 @@ def test_each_variant_has_its_kind_of_memory(word, found):
 
 def test_settings_of_selected_variants_are_used(open_view):
     found = table(open_view("overview", variants=(ac.get("softmax"), ac.get("local", window=4))))
-    assert found.loc["Local · window 4", "Memory"] == "512 B, constant"
+    assert found.loc["Local · window 4", "Memory"] == "512 B"
 
 
-@pytest.mark.parametrize(
-    ("state", "grown", "words"),
-    [(1024, 0, "1.0 KiB, constant"), (0, 1024, "1.0 KiB per token"), (2048, 1024, "2.0 KiB + 1.0 KiB per token")],
-)
-def test_a_memory_is_constant_or_grows(state, grown, words):
-    assert memory_text(row(state, grown)) == words
+def test_a_narrow_screen_has_fewer_ticks(open_view):
+    def ticks(**state):
+        return list(charts(open_view("overview", **state))[0]["layout"]["xaxis"]["ticktext"])
+
+    assert ticks()[-2:] == ["4,096", "16,384"]
+    assert ticks(**{NARROW: True}) == ["1", "16", "256", "4,096"]
 
 
 @pytest.mark.parametrize(
