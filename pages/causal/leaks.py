@@ -260,7 +260,7 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
 
 def signed_changes(moved: np.ndarray) -> np.ndarray:
     """Return the values of a map for the board: NaN for no change, and negative for leaks, which are then orange."""
-    return np.where(moved > 0, np.where(np.tri(*moved.shape, -1), -moved, moved), np.nan)
+    return np.where(moved > 0, np.where(np.tri(len(moved), k=-1, dtype=bool), -moved, moved), np.nan)
 
 
 def _set_token(row: int | None) -> None:
