@@ -110,7 +110,7 @@ def picture_board(
         "cell": cell,
         "last_turn": last_turn(key),
     }
-    settings = {"pinned": pinned, "texts": {**_texts(), "rank": rank, "legend": legend}, "file_name": file_name}
+    settings = {"pinned": pinned, "texts": {**_texts(cell), "rank": rank, "legend": legend}, "file_name": file_name}
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
     mount(encode(header), key=key, events=events, settings=settings, panels=messages, receiver=_PICTURES)
     send_dragged_panel(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
@@ -138,15 +138,20 @@ def _bytes(values: np.ndarray) -> bytes:
     return (255 * values.clip(0, 1)).round().astype(np.uint8).tobytes()
 
 
-def _texts() -> dict[str, str]:
-    """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
+def _texts(cell: int) -> dict[str, str]:
+    """Return the board's texts in the visitor's language; the browser fills in the words in braces.
+
+    Args:
+        cell: side of the square of pixels whose attention is drawn as one value.
+    """
     return {
         "hint": _("Point at a pixel to see what it attends to."),
         "touch_hint": _("Tap a pixel to see what it attends to."),
         "at": _(
-            "Attention of the pixel in row {row}, column {column}. Orange: positive weights, blue: negative weights. "
-            "Each picture has its own scale. Click to keep the pixel selected."
-        ),
+            "Attention of the pixel in row {row}, column {column} (blue: negative weights). Each picture has its own "
+            "scale. Click to keep the pixel selected."
+        )
+        + (" " + _("“max”: largest weight of {cell} × {cell} pixels together.", cell=cell) if cell > 1 else ""),
         "largest": _("max {most}"),
         "error": _("Error of each pixel, darker for larger errors."),
         "image": _("Image"),

@@ -11,7 +11,6 @@ from app.state.session import REFERENCE
 from app.ui import chart, palette
 from app.words.i18n import _
 from app.words.labels import axis_title, in_words, setting_name
-from attention_core.analysis.denoised_image import assess, box_blur, mean_image
 from attention_core.experiments.denoising import budgets, image_columns
 from pages.picture import words
 from pages.picture.photo import Images
@@ -36,17 +35,15 @@ def show(images: Images) -> None:
         }
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
-    noisy, clean = source.noisy(), source.clean()
-    blurred = assess(box_blur(noisy), clean, mean_image(noisy)).psnr
     for level, psnr in (
         (_("noisy image"), images.noisy.psnr),
-        (_("blur with 3 × 3 pixels"), blurred),
+        (_("blur with 3 × 3 pixels"), images.blur.psnr),
         (_("mean of all pixels"), images.mean.psnr),
     ):
         line = guide(level, x_range, (psnr, psnr))
         lines.append(replace(line, name_at_end=False, texts=[level, ""], text_position="top right"))
     softmax = next(image.psnr for each, image in images.variants.items() if each.key == REFERENCE)
-    st.markdown(words.cheapest_setting(settings, softmax, blurred))
+    st.markdown(words.cheapest_setting(settings, softmax, images.blur.psnr))
     figure = curves(
         lines,
         x_title=axis_title(_("cost relative to softmax (%)"), log=True),

@@ -64,27 +64,24 @@ def subject(images: Images) -> Subject:
 def _findings(images: Images) -> Lines:
     """Return how close the variants come to softmax, which images are almost uniform, and why."""
     mean_like = [each for each, image in images.variants.items() if words.is_almost_mean(image)]
-    largest = {each: cached.attention_maps(images.source, each).largest for each in (*mean_like, ac.get(REFERENCE))}
-    weights = {name(each): largest[each] for each in mean_like if words.is_even(largest[each])}
     titles = {name(each): image for each, image in images.variants.items()}
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
-    causes = [cause for each in mean_like if name(each) in weights and (cause := _cause(each, qkv))]
+    causes = [cause for each in mean_like if (cause := _cause(each, images.source, qkv))]
     noisy, softmax = images.noisy.psnr, _softmax_image(images)
     removal = words.noise_removal(softmax, noisy)
-    sparse = [name(each) for each in images.variants if each.variant.family == "sparse"]
-    sharpest = largest[ac.get(REFERENCE)]
-    return words.findings(titles, noisy, softmax.psnr, weights, sharpest, costs, causes, removal, sparse)
+    return words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr)
 
 
 def _softmax_image(images: Images) -> DenoisedImage:
     return next(image for each, image in images.variants.items() if each.key == REFERENCE)
 
 
-def _cause(attention: ac.Attention, qkv: QKV) -> str:
-    """Return why the weights of a variant hardly differ; empty if this is not known."""
-    if attention == ac.get("linear"):
-        return words.no_exponential(name(attention))
+def _cause(attention: ac.Attention, source: ImageSource, qkv: QKV) -> str:
+    """Return why all queries of a variant have similar weights; empty if this is not known."""
+    largest, softmax = (cached.attention_maps(source, each).largest for each in (attention, ac.get(REFERENCE)))
+    if words.is_even(largest):
+        return words.even_weights(name(attention), largest, softmax)
     if features := effective_features(qkv.q, qkv.k, attention):
         return words.few_features(name(attention), *features)
     return ""

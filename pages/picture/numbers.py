@@ -11,7 +11,6 @@ from app.jobs import cached
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
-from attention_core.analysis.denoised_image import assess, box_blur, mean_image
 from attention_core.experiments.denoising import image_columns
 from attention_core.formatting import number, percent
 from attention_core.inputs.image_source import ImageSource
@@ -24,9 +23,7 @@ def show(images: Images) -> None:
     """Draw the table of metrics."""
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): percent(cost_share(each, qkv)) for each in images.variants}
-    noisy = images.source.noisy()
-    blur = assess(box_blur(noisy), images.source.clean(), mean_image(noisy))
-    rows = list(_rows(images))
+    rows, blur = list(_rows(images)), images.blur
     rows.insert(2, (_("Blur with 3 × 3 pixels"), blur.psnr, blur.ssim, blur.distance_from_mean, 0.0))
     lines = [
         {

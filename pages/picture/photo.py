@@ -6,7 +6,7 @@ import numpy as np
 
 import attention_core as ac
 from app.jobs import cached
-from attention_core.analysis.denoised_image import DenoisedImage, assess, mean_image
+from attention_core.analysis.denoised_image import DenoisedImage, assess, box_blur, mean_image
 from attention_core.inputs.image_source import ImageSource
 from pages.picture.subject import shown_variants
 
@@ -20,6 +20,7 @@ class Images:
         variants: the image that each variant returns, in the order of their PSNR, best first.
         noisy: the noisy image.
         mean: the mean image.
+        blur: the image in which every pixel is the mean of 3 x 3 pixels of the noisy image.
         clean: the image without noise.
     """
 
@@ -27,6 +28,7 @@ class Images:
     variants: dict[ac.Attention, DenoisedImage]
     noisy: DenoisedImage
     mean: DenoisedImage
+    blur: DenoisedImage
     clean: np.ndarray
 
 
@@ -36,4 +38,5 @@ def compute_images(source: ImageSource) -> Images:
     mean = mean_image(noisy)
     images = {each: cached.denoised(source, each) for each in shown_variants(source.size)}
     variants = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
-    return Images(source, variants, assess(noisy, clean, mean), assess(mean, clean, mean), clean.float().numpy())
+    noisy_image, mean_image_, blur = (assess(image, clean, mean) for image in (noisy, mean, box_blur(noisy)))
+    return Images(source, variants, noisy_image, mean_image_, blur, clean.float().numpy())

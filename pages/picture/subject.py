@@ -22,7 +22,6 @@ from attention_core.analysis.denoised_image import cell_side
 from attention_core.experiments.denoising import image_columns, square_form
 from attention_core.formatting import percent
 from attention_core.inputs import QKV
-from pages.picture import words
 from pages.picture.options import PictureOptions
 
 FULL_ERROR = 0.3
@@ -120,7 +119,7 @@ def show(subject: Subject) -> None:
         rank=subject.rank,
         legend=subject.legend,
         file_name="picture",
-        on_pin=_set_pixel,
+        on_pin=PictureOptions.pixel.set,
         on_turn=_set_budget,
         on_open=variant_picker.toggle_settings,
         redraw=partial(_redraw, subject.draw, subject.side),
@@ -129,18 +128,11 @@ def show(subject: Subject) -> None:
 
 
 def explain(subject: Subject) -> None:
-    """Write the explanations of the findings, which images are square forms, and the remarks."""
+    """Write the explanations of the findings, and the remarks."""
     if text := text_below(subject.findings):
         st.markdown(text)
-    chosen = SharedOptions.variants.value
-    if squares := [name(each) for each in subject.variants if each not in chosen]:
-        st.caption(words.added_squares(squares))
     for text in subject.remarks:
         st.markdown(text)
-
-
-def _set_pixel(pixel: int | None) -> None:
-    PictureOptions.pixel.set(pixel)
 
 
 def _set_budget(key: str, value: object, dragging: bool) -> None:

@@ -1,19 +1,19 @@
 """Sentences of the Picture page, such as its findings and definitions."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.formatting import number, percent
 
 NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
-MAX_EVEN_WEIGHT = 3.0
+MAX_EVEN_WEIGHT = 1.5
 """Largest weight, divided by the weight of uniform attention, below which the weights hardly differ."""
-COUNTS = {2: N_("Two"), 3: N_("Three"), 4: N_("Four"), 5: N_("Five")}
-"""Numbers that begin a sentence, as words."""
+MAX_FEATURES = 1.5
+"""Effective number of random features below which all queries have almost the same weights."""
 NEAR_SOFTMAX = 1.5
 """Difference in dB up to which an image counts as nearly as good as softmax's."""
 
@@ -22,12 +22,10 @@ def findings(
     images: Mapping[str, DenoisedImage],
     noisy: float,
     softmax: float,
-    weights: Mapping[str, float],
-    sharpest: float,
     costs: Mapping[str, float],
     causes: Sequence[str] = (),
     removal: str = "",
-    sparse: Collection[str] = (),
+    blur: float = -math.inf,
 ) -> Lines:
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
@@ -35,13 +33,11 @@ def findings(
         images: the image that each variant returns, by the variant's name.
         noisy: peak signal-to-noise ratio (PSNR) of the noisy image in dB; infinite without noise.
         softmax: PSNR of the image of softmax.
-        weights: the largest weight, divided by 1/n, of each variant whose weights return almost the mean of n
-            pixels.
-        sharpest: the largest weight of softmax, divided by 1/n.
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
-        causes: why the weights of the variants in ``weights`` hardly differ, as clauses.
+        causes: sentences that say why all queries of a variant have similar weights, for variants that return almost
+            the mean.
         removal: why softmax removes noise; may be empty.
-        sparse: names of the variants that skip pairs of pixels.
+        blur: PSNR of a blur of 3 x 3 pixels.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -50,50 +46,45 @@ def findings(
         n=len(grey),
         names=enumeration(grey),
     )
-    if grey and len(weights) == len(grey):
+    if grey and len(causes) == len(grey):
         almost_mean = _n(
-            "**{names} gives all pixels similar weights, so it returns an almost uniform image.**",
-            "**{names} give all pixels similar weights, so they return almost uniform images.**",
+            "**With {names}, all queries have similar weights, so the image is almost uniform.**",
+            "**With {names}, all queries have similar weights, so the images are almost uniform.**",
             n=len(grey),
             names=enumeration(grey),
         )
-    reason = even_weights(weights, sharpest, causes) if weights else ""
-    return [
-        _best_variants(images, noisy, softmax, costs, removal, sparse),
-        [Finding(almost_mean, reason)] if grey else [],
-    ]
+    first, *others = _best_variants(images, noisy, softmax, costs, removal)
+    first = Finding(first.text, paragraph(first.explanation, "" if math.isinf(noisy) else blurred(images, blur)))
+    return [[first, *others], [Finding(almost_mean, paragraph(*causes))] if grey else []]
 
 
-def even_weights(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
-    """Return which variants have weights that hardly differ, and why, if the cause is known for every variant.
+def blurred(images: Mapping[str, DenoisedImage], blur: float) -> str:
+    """Return the sentence about the variants whose image is worse than a blur of 3 x 3 pixels; empty without one."""
+    worse = [name for name, each in images.items() if round(each.psnr, 1) < round(blur, 1)]
+    if not worse:
+        return ""
+    return _("A blur of 3 × 3 pixels reaches {blur:.1f} dB, more than {names}.", blur=blur, names=enumeration(worse))
+
+
+def even_weights(name: str, largest: float, softmax: float) -> str:
+    """Return the sentence about a variant whose weights hardly differ.
 
     Args:
-        weights: the largest weight, divided by 1/n, of each of these variants, by its name; at least one.
-        sharpest: the largest weight of softmax, divided by 1/n, for n pixels.
-        causes: why the weights of these variants hardly differ, as clauses.
+        name: the variant's name.
+        largest: its largest weight, divided by 1/n for n pixels; median over queries.
+        softmax: the largest weight of softmax, divided by 1/n.
     """
-    fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
-    if len(causes) == len(weights):
-        return _(
-            "With **{names}**, a query's weights hardly differ, because {causes}. The largest weight is typically at "
-            "most {largest} times an equal weight (softmax: {softmax} times).",
-            causes=enumeration(causes),
-            **fields,
-        )
     return _(
-        "With **{names}**, a query's weights hardly differ. The largest weight is typically at most {largest} "
-        "times an equal weight (softmax: {softmax} times).",
-        **fields,
+        "**{name}** gives all pixels similar weights: the largest weight is typically {largest} times an equal weight "
+        "(softmax: {softmax} times).",
+        name=name,
+        largest=number(largest),
+        softmax=number(softmax),
     )
 
 
 def _best_variants(
-    images: Mapping[str, DenoisedImage],
-    noisy: float,
-    softmax: float,
-    costs: Mapping[str, float],
-    reason: str,
-    sparse: Collection[str],
+    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float], reason: str
 ) -> list[Finding]:
     """Return whether softmax removes noise, and why, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
@@ -125,7 +116,7 @@ def _best_variants(
         removes = most if improves(softmax, noisy) else first
         return [
             Finding(removes, reason),
-            _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs, sparse),
+            _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs),
         ]
     only = _("**Only softmax brings the noisy image closer to the original (higher PSNR).**") if costs else ""
     return [Finding(paragraph(first, only), reason)]
@@ -137,7 +128,6 @@ def _close_variants(
     noisy: float,
     softmax: float,
     costs: Mapping[str, float],
-    sparse: Collection[str],
 ) -> Finding:
     """Return which variants come close to softmax, and which cheaper one has at least half of softmax's improvement.
 
@@ -147,7 +137,6 @@ def _close_variants(
         noisy: peak signal-to-noise ratio of the noisy image.
         softmax: peak signal-to-noise ratio of the image of softmax.
         costs: cost of each variant, relative to softmax's.
-        sparse: names of the variants that skip pairs of pixels.
     """
     first, *_others = better
     fields = {"name": first, "psnr": better[first], "cost": percent(costs[first]), "limit": NEAR_SOFTMAX}
@@ -177,15 +166,13 @@ def _close_variants(
             cost=percent(high),
         )
         return Finding(text, explanation)
-    text = (
-        N_("**{count} sparse variants come within {limit} dB of softmax at {cost} of its cost or less.**")
-        if set(near) <= set(sparse)
-        else N_("**{count} variants come within {limit} dB of softmax at {cost} of its cost or less.**")
+    text = _(
+        "**{names} come within {limit} dB of softmax at {cost} of its cost or less.**",
+        names=enumeration(near),
+        limit=NEAR_SOFTMAX,
+        cost=percent(high),
     )
-    count = _(COUNTS[len(near)]) if len(near) in COUNTS else len(near)
-    text = _(text, count=count, limit=NEAR_SOFTMAX, cost=percent(high))
-    names = _("Within {limit} dB of softmax: {names}.", limit=NEAR_SOFTMAX, names=enumeration(near))
-    return Finding(text, paragraph(names, explanation))
+    return Finding(text, explanation)
 
 
 def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, costs: Mapping[str, float]) -> str:
@@ -225,25 +212,21 @@ def noise_removal(softmax: DenoisedImage, noisy: float) -> str:
     return _("Softmax averages pixels with similar surroundings, which removes more noise than detail.")
 
 
-def no_exponential(name: str) -> str:
-    """Return why linear attention with the features elu + 1 has weights that hardly differ."""
-    return _("{name} has no exponential", name=name)
-
-
 def few_features(name: str, effective: float, features: int) -> str:
-    """Return why Performer has weights that hardly differ.
+    """Return why all queries of Performer have almost the same weights; empty if it uses several features.
 
     Args:
         name: the variant's name.
         effective: number of features on which the weights of the median query effectively depend.
         features: number of features.
     """
+    if effective >= MAX_FEATURES:
+        return ""
     return _n(
-        "{name} has only {n} random feature",
-        "{name} mostly uses {effective} of {n} random features",
+        "**{name}** gives all queries similar weights, because it has only {n} random feature.",
+        "**{name}** gives all queries similar weights, because it mostly uses one of its {n} random features.",
         n=features,
         name=name,
-        effective=f"{effective:.2g}",
     )
 
 
@@ -266,21 +249,13 @@ def legend(patch: int) -> str:
     """Return how images are ranked, and what queries and keys are; ``patch`` is the side of a patch in pixels."""
     return paragraph(
         _("Ranked by PSNR (higher: closer to the original)."),
-        _(
-            "Each pixel is a token. Its query and key are the colours of the {patch} × {patch} pixels around it.",
-            patch=patch,
-        ),
+        _("Each pixel is a token, described by the {patch} × {patch} pixels around it.", patch=patch),
     )
 
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
     return _("Cost: multiply-adds relative to softmax, including scores that are computed and then dropped.")
-
-
-def added_squares(squares: Sequence[str]) -> str:
-    """Return which images the switch for square windows adds; at least one."""
-    return _("Added with square windows: {names}.", names=enumeration(squares))
 
 
 def square_comparison(
