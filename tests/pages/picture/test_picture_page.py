@@ -62,8 +62,8 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     [headline] = [each.value for each in at.markdown if "**Softmax comes closest to the original at" in each.value]
     assert headline == (
         "**Softmax comes closest to the original at these settings.** **Atrous 1-D, Atrous 3 × 3 and Local 5 × 5 come "
-        "within 1.5 dB of softmax at 12% of its cost or less.**  \n**With Linear and Performer, all queries have similar "
-        "weights, so the images are almost uniform.**"
+        "within 1.5 dB of softmax at 12% of its cost or less.**  \n**With Linear and Performer, all queries have "
+        "similar weights, so the images are almost uniform.**"
     )
     [reasons] = [each.value for each in at.markdown if "the largest weight" in each.value]
     assert reasons == (
