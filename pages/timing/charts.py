@@ -45,7 +45,7 @@ TITLES = {
 """Titles of the charts that can be shown next to the time chart."""
 UNITS = {
     "ratio": N_("time ÷ softmax's time"),
-    "memory": N_("peak memory without the inputs (MiB)"),
+    "memory": N_("peak memory (MiB)"),
     "work": N_("multiply-adds of one call"),
 }
 """Titles of the vertical axes of these charts."""
@@ -311,14 +311,7 @@ def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
     least, most = min(counts), max(counts)
     if most == 1:
         return [_("1 round")]
-    rounds = _("medians of {n} rounds", n=most)
-    if least < most:
-        rounds = (
-            _("medians of {least} or {most} rounds", least=least, most=most)
-            if least + 1 == most
-            else _("medians of {least} to {most} rounds", least=least, most=most)
-        )
-    return [rounds]
+    return [_("medians of {n} rounds", n=most) if least == most else _("medians of at least {n} rounds", n=least)]
 
 
 def show_chart(

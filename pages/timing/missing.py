@@ -23,7 +23,9 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
         if (key := skipped.variant.partition("~")[0]) in names:
             missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(in_words(names[key])))
     return [
-        _n(
+        _("{names} left out: {reason}", names=enumeration(skipped_names), reason=escape_markdown(reason))
+        if tokens == run.spec.sizes[0]
+        else _n(
             "There is no {run} measurement of {names} at {tokens:,} tokens or more. Reason: {reason}",
             "There are no {run} measurements of {names} at {tokens:,} tokens or more. Reason for each variant: "
             "{reason}",

@@ -18,6 +18,7 @@ from attention_core.benchmarking.run_summary import ratios, variant_points
 from pages.timing import charts, missing, table
 from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import (
+    fused_kernel,
     mask_effects,
     memory_sentence,
     name,
@@ -54,7 +55,15 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     else:
         summary.markdown(paragraph(summary_text(shown), speedup, other_device_note(shown, elsewhere)))
         explanations = []
+    names = {attention.key: name(attention) for attention in timed_variants()}
+    sentences = [
+        each
+        for run, live_ in runs
+        for each in (*missing.left_out(run, names, live=live_), *missing.not_measured(run, live=live_))
+    ]
     with above.container():
+        if sentences:
+            st.caption("  \n".join(f":material/block: {each}" for each in sentences))
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = charts.crossovers(found)
         charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
@@ -64,6 +73,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
             *explanations,
             growth,
             slow_start_cause(shown),
+            fused_kernel(shown),
             start_overhead(shown),
             memory_sentence(shown),
             mask_effects(shown),
@@ -77,14 +87,6 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
             charts.show_chart(side_curves, _(charts.UNITS[side]), runs, found, f"{key}.{side}", side)
         else:
             st.info(_("Add a variant to compare its time with softmax's time."))
-    names = {attention.key: name(attention) for attention in timed_variants()}
-    sentences = [
-        each
-        for run, live_ in runs
-        for each in (*missing.left_out(run, names, live=live_), *missing.not_measured(run, live=live_))
-    ]
-    if sentences:
-        st.caption("  \n".join(f":material/block: {each}" for each in sentences))
     table.show(found, f"{key}.table", is_last=key.endswith("end"))
 
 

@@ -28,7 +28,8 @@ def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
     common_sizes = [n for n in sizes if all(n in {p.n for p in line.points} for line in series)]
     n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common_sizes or sizes)
     rows = [row(line, n) for line in series]
-    shown_columns = list(rows[0]) if TimingOptions.columns.value else first_columns(n)
+    several_runs = len({line.live for line in series}) > 1
+    shown_columns = list(rows[0]) if TimingOptions.columns.value else first_columns(n, several_runs=several_runs)
     st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n), column_order=shown_columns)
     if text := empty_cells(rows, shown_columns, n):
         st.caption(text)
@@ -69,11 +70,16 @@ def _column_at(n: int) -> str:
     return _("time at n = {n:,} (ms)", n=n)
 
 
-def first_columns(n: int) -> list[str]:
-    """Return the titles of the columns that are shown initially, for a table with n tokens."""
+def first_columns(n: int, *, several_runs: bool) -> list[str]:
+    """Return the titles of the columns that are shown initially.
+
+    Args:
+        n: number of tokens.
+        several_runs: whether the table has a live run and a recorded run, which a column then names.
+    """
     return [
         _("variant"),
-        _("run"),
+        *([_("run")] if several_runs else []),
         _("faster than softmax from"),
         _column_at(n),
         _("time ÷ softmax's time"),

@@ -74,6 +74,16 @@ def softmax_growth(series: Sequence[Series]) -> str:
     return _(text, times=number(times, 1 if abs(times - round(times)) < NEAR_WHOLE else 2))
 
 
+def fused_kernel(series: Sequence[Series]) -> str:
+    """Return the sentence about what softmax's fused kernel means for times on a GPU; empty for a CPU."""
+    if series[0].run.spec.device == "cpu":
+        return ""
+    return _(
+        "**Softmax runs as one fused kernel**, and each variant as several operations that are not fused. A fused "
+        "kernel for a variant could be faster than these times."
+    )
+
+
 def start_overhead(series: Sequence[Series]) -> str:
     """Return the sentence about the variant whose time on a GPU grows least with the length, and why.
 

@@ -164,8 +164,8 @@ def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, is_bel
     [
         ((1, 1), ["1 round"]),
         ((7, 7), ["medians of 7 rounds"]),
-        ((6, 7), ["medians of 6 or 7 rounds"]),
-        ((5, 7), ["medians of 5 to 7 rounds"]),
+        ((6, 7), ["medians of at least 6 rounds"]),
+        ((5, 7), ["medians of at least 5 rounds"]),
         ((), []),
     ],
 )
@@ -393,8 +393,19 @@ def test_only_chosen_variants_are_reported_as_left_out(live, run):
     assert text == [
         rf"There are no {run} measurements of Local and Linear at 2,048 tokens or more. Reason for each variant: "
         r"Too \*slow\*.",
-        f"There is no {run} measurement of Linear at 16 tokens or more. Reason: No step.",
+        "Linear left out: No step.",
     ]
+
+
+@pytest.mark.parametrize(("device", "says_so"), [("cpu", False), ("cuda", True)])
+def test_the_fused_kernel_of_softmax_is_named_on_a_gpu(device, says_so):
+    run = replace(RUN, spec=replace(RUN.spec, device=device))
+    assert words.fused_kernel([replace(line("softmax"), run=run)]).startswith("**Softmax runs as one") == says_so
+
+
+@pytest.mark.parametrize("several_runs", [False, True])
+def test_the_first_columns_name_the_run_if_there_are_several(several_runs):
+    assert ("run" in table.first_columns(64, several_runs=several_runs)) == several_runs
 
 
 def test_masks_and_algorithms_have_different_names():
@@ -677,7 +688,11 @@ def test_the_help_on_rounds_states_when_timing_stops():
 
 
 def test_empty_cells_are_explained():
-    decoded, softmax, first = (table.row(line("local"), 64), table.row(line("softmax"), 64), table.first_columns(64))
+    decoded, softmax, first = (
+        table.row(line("local"), 64),
+        table.row(line("softmax"), 64),
+        table.first_columns(64, several_runs=False),
+    )
     assert table.empty_cells([decoded], first, 64) == ""
     assert table.empty_cells([softmax], first, 64) == ""
     assert table.empty_cells([decoded], list(decoded), 64) == (
@@ -691,7 +706,7 @@ def test_empty_cells_are_explained():
         "only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32)
-    assert table.empty_cells([unmeasured], table.first_columns(32), 32) == (
+    assert table.empty_cells([unmeasured], table.first_columns(32, several_runs=True), 32) == (
         "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (softmax was "
         "not measured at this length)."
     )
@@ -751,7 +766,7 @@ def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, cho
 
 
 def test_the_table_begins_with_the_columns_that_a_reader_needs():
-    first = table.first_columns(64)
+    first = table.first_columns(64, several_runs=True)
     assert len(first) == 6
     assert "time at n = 64 (ms)" in first
     assert set(first) < set(table.row(line("local"), 64))
