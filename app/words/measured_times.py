@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
@@ -62,55 +63,52 @@ def all_faster_from(series: Sequence[Series]) -> float | None:
     return by_kind["at"][-1][0]
 
 
-def summary_text(series: Sequence[Series]) -> str:
-    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
+def faster_finding(series: Sequence[Series]) -> Finding:
+    """Return whether and from which length on the variants of a run are faster than softmax, with the details."""
     by_kind = crossings(series)
     if not by_kind:
-        return _("Add a variant to see from which length it is faster than softmax.")
+        return Finding(_("Add a variant to see from which length it is faster than softmax."))
     faster = [*by_kind.get("below", []), *by_kind.get("at", [])]
-    line = series[0]
-    variant_count = sum(map(len, by_kind.values()))
+    count, run, names = sum(map(len, by_kind.values())), series[0].run, ""
     values = {
-        "names": enumeration(text for _tokens, _name, text in faster),
-        "device": _("this server") if line.live else escape_markdown(line.run.stamp.device),
-        "limits": measured_limits(line.run),
+        "machine": _machine(series[0]),
+        "limits": measured_limits(run),
+        "longest": max(ratio.n for line in series for ratio in line.ratios),
     }
-    fastest_below = _fastest_below(series, by_kind)
-    below_note = _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
+    if faster:
+        values |= {"last": format_interpolated(faster[-1][0]), "name": faster[-1][1]}
     if not faster:
-        text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
-    elif len(faster) < variant_count:
+        text = _("**On {machine}, no variant shown is faster than softmax, even at {longest:,} tokens.**", **values)
+    elif len(faster) < count:
         text = _n(
-            "**{n} of {all} variants shown is faster than softmax: {names}** ({device}, {limits}).",
-            "**{n} of {all} variants shown are faster than softmax: {names}** ({device}, {limits}).",
+            "**On {machine}, {n} of {all} variants shown is faster than softmax.**",
+            "**On {machine}, {n} of {all} variants shown are faster than softmax.**",
             n=len(faster),
-            all=variant_count,
+            all=count,
             **values,
         )
-    elif variant_count == 1 or "at" not in by_kind:
-        text = _n(
-            "**The variant shown is faster than softmax: {names}** ({device}, {limits}).",
-            "**Every variant shown is faster than softmax: {names}** ({device}, {limits}).",
-            n=variant_count,
-            **values,
+        names = _("Faster than softmax: {names}.", names=enumeration(text for _tokens, _name, text in faster))
+    elif "at" not in by_kind:
+        text = (
+            _("**On {machine}, {name} is faster than softmax at every measured length** ({limits}).", **values)
+            if len(faster) == 1
+            else _(
+                "**On {machine}, every variant shown is faster than softmax at every measured length** ({limits}).",
+                **values,
+            )
         )
     else:
-        values["last"] = format_interpolated(by_kind["at"][-1][0])
-        if fastest_below:
-            below_note = ""
-            text = _(
-                "**From about {last} tokens on, every variant shown is faster than softmax; below about {first} "
-                "tokens, softmax is the fastest** ({device}, {limits}).",
-                first=fastest_below,
-                **values,
+        text = (
+            _("**On {machine}, {name} is faster than softmax from about {last} tokens on.**", **values)
+            if len(faster) == 1
+            else _(
+                "**On {machine}, every variant shown is faster than softmax from about {last} tokens on.**", **values
             )
-        else:
-            text = _(
-                "**From about {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).",
-                **values,
-            )
+        )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
-    return paragraph(text, below_note, *others, _rounds_note(series, by_kind), missing_text(line.run))
+    fastest_below = _fastest_below(series, by_kind)
+    below_note = _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
+    return Finding(text, paragraph(names, below_note, *others, _rounds_note(series, by_kind), missing_text(run)))
 
 
 def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
@@ -126,43 +124,28 @@ def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str
     )
 
 
-def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> tuple[str, str, str] | None:
-    """Compare the lengths from which every variant is faster than softmax on two devices.
+def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> str:
+    """Return the length from which every variant is faster than softmax on another device.
+
+    Return "" if the variants of the two runs differ, if a variant is not faster on both devices, or if the lengths are
+    the same.
 
     Args:
         series: the timed variants of the run.
         other: variants on another device; empty if there is no such run.
         link: address at which the page shows the run on the other device; empty for no link.
-
-    Returns:
-        The finding about the run, the sentence about the other device, and notes on the run, which may be empty. None
-        if the variants of the two runs differ, if a variant is not faster on both devices, or if the lengths are the
-        same.
     """
     own, elsewhere = all_faster_from(series), all_faster_from(other)
     if own is None or elsewhere is None or {line.word for line in series} != {line.word for line in other}:
-        return None
-    n, other_n = format_interpolated(own), format_interpolated(elsewhere)
-    if n == other_n:
-        return None
+        return ""
+    if format_interpolated(own) == format_interpolated(elsewhere):
+        return ""
     text = (
         N_("**On {other}**, every variant shown is faster than softmax only from about {n} tokens on.")
         if own < elsewhere
         else N_("**On {other}**, every variant shown is faster than softmax already from about {n} tokens on.")
     )
-    line, by_kind = series[0], crossings(series)
-    fastest_below = _fastest_below(series, by_kind)
-    notes = paragraph(
-        _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else "",
-        _rounds_note(series, by_kind),
-        missing_text(line.run),
-    )
-    finding = _(
-        "**On {machine}, every variant shown is faster than softmax from about {n} tokens on.**",
-        n=n,
-        machine=_machine(line),
-    )
-    return finding, _(text, n=other_n, other=_machine(other[0], link)), notes
+    return _(text, n=format_interpolated(elsewhere), other=_machine(other[0], link))
 
 
 def _machine(series: Series, link: str = "") -> str:

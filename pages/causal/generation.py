@@ -22,7 +22,7 @@ from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import axis_title, in_words, label
-from app.words.measured_times import Series, stamp_lines, summary_text
+from app.words.measured_times import Series, faster_finding, stamp_lines
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import REFERENCE, crossing, ratios, variant_points
@@ -136,7 +136,8 @@ def _draw_times(
         st.caption(timing_origin(lines[0].run.spec, live=lines[0].live))
     _time_chart(lines, f"{key}.time")
     if len(lines) > 1:
-        st.markdown(summary_text(lines).replace("**", ""))  # The headline already emphasises the finding.
+        found = faster_finding(lines)
+        st.markdown(paragraph(found.text, found.explanation).replace("**", ""))  # The headline already emphasises the finding.
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chart.draw_format_choice()

@@ -10,7 +10,7 @@ from app.lessons.options import LessonOptions
 from app.state import url
 from app.ui import navigation, palette
 from app.words.i18n import _, paragraph
-from app.words.measured_times import Series, device_comparison, summary_text
+from app.words.measured_times import Series, device_comparison, faster_finding
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
@@ -48,13 +48,12 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     shown = [line for line in found if line.live] or found
     speedup = speedup_sentence(shown)
     elsewhere, link = _on_another_device(runs)
-    if comparison := device_comparison(shown, elsewhere, link):
-        finding, on_other_device, notes = comparison
-        summary.markdown(finding)
-        explanations = [on_other_device, paragraph(notes, speedup)]
-    else:
-        summary.markdown(paragraph(summary_text(shown), speedup, other_device_note(shown, elsewhere)))
-        explanations = []
+    finding = faster_finding(shown)
+    summary.markdown(finding.text)
+    explanations = [
+        device_comparison(shown, elsewhere, link) or other_device_note(shown, elsewhere),
+        paragraph(finding.explanation, speedup),
+    ]
     names = {attention.key: name(attention) for attention in timed_variants()}
     sentences = [
         each

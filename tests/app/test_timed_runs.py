@@ -6,14 +6,15 @@ import pytest
 
 from app.jobs.runs import Run
 from app.jobs.timing_runs import progress, share_done
+from app.words.i18n import paragraph
 from app.words.measured_times import (
     Series,
     crossing_text,
     device_comparison,
+    faster_finding,
     measured_limits,
     missing_text,
     stamp_lines,
-    summary_text,
 )
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
@@ -56,11 +57,17 @@ def series(times, *, sizes=(16, 64), spec=SPEC, live=True):
     ]
 
 
+def sentence(lines):
+    """Return the finding about the faster variants with its explanation."""
+    found = faster_finding(lines)
+    return paragraph(found.text, found.explanation)
+
+
 SOFTMAX = (1.0, 16.0)
 LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (2.0, 16.0)}
 
 
-NO_VARIANT = "**No variant shown is faster than softmax at the longest length**"
+NO_VARIANT = "**On {machine}, no variant shown is faster than softmax, even at 64 tokens.**"
 LONGER_PLANNED = (
     "Incomplete run: so far, all variants are measured up to 16 tokens; the longest planned length is 2,048 tokens."
 )
@@ -72,13 +79,13 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
     [
         (
             "at",
-            "**The variant shown is faster than softmax: Local from about 32 tokens**",
+            "**On {machine}, Local is faster than softmax from about 32 tokens on.**",
             "",
             "32 tokens (between 16 and 64)",
         ),
         (
             "below",
-            "**The variant shown is faster than softmax: Local at every measured length**",
+            "**On {machine}, Local is faster than softmax at every measured length** (16 to 64 tokens).",
             "",
             "below 16 tokens",
         ),
@@ -88,16 +95,16 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
 )
 @pytest.mark.parametrize("live", [True, False])
 def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, finding, more, cell, live):
-    machine = "this server" if live else r"A \*GPU\*"
+    finding = finding.format(machine="this server" if live else r"a GPU (A \*GPU\*)")
     if where == "at":
         more += " Below about 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
         more += "lengths from which variants are faster than softmax may differ in another run."
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
-    assert summary_text(whole) == f"{finding} ({machine}, 16 to 64 tokens).{more}"
+    assert sentence(whole) == f"{finding}{more}"
     assert crossing_text(whole[1]) == cell
     part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
     missing = "Incomplete run: 1 of 2 rounds are finished."
-    assert summary_text(part) == f"{finding} ({machine}, 16 to 64 tokens).{more} {missing}"
+    assert sentence(part) == f"{finding}{more} {missing}"
     assert crossing_text(part[1]) == f"{cell}, so far"
 
 
@@ -109,23 +116,23 @@ def test_the_faster_variants_come_first():
     )
     certain = "Each time was measured in only one round, so the lengths from which variants are faster than "
     certain += "softmax may differ in another run."
-    assert summary_text(series(times | others)) == (
-        f"**4 of 7 variants shown are faster than softmax: {faster}from about 60 tokens** "
-        "(this server, 16 to 64 tokens). "
+    assert sentence(series(times | others)) == (
+        "**On this server, 4 of 7 variants shown are faster than softmax.** "
+        f"Faster than softmax: {faster}from about 60 tokens. "
         "**Sparse** shows no clear difference in time from softmax at the longest length. "
         f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
     )
-    assert summary_text(series(times)) == (
-        "**From about 60 tokens on, every variant shown is faster than softmax** (this server, 16 to 64 tokens). "
-        f"{certain}"
+    assert sentence(series(times)) == (
+        f"**On this server, every variant shown is faster than softmax from about 60 tokens on.** {certain}"
     )
     always = {word: times[word] for word in ("softmax", "local")} | {"longformer": (0.9, 1.0)}
-    assert summary_text(series(always)) == (
-        "**Every variant shown is faster than softmax: Local at every measured length and Longformer at every measured "
-        "length** (this server, 16 to 64 tokens)."
+    assert sentence(series(always)) == (
+        "**On this server, every variant shown is faster than softmax at every measured length** (16 to 64 tokens)."
     )
     one = {word: ms for word, ms in (times | others).items() if word in ("softmax", "local", "atrous")}
-    assert summary_text(series(one)).startswith("**1 of 2 variants shown is faster than softmax: Local at every ")
+    assert sentence(series(one)).startswith(
+        "**On this server, 1 of 2 variants shown is faster than softmax.** Faster than softmax: Local at every measured"
+    )
 
 
 def elsewhere(times, device="A GPU"):
@@ -150,17 +157,9 @@ def elsewhere(times, device="A GPU"):
 def test_the_lengths_are_compared_if_every_variant_is_faster_on_both_devices(times, contrast):
     own = series({"softmax": SOFTMAX, "local": (2.0, 8.0), "linear": (4.0, 15.0)})
     found = device_comparison(own, elsewhere({"softmax": SOFTMAX, **times}))
-    if contrast:
-        linked = device_comparison(own, elsewhere({"softmax": SOFTMAX, **times}), "#?run=x")
-        finding, on_other_device, notes = found
-        assert linked[1].startswith("**On a GPU ([A GPU](#?run=x))**, ")
-        assert finding == "**On this server, every variant shown is faster than softmax from about 60 tokens on.**"
-        assert on_other_device == f"**On a GPU (A GPU)**, every variant shown is faster than softmax {contrast}"
-        assert notes.startswith(
-            "Below about 32 tokens, softmax is the fastest. Each time was measured in only one round"
-        )
-    else:
-        assert found is None
+    assert found == (f"**On a GPU (A GPU)**, every variant shown is faster than softmax {contrast}" if contrast else "")
+    linked = device_comparison(own, elsewhere({"softmax": SOFTMAX, **times}), "#?run=x")
+    assert not contrast or linked.startswith("**On a GPU ([A GPU](#?run=x))**, ")
 
 
 @pytest.mark.parametrize(("threads", "cores"), [(1, "one CPU core"), (2, "2 CPU cores")])
@@ -170,23 +169,24 @@ def test_a_comparison_of_devices_names_the_cores_of_a_processor(threads, cores):
     stamp = dataclasses.replace(own[0].run.stamp, cpu="A CPU", threads=threads)
     own = [dataclasses.replace(line, run=dataclasses.replace(line.run, stamp=stamp)) for line in own]
     other = elsewhere({**times, "linear": (2.0, 8.0)})
-    assert device_comparison(own, other)[0].startswith(f"**On {cores} (A CPU), every variant shown is faster")
-    finding, on_other_device, _notes = device_comparison(other, own)
-    assert finding.startswith("**On a GPU (A GPU), every variant shown is faster")
-    assert on_other_device.startswith(f"**On {cores} (A CPU)**, every variant shown is faster than softmax only from ")
+    assert sentence(own).startswith(f"**On {cores} (A CPU), every variant shown is faster")
+    assert sentence(other).startswith("**On a GPU (A GPU), every variant shown is faster")
+    assert device_comparison(other, own).startswith(
+        f"**On {cores} (A CPU)**, every variant shown is faster than softmax only from "
+    )
 
 
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():
     times = {"softmax": (1.0, 4.0, 16.0), "local": (2.0, 6.0, 8.0), "linear": (1.5, 2.0, 8.0)}
-    assert summary_text(series(times, sizes=(16, 32, 64))).startswith(
-        "**From about 41 tokens on, every variant shown is faster than softmax; below about 21 tokens, softmax is the "
-        "fastest** "
+    assert sentence(series(times, sizes=(16, 32, 64))).startswith(
+        "**On this server, every variant shown is faster than softmax from about 41 tokens on.** Below about 21 "
+        "tokens, softmax is the fastest. "
     )
     slow = times | {"topk": (2.0, 6.0, 17.0)}
-    assert "tokens). Below about 21 tokens, softmax is the fastest." in summary_text(series(slow, sizes=(16, 32, 64)))
+    assert "tokens. Below about 21 tokens, softmax is the fastest." in sentence(series(slow, sizes=(16, 32, 64)))
     times["local"] = (0.9, 6.0, 8.0)
     times["linear"] = (1.5, 5.0, 8.0)
-    assert "softmax is the fastest" not in summary_text(series(times, sizes=(16, 32, 64)))
+    assert "softmax is the fastest" not in sentence(series(times, sizes=(16, 32, 64)))
 
 
 def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
@@ -203,28 +203,28 @@ def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
-    assert "Local from about 3,200 tokens" in summary_text(lines)
+    assert "Local is faster than softmax from about 3,200 tokens on" in sentence(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
-    assert ", 1,024 to 4,096 tokens)" in summary_text(lines)
+    assert " (1,024 to 4,096 tokens)" in sentence(lines)
     assert crossing_text(lines[1]) == "below 1,024 tokens"
 
 
 def test_softmax_and_masks_on_the_full_matrix_have_no_crossover():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert summary_text(lines) == "Add a variant to see from which length it is faster than softmax."
+    assert sentence(lines) == "Add a variant to see from which length it is faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
 
 def test_a_name_is_shown_unchanged():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
-    assert r"a\*b from about 32 tokens" in summary_text([line])
+    assert r"a\*b is faster than softmax from about 32 tokens on" in sentence([line])
 
 
 def test_a_run_without_softmax_has_no_crossover():
     [line] = series({"local": LINES["at"]})
     assert crossing_text(line) == ""
-    assert summary_text([line]).startswith("Add a variant")
+    assert sentence([line]).startswith("Add a variant")
 
 
 @pytest.mark.parametrize(

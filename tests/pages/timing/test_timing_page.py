@@ -47,10 +47,13 @@ def gathered(at):
 
 
 def sentence(at):
-    """Return the summary, which begins with a finding in bold; the lengths are in brackets, or below the chart."""
-    return next(
-        md.value for md in at.markdown if re.match(r"\*\*.* softmax.*( \(.*tokens|tokens( on)?\.\*\*)", md.value)
-    )
+    """Return the finding about the faster variants."""
+    return next(md.value for md in at.markdown if md.value.startswith("**On "))
+
+
+def details(at):
+    """Return the list below the chart."""
+    return next(md.value for md in at.markdown if md.value.startswith("- "))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -72,11 +75,10 @@ def test_the_first_visit_shows_a_recorded_run(mode, side):
 
 def test_the_result_of_a_gpu_names_another_device_and_its_growth_is_below():
     at = open_timing(t_beside="cuda_forward", variants=PAIR)
-    [below] = [each.value for each in at.markdown if "softmax needs the least memory" in each.value]
-    assert re.search(
-        r"is [\d.]+ times as fast as softmax\. On the .*, Local \(from about \d+ tokens\) is faster", sentence(at)
-    )
-    assert below.startswith("- In long texts, softmax takes about ")
+    below = details(at)
+    assert re.search(r"^- On the .*, Local \(from about \d+ tokens\) is faster", below)
+    assert re.search(r"is [\d.]+ times as fast as softmax\.\n", below)
+    assert "\n- In long texts, softmax takes about " in below
     assert "With short texts, the GPU mostly waits for the next of many small operations to start.\n" in below
 
 
@@ -105,7 +107,7 @@ def test_the_button_measures_next_to_the_recorded_run():
     )
     ratio = lines(charts(at)[1], "solid")["Local · window 16"]
     assert list(numbers(ratio["y"])) == pytest.approx([r.middle for r in ratios(live, "local")])
-    assert "(this server, " in sentence(at)
+    assert sentence(at).startswith("**On this server, ")
     table = at.dataframe[0].value
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
@@ -197,19 +199,19 @@ def test_a_stopped_run_names_missing_results_and_continues():
     missing = (
         "Incomplete run: so far, all variants are measured up to 16 tokens; the longest planned length is 32 tokens."
     )
-    assert missing in sentence(at)
-    assert "(this server, 16 to 32 tokens)" in sentence(at)
+    assert missing in details(at)
+    assert sentence(at).startswith("**On this server, ")
     assert list(at.dataframe[0].value["faster than softmax from"])[1].endswith(", so far")
     assert not [b for b in at.button if b.label == "Continue"]  # The stopped run has other settings.
     at.session_state["t_rounds"] = 2
     at.run()
-    assert missing in sentence(at)
+    assert missing in details(at)
     next(b for b in at.button if b.label == "Continue").click().run()
     live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == started_run.rows[0].ms
-    assert "not complete" not in sentence(at)
-    assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster than softmax from"])
+    assert "Incomplete run" not in details(at)
+    assert "so far" not in details(at) + "".join(at.dataframe[0].value["faster than softmax from"])
     assert not [b for b in at.button if b.label == "Continue"]
 
 
@@ -251,7 +253,7 @@ def test_each_recorded_run_is_one_click_away():
     assert choice.options == [run.stamp.device for run in runs.values()]
     choice.set_value("cuda_forward").run()
     assert at.query_params["t_beside"] == "cuda_forward"
-    assert f"({runs['cuda_forward'].stamp.device}, " in sentence(at)
+    assert f"({runs['cuda_forward'].stamp.device}), " in sentence(at)
 
 
 def test_no_recorded_run_can_be_chosen():
