@@ -137,7 +137,8 @@ def _draw_times(
     _time_chart(lines, f"{key}.time")
     if len(lines) > 1:
         found = faster_finding(lines)
-        st.markdown(paragraph(found.text, found.explanation).replace("**", ""))  # The headline already emphasises the finding.
+        # The headline already emphasises the finding.
+        st.markdown(paragraph(found.text, found.explanation).replace("**", ""))
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chart.draw_format_choice()

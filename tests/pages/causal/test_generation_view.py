@@ -78,7 +78,7 @@ def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view,
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
     assert any(c.value == "Times measured on this machine, 2 heads of size 8" for c in at.caption)
-    assert "(this server, " in spoken(at)
+    assert "On this server, " in spoken(at)
     at.session_state["heads"] = 1
     assert any(c.value == "Times of the recorded run, 8 heads of size 64" for c in at.run().caption)
 
