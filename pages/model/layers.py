@@ -13,7 +13,7 @@ from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
-from attention_core.formatting import number
+from attention_core.formatting import at_most, number
 from pages.model import sweep, words
 from pages.model.options import Question, depth, display_name, name_in_sentence
 from pages.model.view import View
@@ -125,25 +125,27 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
         return Finding(text, perplexity)
     values["where"] = _where(points, copies)
     if reads is None:
+        rise = max((point.perplexity / original - 1 for point in points if point.perplexity is not None), default=0.0)
         return Finding(
             _(
                 "**With {name}, over half of the ability to copy is lost {where}, although perplexity rises by at most "
-                "half.**",
+                "{percent}%.**",
                 **values,
+                percent=at_most(100 * max(rise, 0.0), 2),
             )
         )
     return Finding(_("**With {name}, over half of the ability to copy is lost {where}.**", **values), perplexity)
 
 
 def _where(points: Sequence[CurvePoint], n: float) -> str:
-    """Return the tested numbers of replaced layers between which something changes, as words of a sentence.
+    """Return the tested number of replaced layers with which something changes, and the last one before it.
 
     Args:
         points: measurements by number of replaced layers.
         n: the first tested number after the change.
     """
     if before := [point.x for point in points if point.x < n]:
-        return _("between {low} and {high} replaced layers", low=round(max(before)), high=round(n))
+        return _("with {high} replaced layers (not yet with {low})", low=round(max(before)), high=round(n))
     return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
 
 

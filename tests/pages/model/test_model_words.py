@@ -368,15 +368,22 @@ def test_results_origin():
 
 
 STAYS = " With every tested number of replaced layers, Linear keeps perplexity at most 1.5 times the original."
-EXCEEDS = " Linear raises perplexity above 1.5 times the original between 2 and 4 replaced layers."
+EXCEEDS = " Linear raises perplexity above 1.5 times the original with 4 replaced layers (not yet with 2)."
 REMAINS = "Linear keeps at least half of the ability to copy with every tested number of replaced layers.**"
-LOST = "With Linear, over half of the ability to copy is lost between 2 and 4 replaced layers.**"
-CONTRAST = LOST.replace(".**", ", although perplexity rises by at most half.**")
+LOST = "With Linear, over half of the ability to copy is lost with 4 replaced layers (not yet with 2).**"
+CONTRAST = LOST.replace(".**", ", although perplexity rises by at most {}%.**")
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "reads", "copies"),
-    [(30, 6, STAYS, REMAINS), (20, 7, "", CONTRAST), (31, 2, EXCEEDS, REMAINS), (31, 7, EXCEEDS, LOST)],
+    [
+        (30, 6, STAYS, REMAINS),
+        (20, 7, "", CONTRAST.format(0)),
+        (19, 7, "", CONTRAST.format(0)),
+        (23.62, 7, "", CONTRAST.format(19)),  # 18.1%, rounded up
+        (31, 2, EXCEEDS, REMAINS),
+        (31, 7, EXCEEDS, LOST),
+    ],
 )
 def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
     pairs = [CurvePoint(x=2, perplexity=20.0, copied=1.0), CurvePoint(x=4, perplexity=perplexity, copied=copied)]
