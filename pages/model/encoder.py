@@ -43,7 +43,7 @@ HIGHER = 0.05
 
 
 def _missing(question: Question) -> str:
-    return "" if question.options.encoders else _("Choose a replacement for softmax.")
+    return "" if question.options.encoders else _("No replacement for softmax is chosen yet.")
 
 
 def _tasks(question: Question) -> tuple[EmbeddingTask, ...]:

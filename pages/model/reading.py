@@ -61,7 +61,7 @@ def describe_outcome(
         describe: returns the findings, given the scores of the original model and of the variants.
     """
     if not question.words:
-        return _("Choose a replacement for softmax.")
+        return _("No replacement for softmax is chosen yet.")
     original, changed = scores(question, rows)
     names = [name_in_sentence(word, question.words) for word in question.words]
     changed = [replace(each, name=name) for each, name in zip(changed, names, strict=True)]
@@ -100,12 +100,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             _reading(each, short_name(word, question.words), original, row, visible_tokens(word, each, n))
             for word, each, row in variants
         ],
-        [
-            _("Visible tokens (at most)"),
-            _("Perplexity (lower is better)"),
-            _("× original"),
-            _("Loss when copying from\n{n} tokens back (nats)", n=swap.COPY_DISTANCE),
-        ],
+        [_("Visible tokens (at most)"), _("Perplexity (lower is better)"), _("× original"), _("Copying loss (nats)")],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,

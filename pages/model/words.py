@@ -27,6 +27,8 @@ The gain is the loss of a token on its first occurrence minus the loss on its co
 """
 FAILED_LOSS = 0.8
 """Copying fails if at least this share of the gain from copying is lost."""
+NEAR_ONE = 0.15
+"""The loss of repeated tokens counts as about that of new tokens if the lost share differs from 1 by at most this."""
 GUESS_LOSS = math.log(swap.VOCABULARY)
 """Loss in nats of a uniform guess over the vocabulary."""
 RISES = {
@@ -44,7 +46,10 @@ MAX_SENTENCES = 3
 
 def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
     """Return the findings about how the variants change perplexity and copying, compared with the original model."""
-    test = _("Last column: the loss when the model reads {period} random tokens a second time.", period=swap.PERIOD)
+    test = _(
+        "The copying loss (last column) is the mean loss when the model reads {period} random tokens a second time.",
+        period=swap.PERIOD,
+    )
     first, *others = _copying_effects(original, changed)
     copying = [replace(first, explanation=paragraph(first.explanation, test)), *others]
     if len(changed) > MAX_SENTENCES:
@@ -236,10 +241,18 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
         text = _(
             "**Copying a token from {n} tokens back fails with {names}.**", n=swap.COPY_DISTANCE, names=names(failing)
         )
-        # The losses are rounded as in the table, so that the comparison agrees with the numbers on screen.
-        is_worse_than_guess = min(round(each.copied, 1) for each in failing) > round(GUESS_LOSS, 1)
-        guess = _("The loss is even higher than that of a uniform guess.") if is_worse_than_guess else ""
-        findings.append(Finding(text, paragraph(guess, _copying_cause(failing))))
+        new_tokens_loss = ""
+        if all(abs(lost_share(original, each) - 1) <= NEAR_ONE for each in failing):
+            new_tokens_loss = _(
+                "Repeated tokens have about the loss of new tokens ({first} nats in the original model), so the "
+                "repetition hardly helps."
+                if len(failing) == len(changed)
+                else "With {names}, repeated tokens have about the loss of new tokens ({first} nats in the original "
+                "model), so the repetition hardly helps.",
+                names=names(failing),
+                first=number(original.first, 3),
+            )
+        findings.append(Finding(text, paragraph(new_tokens_loss, _copying_cause(failing))))
     if worse:
         text = _(
             "**Copying a token from {n} tokens back gets worse with {names}.**",
@@ -261,11 +274,11 @@ def _copying_cause(group: Sequence[Score]) -> str:
     n = group[0].layers
     if len(windows) == 1 and None not in windows:
         text = (
-            _("The token lies outside the window of {window}.", window=windows.pop())
+            _("The token to copy lies outside the window of {window}.", window=windows.pop())
             if n == depth()
             else _n(
-                "In the replaced layer, the token lies outside the window of {window}.",
-                "In the replaced layers, the token lies outside the window of {window}.",
+                "In the replaced layer, the token to copy lies outside the window of {window}.",
+                "In the replaced layers, the token to copy lies outside the window of {window}.",
                 n=n,
                 window=windows.pop(),
             )

@@ -21,7 +21,11 @@ from pages.model import budget, continuation, encoder, forecast, layers, reading
 from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
-TEST = " Last column: the loss when the model reads 96 random tokens a second time."
+TEST = " The copying loss (last column) is the mean loss when the model reads 96 random tokens a second time."
+AS_NEW = (
+    " Repeated tokens have about the loss of new tokens (11 nats in the original model), so the repetition hardly "
+    "helps."
+)
 
 
 def explained(describe, *args):
@@ -44,6 +48,11 @@ def test_explanations_and_findings_without_room_are_below_the_figure():
     assert (text_above(more), text_below(more)) == (above, f"{reasons} Last. Last reason.")
     assert text_below(more, as_list=True) == "- Reason 0.\n- Reason 1.\n- Last. Last reason."
     assert text_above([[Finding("", "Reason.")]]) == text_below([[Finding("Only.")]]) == text_above([]) == ""
+
+
+def as_new(names):
+    """Return the sentence ``AS_NEW`` about some of several variants."""
+    return AS_NEW.replace("Repeated", f"With {names}, repeated")
 
 
 def scores(*pairs):
@@ -94,18 +103,29 @@ def test_the_effects_on_copying(copied, expected):
 
 
 @pytest.mark.parametrize(
+    ("losses", "about"),
+    [((9.6,), True), ((9.4,), False), ((12.4,), True), ((12.6,), False), ((9.6, 12.4), True), ((9.6, 12.6), False)],
+)
+def test_a_loss_close_to_that_of_new_tokens_is_named(losses, about):
+    text = explained(words.describe_copying, AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
+    assert (AS_NEW in text) == about
+    assert ("loss of new tokens" in text) == about
+
+
+@pytest.mark.parametrize(
     ("losses", "expected"),
     [
-        ((10, 10), f"**Copying a token from 95 tokens back fails with both variants.**{TEST}"),
-        ((10, 10, 10), f"**Copying a token from 95 tokens back fails with all 3 variants.**{TEST}"),
+        ((10, 10), f"**Copying a token from 95 tokens back fails with both variants.**{AS_NEW}{TEST}"),
+        ((10, 10, 10), f"**Copying a token from 95 tokens back fails with all 3 variants.**{AS_NEW}{TEST}"),
         (
             (10, 5, 1),
-            f"**Copying a token from 95 tokens back fails with A.**{TEST} **Copying a token from 95 tokens back gets "
-            "worse with B.** **Copying is preserved with C.**",
+            f"**Copying a token from 95 tokens back fails with A.**{as_new('A')}{TEST} **Copying a token from 95 "
+            "tokens back gets worse with B.** **Copying is preserved with C.**",
         ),
         (
             (10, 1, 10),
-            f"**Copying a token from 95 tokens back fails with A and C.**{TEST} **Copying is preserved with B.**",
+            f"**Copying a token from 95 tokens back fails with A and C.**{as_new('A and C')}{TEST} **Copying is "
+            "preserved with B.**",
         ),
     ],
 )
@@ -119,7 +139,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert explained(words.describe_effects, AS_IT_IS, many) == (
         "**On this text, perplexity is lowest with B (20) and highest with C (200).**  \n"
-        f"**Copying a token from 95 tokens back fails with all 4 variants.**{TEST}"
+        f"**Copying a token from 95 tokens back fails with all 4 variants.**{AS_NEW}{TEST}"
     )
     same = scores(*[(35.1, 10)] * 3, (35.14, 10))
     assert "**On this text, perplexity is 35.1 with all 4 variants.**" in explained(
@@ -127,7 +147,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     )
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
-        == "**Copying a token from 95 tokens back fails with all 4 variants.**"
+        == f"**Copying a token from 95 tokens back fails with all 4 variants.**{AS_NEW}"
     )
     assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
         "**On this text, perplexity rises with A, from 20 to 40, and changes by at most 5% with B, and "
@@ -195,7 +215,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h, layers=30) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, hides_first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
-    far_back = " The token lies outside the window of 64."
+    far_back = " The token to copy lies outside the window of 64."
     reason = f".**{far_back} A chain of 2 layers could pass it on, but the model was not trained for this.{TEST}"
     assert explained(words.describe_effects, AS_IT_IS, [blind, sink]) == (
         "**On this text, perplexity rises with A, from 20 to 40, and rises with B, from 20 to 40.** With A, 61% of the "
@@ -278,10 +298,15 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
 @pytest.mark.parametrize(
     ("replaced", "chain", "window", "expected"),
     [
-        (30, 30, 64, "The token lies outside the window of 64. A chain of 30 layers could pass it on, but"),
-        (30, 31, 64, "The token lies outside the window of 64."),
-        (2, 2, 64, "In the replaced layers, the token lies outside the window of 64. A chain of 2 layers could pass"),
-        (1, 2, 64, "In the replaced layer, the token lies outside the window of 64."),
+        (30, 30, 64, "The token to copy lies outside the window of 64. A chain of 30 layers could pass it on, but"),
+        (30, 31, 64, "The token to copy lies outside the window of 64."),
+        (
+            2,
+            2,
+            64,
+            "In the replaced layers, the token to copy lies outside the window of 64. A chain of 2 layers could pass",
+        ),
+        (1, 2, 64, "In the replaced layer, the token to copy lies outside the window of 64."),
         (30, None, None, "Most queries cannot attend to the token to copy."),
         (2, None, None, "In the replaced layers, most queries cannot attend to the token to copy."),
         (1, None, None, "In the replaced layer, most queries cannot attend to the token to copy."),
