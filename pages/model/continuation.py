@@ -23,8 +23,11 @@ def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> No
 
 
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
+    has_bold = any("**" in cell for row in _table(rows) for cell in row.values())
     return paragraph(
-        _("If a text begins like the original model's, bold type starts at the first token that differs."),
+        _("If a text begins like the original model's, bold type starts at the first token that differs.")
+        if has_bold
+        else "",
         _n(
             "SmolLM2-135M (4-bit quantised) gets {n} token as the prompt and generates {steps}. Softmax is replaced in "
             "{where}.",
@@ -86,15 +89,24 @@ def marked_continuation(row: ContinuationRow | None, original: ContinuationRow |
     return f"…{one_line(same)} **{bold}**" if bold else f"…{one_line(same)}"
 
 
+def repeated_tokens(row: ContinuationRow) -> int:
+    """Return the number of tokens that a continuation repeats from its beginning to its end.
+
+    It is at most half of the tokens; 0 means that the continuation repeats no such beginning.
+    """
+    ids = row.ids
+    return next((n for n in range(1, len(ids) // 2 + 1) if ids[n:] == ids[:-n]), 0)
+
+
 def one_line(pieces: Sequence[str]) -> str:
     """Return tokens as one line of text, escaped for Markdown."""
     return escape_markdown(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
 
 
 def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
-    """Return the finding about the number of tokens after which each model's text differs from the original model's.
+    """Return the findings about texts that repeat a phrase, and about the first token that differs in the other texts.
 
-    The explanation has the size of the smallest cache.
+    The last explanation has the size of the smallest cache.
     """
     greedy = [row for row in rows if row.seed is None]
     original = next((row for row in greedy if not row.layers), None)
@@ -105,7 +117,17 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
     names = [name_in_sentence(row.word, [each.word for each in changed]) for row in changed]
     divergences = [(name, first_difference(original, row)) for name, row in zip(names, changed, strict=True)]
     other, same = ([name for name, position in divergences if position == wanted] for wanted in (0, None))
-    text = paragraph(
+    phrases = {
+        name: phrase
+        for name, row in zip(names, changed, strict=True)
+        if name in other and (phrase := one_line(row.written[: repeated_tokens(row)]).strip())
+    }
+    other = [name for name in other if name not in phrases]
+    sentences = [
+        *(
+            _("**With {name}, the generated text repeats “{phrase}” to the end.**", name=name, phrase=phrase)
+            for name, phrase in phrases.items()
+        ),
         _(
             "**With {names}, the generated text differs from the original model's at the first token.**",
             names=words.listed_names(other, len(changed)),
@@ -128,7 +150,7 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
         )
         if same
         else "",
-    )
+    ]
     caches = ""
     if smallest.held < original.held:
         values = {
@@ -148,7 +170,8 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
                 **values,
             )
         )
-    return [[Finding(text, caches)]]
+    *before, last = filter(None, sentences)
+    return [*([Finding(each)] for each in before), [Finding(last, caches)]]
 
 
 CONTINUATION = View(

@@ -722,10 +722,45 @@ def test_an_unchanged_attention_row_is_reported(moved, changes):
 
 
 def generated(word, ids, held, layers=(0,)):
-    """Return the row of a model that generates these tokens."""
+    """Return the row of a model that generates these tokens, which are written as letters from "a" on."""
+    written = tuple(f" {chr(96 + i)}" for i in ids)
     return ContinuationRow(
-        word=word, layers=layers, seed=None, prompt=1, ids=ids, written=(), seconds=0.0, held=held * 1024
+        word=word, layers=layers, seed=None, prompt=1, ids=ids, written=written, seconds=0.0, held=held * 1024
     )
+
+
+@pytest.mark.parametrize(
+    ("ids", "n"),
+    [
+        ((4, 4, 4), 1),
+        ((4, 5, 4, 5, 4), 2),
+        ((4, 5, 6, 4, 5, 6), 3),
+        ((4, 5, 6, 4, 5), 0),
+        ((4, 5, 4, 5, 6), 0),
+        ((4,), 0),
+        ((), 0),
+    ],
+)
+def test_a_text_that_repeats_its_beginning_is_recognised(ids, n):
+    assert continuation.repeated_tokens(generated("linear", ids, 1)) == n
+
+
+def test_a_repeated_phrase_is_named_before_texts_that_differ():
+    first = generated("softmax", (1, 2, 1, 2), 8, layers=())
+    rows = [first, generated("linear", (4, 5, 4, 5), 8), generated("local", (3, 2, 3, 1), 8)]
+    assert explained(continuation.describe_continuations, rows) == (
+        "**With Linear, the generated text repeats “d e” to the end.**  \n"
+        "**With Local, the generated text differs from the original model's at the first token.**"
+    )
+    same = [first, generated("linear", (1, 2, 1, 2), 8)]
+    assert "is the same as the original model's.**" in explained(continuation.describe_continuations, same)
+
+
+@pytest.mark.parametrize(("ids", "bold"), [((1, 2, 4), True), ((4, 2, 3), False), ((1, 2, 3), False)])
+def test_bold_type_is_explained_only_if_there_is_any(ids, bold):
+    rows = [generated("softmax", (1, 2, 3), 1, layers=()), generated("linear", ids, 1)]
+    text = continuation.CONTINUATION.notes(SimpleNamespace(layers_text="layer 0"), rows)
+    assert ("bold type" in text) == bold
 
 
 @pytest.mark.parametrize(("prompt", "words"), [(1, "gets 1 token as the prompt"), (2, "gets 2 tokens as the prompt")])
