@@ -88,11 +88,12 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
     return trained_swap.tasks(spec, question.options.replacements, layers, weights=weights)
 
 
-def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
+def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Lines | str:
     """Return the finding about the variants with which the accuracy falls, rises, and stays the same.
 
     Args:
         rows: the measurements so far; the unchanged model comes first.
+        chance: the accuracy of guessing.
     """
     if len(rows) < 2:
         return _("Choose a replacement above.") if rows else ""
@@ -104,9 +105,10 @@ def describe_replacements(rows: Sequence[TrainedSwapRow]) -> Lines | str:
     every = [each.word for each in changed]
     text = paragraph(
         _(
-            "**The share of correct answers falls from {before} to {changes}.**",
+            "**The share of correct answers falls from {before} to {changes} (guessing: {chance}).**",
             before=before,
             changes=_changes(falls, every),
+            chance=percent(chance),
         )
         if falls
         else "",
@@ -135,24 +137,41 @@ def _changes(rows: Sequence[TrainedSwapRow], words: Sequence[str]) -> str:
     )
 
 
-def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[str, str]]:
-    """Return one table row per model.
+def table(rows: Sequence[TrainedSwapRow], spec: TrainSpec) -> list[dict[str, str]]:
+    """Return one table row per model, and one for guessing. They have the perplexity if answers are the next tokens.
 
     Args:
         rows: the measurements.
-        predicts_next: whether the answers are the next tokens; the rows then have the perplexity.
+        spec: the training run.
     """
-    return [
+    predicts_next = spec.model.task in NEXT_TOKEN_TASKS
+    models = [
         {
             _("Attention"): display_name(row.word)
             if row.layers
             else _("{name}, as trained", name=display_name(row.word)),
             _("Correct answers"): percent(row.accuracy),
-            _("Loss (nats per answer)"): formatted(row.loss, ".3f"),
+            _("Loss (nats per answer)"): formatted(row.loss, ".2f"),
             **({_("Perplexity"): number(perplexity(row.loss), 3)} if predicts_next else {}),
         }
         for row in rows
     ]
+    guess = {
+        _("Attention"): _("Guessing an answer from the sequence") if _guesses_from_sequence(spec) else _("Guessing"),
+        _("Correct answers"): percent(_chance(spec)),
+    }
+    return [*models, dict.fromkeys(models[0] if models else guess, "–") | guess]
+
+
+def _chance(spec: TrainSpec) -> float:
+    """Return the accuracy of guessing."""
+    return TASKS[spec.model.task].chance(spec.length, spec.items)
+
+
+def _guesses_from_sequence(spec: TrainSpec) -> bool:
+    """Return whether a guess is one of the possible answers that the sequence contains."""
+    task = TASKS[spec.model.task]
+    return task.shows_answers and _chance(spec) > 1 / task.classes
 
 
 def perplexity(loss: float) -> float:
@@ -160,12 +179,13 @@ def perplexity(loss: float) -> float:
     return math.inf if loss > MAX_LOSS else math.exp(loss)
 
 
-def notes(spec: TrainSpec, layers: int) -> str:
-    """Return the sentences about what is measured.
+def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
+    """Return the sentences about what is measured, and about an accuracy below that of guessing.
 
     Args:
         spec: the training run.
         layers: number of replaced layers.
+        rows: the measurements.
     """
     task = TASKS[spec.model.task]
     if task.key in NEXT_TOKEN_TASKS:
@@ -184,24 +204,27 @@ def notes(spec: TrainSpec, layers: int) -> str:
             length=spec.length,
         ),
         measure,
+        _("A model can be worse than guessing from the sequence, because its answers need not be in the sequence.")
+        if _guesses_from_sequence(spec) and any(row.accuracy < _chance(spec) for row in rows)
+        else "",
     )
 
 
 def _draw(_question: Question, rows: Sequence[TrainedSwapRow], _key: str) -> None:
     spec: TrainSpec = SharedOptions.trained.value
-    st.table(table(rows, predicts_next=spec.model.task in NEXT_TOKEN_TASKS), border="horizontal", hide_index=True)
+    st.table(table(rows, spec), border="horizontal", hide_index=True)
 
 
-def _notes(question: Question, _rows: Sequence[TrainedSwapRow]) -> str:
+def _notes(question: Question, rows: Sequence[TrainedSwapRow]) -> str:
     spec: TrainSpec = SharedOptions.trained.value
-    replaced = notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1)
+    replaced = notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1, rows)
     return paragraph(trained_form.describe(spec, trained_form.cached_row(spec)), replaced)
 
 
 VIEW = View(
     experiment="trained_swap",
     tasks=_tasks,
-    describe=lambda _question, rows: describe_replacements(rows),
+    describe=lambda _question, rows: describe_replacements(rows, _chance(SharedOptions.trained.value)),
     draw=_draw,
     notes=_notes,
     file="trained-model.csv",

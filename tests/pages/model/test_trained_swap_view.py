@@ -15,6 +15,7 @@ from attention_core.model_patching import UNIFORM
 from pages.model.tiny import trained_swap as view
 
 WORDS = ["recall", "softmax", "steps~5"]
+GUESS = "Guessing an answer from the sequence"
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +31,9 @@ def opened(**changes):
 def test_the_table_shows_the_numbers_of_the_library():
     rows = [trained_swap.run(each)[0] for each in trained_swap.tasks(run_from_words(WORDS), ["softmax", UNIFORM], (1,))]
     found = opened(m_replaced=["1"]).table[0].value
-    assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Equal weights"]
-    assert list(found["Loss (nats per answer)"]) == [f"{row.loss:.3f}" for row in rows]
+    assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Equal weights", GUESS]
+    assert list(found["Loss (nats per answer)"]) == [*(f"{row.loss:.2f}" for row in rows), "–"]
+    assert list(found["Correct answers"])[-1] == "25%"
     assert found["Loss (nats per answer)"][0] == found["Loss (nats per answer)"][1]
     assert "Perplexity" not in found
 
@@ -70,14 +72,14 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        (1.0, [0.25], "**The share of correct answers falls from 100% to 25% with Linear.**"),
+        (1.0, [0.25], "**The share of correct answers falls from 100% to 25% with Linear (guessing: 12%).**"),
         (0.25, [0.5], "**The share of correct answers rises from 25% to 50% with Linear.**"),
         (0.5, [0.5], "**With Linear, 50% of the answers are correct**, as before the replacement (after rounding)."),
         (0.501, [0.5], "**With Linear, 50% of the answers are correct**, as before the replacement (after rounding)."),
         (
             0.5,
             [0.25, 0.5, 0.1, 1.0],
-            "**The share of correct answers falls from 50% to 25% with Linear and 10% with Local.** "
+            "**The share of correct answers falls from 50% to 25% with Linear and 10% with Local (guessing: 12%).** "
             "**The share of correct answers rises from 50% to 100% with Equal weights.** "
             "**With Softmax, 50% of the answers are correct**, as before the replacement (after rounding).",
         ),
@@ -89,21 +91,37 @@ def test_the_effect_of_replacements_in_words(before, after, expected):
         row(before, 1.0, word="softmax", layers=()),
         *(row(share, 1.0, w) for share, w in zip(after, words, strict=False)),
     ]
-    assert view.describe_replacements(rows) == [[Finding(expected)]]
+    assert view.describe_replacements(rows, 0.12) == [[Finding(expected)]]
 
 
 def test_the_page_asks_for_a_first_replacement():
-    assert view.describe_replacements([]) == ""
-    assert view.describe_replacements([row(0.5, 1.0, layers=())]) == "Choose a replacement above."
+    assert view.describe_replacements([], 0.12) == ""
+    assert view.describe_replacements([row(0.5, 1.0, layers=())], 0.12) == "Choose a replacement above."
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_only_tasks_that_predict_the_next_token_have_a_perplexity(task):
     predicts_next = task in view.NEXT_TOKEN_TASKS
-    text = view.notes(training_run(task), 1)
+    text = view.notes(training_run(task), 1, [])
     assert ("The perplexity is the exponential of the mean loss" in text) == predicts_next
-    [line] = view.table([row(0.5, 2.0, layers=())], predicts_next=predicts_next)
+    line, guess = view.table([row(0.5, 2.0, layers=())], training_run(task))
     assert line.get("Perplexity") == ("7.39" if predicts_next else None)
+    assert line.keys() == guess.keys()
+
+
+@pytest.mark.parametrize(
+    ("task", "accuracy", "name", "explained"),
+    [
+        ("recall", 0.24, GUESS, True),
+        ("recall", 0.26, GUESS, False),
+        ("copying", 0.01, "Guessing", False),
+        ("maximum", 0.01, "Guessing", False),
+    ],
+)
+def test_an_accuracy_below_that_of_guessing_from_the_sequence_is_explained(task, accuracy, name, explained):
+    rows = [row(accuracy, 2.0)]
+    assert view.table(rows, training_run(task))[-1]["Attention"] == name
+    assert ("its answers need not be in the sequence" in view.notes(training_run(task), 1, rows)) == (explained)
 
 
 def test_a_perplexity_that_is_too_large_is_infinite():
