@@ -72,7 +72,7 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
     original = table[_(ORIGINAL)]
     for column in table.columns[1:]:
         moved = zip(table[column], original, strict=True)
-        table[column] = [f":orange-background[{a}]" if abs(a - b) >= MOVED else str(a) for a, b in moved]
+        table[column] = [f":orange-badge[{a}]" if abs(a - b) >= MOVED else str(a) for a, b in moved]
     st.table(table, border="horizontal", hide_index=True, width="content")
 
 
@@ -82,8 +82,12 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
         _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
         describe_drifts(rows),
         _(
-            "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
-            "replacement. Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}.",
+            "Drift is one minus the cosine similarity between a sentence's embeddings before and after the replacement."
+        ),
+        _("Softmax is replaced in all {n} layers of MiniLM-L6.", n=encoder_depth())
+        if high - low + 1 == encoder_depth()
+        else _(
+            "Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}.",
             low=low,
             high=high,
             last=encoder_depth() - 1,
@@ -174,7 +178,9 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
             [similarities[i] for i in order],
             colour=colour,
             width=0,  # only points: between two ranks, there is nothing that a line could show
-            size=9,
+            # Rings around the other points show the original model's points where these would be covered.
+            hollow=colour == GREY,
+            size=13 if colour == GREY else 9,
             notes=[f"{note}<br>{formatted(similarities[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
         )
         for name, similarities, colour in models

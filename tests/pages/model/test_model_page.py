@@ -327,11 +327,16 @@ def test_the_encoder_has_a_line_per_model_and_the_ranks_of_ten_sentences():
     assert set(found["Sentence"]) == set(SENTENCES)
     linear = [int(re.sub(r"\D", "", each)) for each in found["Linear"]]
     assert sorted(linear) == list(range(1, 11))
-    coloured = [each.startswith(":orange-background[") for each in found["Linear"]]
+    coloured = [each.startswith(":orange-badge[") for each in found["Linear"]]
     assert coloured == [abs(rank - i) >= MOVED for i, rank in enumerate(linear, start=1)]
     as_it_is = lines_of(at)["Original model"][1]
     assert as_it_is == sorted(as_it_is, reverse=True)
+    rings = {name: trace["marker"]["symbol"].endswith("-open") for name, trace in traces(at).items()}
+    assert [name for name, is_ring in rings.items() if is_ring] == ["Original model"]
     assert "Kendall's τ" in spoken(at, "caption")
+    assert "Softmax is replaced in all 6 layers of MiniLM-L6." in spoken(at, "caption")
+    some = open_model(m_view="encoder", m_encoder_layers=(1, 5))
+    assert "in layers 1 to 5 of MiniLM-L6, which has layers 0 to 5." in spoken(some, "caption")
     assert any(
         "No replacement for softmax is chosen yet." in i.value for i in open_model(m_view="encoder", m_encoders=()).info
     )
