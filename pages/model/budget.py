@@ -4,6 +4,7 @@ The budget is the setting that trades cost for accuracy, such as a window.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -58,7 +59,8 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if names == [setting_name("window")]:
         x_title = _("window (tokens)")
         mark = (swap.COPY_DISTANCE, _("distance to copy: {n}", n=swap.COPY_DISTANCE))
-    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=curve_name, mark=mark)
+    name_of = partial(curve_name, words=_with_budget(question))
+    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=name_of, mark=mark)
     _positions(question, rows, key)
 
 
@@ -93,14 +95,22 @@ def _setting(word: str) -> str:
     return setting_name(setting.name)
 
 
-def curve_name(word: str) -> str:
-    """Return the name of a variant's line: the variant, the name of its budget, and other changed settings."""
+def curve_name(word: str, words: Sequence[str]) -> str:
+    """Return the name of a variant's line: the variant, and what distinguishes it from the other lines.
+
+    These are the name of its budget, if ``words`` have different budgets, and its other changed settings, if another of
+    the ``words`` has the same variant.
+    """
     attention = registry.from_word(word)
     setting = attention.variant.budget
     assert setting is not None
     others = attention.params.changed().keys() - {setting.name}
     values = (f"{setting_name(name)} {_(str(getattr(attention.params, name)))}" for name in sorted(others))
-    return " · ".join([_(attention.title), setting_name(setting.name), *values])
+    has_twin = sum(registry.from_word(each).key == attention.key for each in words) > 1
+    budgets = {_setting(each) for each in words}
+    return " · ".join(
+        [_(attention.title), *([setting_name(setting.name)] if len(budgets) > 1 else []), *(values if has_twin else [])]
+    )
 
 
 def budget_value(word: str) -> float:

@@ -81,9 +81,7 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     return paragraph(
         _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
         describe_drifts(rows),
-        _(
-            "Drift is one minus the cosine similarity between a sentence's embeddings before and after the replacement."
-        ),
+        _("Drift is one minus the cosine similarity between a sentence's embeddings before and after the replacement."),
         _("Softmax is replaced in all {n} layers of MiniLM-L6.", n=encoder_depth())
         if high - low + 1 == encoder_depth()
         else _(

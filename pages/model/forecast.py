@@ -97,8 +97,13 @@ def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None)
     contrast = _contrast(points, copy_row) if copy_row else ""
     if not contrast:
         return [[Finding(reading)], [Finding(copying)]]
-    rho = number(metrics.rank_correlation(errors, [p.copied for p in points]), 2)
-    explanation = _("Spearman's rank correlation between output error and copying loss is {rho}.", rho=rho)
+    rho = metrics.rank_correlation(errors, [p.copied for p in points])
+    explanation = _(
+        "Output error and copying loss are still correlated over all points (Spearman's rank correlation {rho})."
+        if rho >= SIMILAR_ORDER
+        else "Spearman's rank correlation between output error and copying loss is {rho}.",
+        rho=number(rho, 2),
+    )
     return [[Finding(contrast, explanation)], [Finding(reading)]]
 
 

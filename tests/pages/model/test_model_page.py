@@ -210,7 +210,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
 def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
     at = open_model(m_view="budget")
     assert len(charts(at)) == 3
-    assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
+    assert sorted(points(at, 0)["Local"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert (
         "**With Local, no tested value of window is enough to predict or copy text about as well as the original "
         "model.**" in spoken(at)

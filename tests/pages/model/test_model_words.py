@@ -355,8 +355,12 @@ def test_one_text_is_not_all_texts(ratios):
 
 
 def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
-    assert budget.curve_name("local~window~64") == "Local · window"
-    assert budget.curve_name("sink~window~64~sinks~1") == "Attention sinks · window · sinks 1"
+    sink, other = "sink~window~64~sinks~1", "sink~window~64~sinks~2"
+    assert budget.curve_name("local~window~64", ["local~window~64", sink]) == "Local"
+    assert budget.curve_name(sink, ["local~window~64", sink]) == "Attention sinks"
+    assert budget.curve_name(sink, ["topk", sink]) == "Attention sinks · window"
+    assert budget.curve_name(sink, [other, sink]) == "Attention sinks · sinks 1"
+    assert budget.curve_name(sink, ["topk", other, sink]) == "Attention sinks · window · sinks 1"
 
 
 def test_perplexity_and_copying_are_reported_together():
@@ -643,6 +647,10 @@ def test_a_variant_that_copies_at_a_larger_error_than_one_that_fails_is_named(wo
             "at 2.5.**  \n**Output error and perplexity"
         )
         assert text_below(found) == "Spearman's rank correlation between output error and copying loss is 0.35."
+        more = [replace(points[0], word=f"local~window~{i + 9}", output=4.0 + i, copied=9.6 + i) for i in range(3)]
+        assert text_below(forecast.describe_correlation([*points, *more], COPY)) == (
+            "Output error and copying loss are still correlated over all points (Spearman's rank correlation 0.88)."
+        )
     copying = [replace(p, copied=1.0 + p.output / 10) for p in points]
     assert "does not predict copying" not in text_above(forecast.describe_correlation(copying, COPY))
 
