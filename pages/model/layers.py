@@ -9,7 +9,7 @@ import streamlit as st
 from app.figures.heat import Row, heat
 from app.ui import chart
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, _n, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
@@ -44,7 +44,10 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if _single(question):
         draw_map(_lines(question, rows), rows, key=key)
     else:
-        sweep.draw(_lines(question, rows), rows, key=key, x_title=_axis(question.options.edge))
+        # The perplexity of the floors is so high that the lines of most variants would overlap in the same chart.
+        floors = _with_floors(question)[len(question.words) :]
+        x_title = _axis(question.options.edge)
+        sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, only_copying=floors)
 
 
 def _axis(edge: str) -> str:
@@ -57,6 +60,7 @@ def _axis(edge: str) -> str:
 
 
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
+    lines = _lines(question, rows)
     return paragraph(
         _(
             "{mean} and {random} ignore the text: their attention weights are the same for every text. A variant that "
@@ -64,9 +68,26 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
             mean=display_name(BASELINES[0]),
             random=display_name(BASELINES[1]),
         ),
-        better_than_blind(_lines(question, rows)) if _single(question) else "",
+        better_than_blind(lines) if _single(question) else undrawn_floors(lines, question.words),
         _("Copying: one random sequence of {n} tokens, given twice in a row.", n=swap.PERIOD),
         words.results_origin(rows),
+    )
+
+
+def undrawn_floors(lines: Mapping[str, Sequence[CurvePoint]], chosen: Sequence[str]) -> str:
+    """Return the sentence about the perplexity of the variants that ignore the text, which the chart does not show.
+
+    It leaves out variants that are ``chosen``, and is empty if none is left.
+    """
+    floors = {word: points for word, points in lines.items() if word in BASELINES and word not in chosen}
+    found = [point.perplexity for points in floors.values() for point in points if point.perplexity is not None]
+    if not found:
+        return ""
+    return _(
+        "The chart leaves out the perplexity of {names} ({low} to {high}).",
+        names=enumeration(map(display_name, floors)),
+        low=number(min(found), 3),
+        high=number(max(found), 3),
     )
 
 

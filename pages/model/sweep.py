@@ -1,6 +1,6 @@
 """Two charts of the Model page side by side: perplexity and copying loss over a quantity such as the budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import streamlit as st
 
@@ -14,6 +14,12 @@ from attention_core.experiments.swap.derived import CurvePoint, original_rows
 from attention_core.variant import SOFTMAX
 from pages.model.options import ORIGINAL, Question, display_name
 from pages.model.view import HEIGHT
+
+MIN_LOG_RATIO = 10
+"""Perplexities have a logarithmic axis if the largest exceeds this multiple of the smallest.
+
+The axis of a smaller range would have only one or two ticks.
+"""
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
@@ -35,6 +41,7 @@ def draw(
     log_x: bool = False,
     name_of: Callable[[str], str] = display_name,
     mark: tuple[float, str] | None = None,
+    only_copying: Collection[str] = (),
 ) -> None:
     """Draw the charts of perplexity and of copying.
 
@@ -46,6 +53,7 @@ def draw(
         log_x: whether the horizontal axis is logarithmic.
         name_of: function that returns a variant's name in the legend, given its word.
         mark: position and label of a vertical line in the chart of copying.
+        only_copying: words of variants that only the chart of copying shows.
     """
     ends = [point.x for points in lines.values() for point in points]
     if not ends:
@@ -57,9 +65,14 @@ def draw(
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
         coloured = zip(lines.items(), palette.indices(list(lines)), strict=True)
-        series = [_curve(name_of(word), word, points, name, colour) for (word, points), colour in coloured]
+        series = [
+            _curve(name_of(word), word, points, name, colour)
+            for (word, points), colour in coloured
+            if name == "copied" or word not in only_copying
+        ]
         if level is not None:
             series.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
+        log = log and needs_log(series)
         figure = curves(
             series,
             x_title=axis_title(x_title, log=log_x),
@@ -72,6 +85,12 @@ def draw(
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)
+
+
+def needs_log(lines: Sequence[Curve]) -> bool:
+    """Return whether the values of the lines span so many sizes that they need a logarithmic axis."""
+    values = [y for line in lines for y in line.y if y is not None]
+    return max(values, default=1.0) > MIN_LOG_RATIO * min(values, default=1.0)
 
 
 def _curve(title: str, word: str, points: Sequence[CurvePoint], name: str, colour: int) -> Curve:

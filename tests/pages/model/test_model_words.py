@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.figures.lines.curves import Curve
 from app.words.finding import MAX_LINES, Finding, text_above, text_below
 from app.words.i18n import paragraph
 from attention_core.experiments import swap
@@ -17,7 +18,7 @@ from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import CurvePoint, ErrorPoint, Score
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
-from pages.model import budget, continuation, encoder, forecast, layers, reading, token_details, words
+from pages.model import budget, continuation, encoder, forecast, layers, reading, sweep, token_details, words
 from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
@@ -427,6 +428,26 @@ def test_the_first_tested_number_of_layers_has_none_before_it(n, words_):
     pairs = [CurvePoint(x=n, perplexity=20.0, copied=7.0)]
     text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom")
     assert text.startswith(f"**With Linear, over half of the ability to copy is lost with only {words_}, although")
+
+
+@pytest.mark.parametrize(("high", "log"), [(200.0, False), (201.0, True), (None, False)])
+def test_a_small_range_of_perplexities_has_a_linear_axis(high, log):
+    assert sweep.needs_log([Curve("A", [1, 2], [30.0, high]), Curve("B", [1], [20.0])]) == log
+    assert not sweep.needs_log([])
+
+
+def test_the_note_on_layers_has_the_perplexities_that_are_not_drawn():
+    low, high = (
+        [CurvePoint(x=1, perplexity=20.0, copied=1.0), CurvePoint(x=2, perplexity=p, copied=1.0)] for p in (90, 95)
+    )
+    lines = {"linear": [CurvePoint(x=1, perplexity=99.0, copied=1.0)], swap.BASELINES[0]: low, swap.BASELINES[1]: high}
+    both = "The chart leaves out the perplexity of Equal weights and Random Synthesizer (20 to 95)."
+    assert layers.undrawn_floors(lines, ["linear"]) == both
+    one = "The chart leaves out the perplexity of Random Synthesizer (20 to 95)."
+    assert layers.undrawn_floors(lines, [swap.BASELINES[0]]) == one
+    assert layers.undrawn_floors(lines, swap.BASELINES) == ""
+    unmeasured = [CurvePoint(x=1, perplexity=None, copied=1.0)]
+    assert layers.undrawn_floors({swap.BASELINES[0]: unmeasured}, ["linear"]) == ""
 
 
 def test_describe_layers_of_single_layers():
