@@ -21,8 +21,8 @@ def show() -> None:
     """Draw one expander per family, with a row for each of its variants."""
     text = paragraph(
         _(
-            "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and "
-            "columns are keys."
+            "Open a family to see its variants. Each picture shows a variant's attention matrix on the same 32 random "
+            "tokens. Rows are queries, and columns are keys."
         ),
         _("Each time complexity is for n tokens and head size d. All other letters in it are settings of the variant."),
     )

@@ -16,7 +16,7 @@ from pages.home.options import HomeOptions
 def top() -> None:
     """Draw the app's name and purpose, the live sentence, the lessons, and links to all pages."""
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
-    instruction = _("Point at a word, drag a slider, or type your own sentence.")
+    instruction = _("Choose a word, drag a slider, or type your own sentence.")
     start = card.step_link(next(iter(all_lessons().values())), 1, _("New here? Start lesson 1") + " →")
     with st.container(gap=None, key="home-top"):
         st.markdown(f"# {purpose}", anchors=False)
