@@ -62,12 +62,12 @@ export class Row {
    * @returns {RowSummary}
    */
   summarise(word, texts) {
-    const { title, knob, settings, why, errors } = this.message;
+    const { title, knob, settings, why, errors, losses } = this.message;
     const setting = String(settings[this.step]);
     const name = knob ? fill(texts.title, { title, knob, setting }) : title;
     const isLast = this.step === settings.length - 1; // then every token is a landmark
     const reasons = isLast && why.unaveraged ? { ...why, less: why.unaveraged, more: why.unaveraged } : why;
-    return { name, title, setting, why: reasons, weights: this.weights(word), error: errors[this.step] };
+    return { name, title, setting, why: reasons, weights: this.weights(word), error: errors[this.step], loss: losses[this.step] };
   }
 
   /**

@@ -8,7 +8,6 @@ import { HALF } from "../matrix_board/drawing/color.js";
 import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
 import { baseline, joinParts, spokenText, story } from "./story.js";
-import { Tour } from "./tour.js";
 
 const PAUSE = 400; // milliseconds without input before changes are reported to the server and to screen readers
 
@@ -64,13 +63,11 @@ export class Sentence {
     on("keydown", (event) => this.handleKey(event));
     on("input", (event) => this.handleSlider(/** @type {HTMLInputElement} */ (event.target)));
     on("change", () => this.reportAfterPause()); // a slider was released, or moved by a key
-    this.tour = new Tour((word) => this.showWord(word));
   }
 
   /** @param {Received<SentenceHeader>} received */
   receive({ header: { tokens, labels, rows }, payload }) {
     clearTimeout(this.reportTimer);
-    if (this.rows.length) this.tour.stop();
     this.labels = labels.map(toPrintable);
     this.pointed = null;
     this.pending = this.reportTimer = undefined;
@@ -104,7 +101,6 @@ export class Sentence {
     for (const row of this.rows) row.setStep(this.settings.steps[row.message.key] ?? 0);
     this.measureWords();
     this.paint();
-    this.tour.start(this.word);
   }
 
   retheme() {
@@ -129,31 +125,20 @@ export class Sentence {
 
   /** Draw the weights of all rows or of one, and the text about them. */
   paint(rows = this.rows) {
-    const { texts, link, row_parameter: rowParameter, uniform_error: uniformError } = this.settings;
+    const { texts, link, row_parameter: rowParameter, uniform_error: uniformError, unshown } = this.settings;
     for (const row of rows) {
       row.paint(this.queryWord);
       row.showNumbers(texts);
     }
     this.negative.style.visibility = this.rows.some((row) => row.hasNegativeArc(this.queryWord)) ? "" : "hidden";
     const summaries = this.rows.map((row) => row.summarise(this.queryWord, texts));
-    if (!this.tour.isMoving) {
-      const [finding, reasons] = story(texts, this.labels, this.queryWord, summaries);
-      this.finding.textContent = finding;
-      this.story.textContent = joinParts(texts.sentences, [reasons, baseline(texts, summaries, uniformError)].filter(Boolean));
-    }
+    const [finding, reasons] = story(texts, this.labels, this.queryWord, unshown[this.queryWord], summaries);
+    this.finding.textContent = finding;
+    this.story.textContent = joinParts(texts.sentences, [reasons, baseline(texts, summaries, uniformError)].filter(Boolean));
     const url = new URL(link, document.baseURI);
     for (const row of this.rows) url.searchParams.append("variants", row.message.variant_words[row.step]);
     url.searchParams.set(rowParameter, String(this.word));
     this.link.href = url.href;
-  }
-
-  /**
-   * Show a word of the tour, or, for null, the chosen word again. In a tour, the query word moves by itself.
-   * @param {number | null} word
-   */
-  showWord(word) {
-    this.root.toggleAttribute("data-touring", word !== null);
-    if (this.rows.length) this.point(word);
   }
 
   /** @param {number | null} word */
@@ -216,7 +201,6 @@ export class Sentence {
 
   destroy() {
     clearTimeout(this.reportTimer);
-    this.tour.stop();
     this.listeners.abort();
     this.resizeObserver.disconnect();
     this.root.remove();

@@ -36,6 +36,7 @@ class Row:
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
         errors: the relative error of the variant's output at each step.
+        losses: a sentence at each step on what the variant hides, or empty. It follows the largest error.
         costs: the variant's cost at each step, as a fraction of the first row's cost.
         long_costs: the same fractions for a long text.
     """
@@ -48,6 +49,7 @@ class Row:
     variant_words: Sequence[str]
     weights: np.ndarray
     errors: Sequence[float]
+    losses: Sequence[str]
     costs: Sequence[float]
     long_costs: Sequence[float]
     why: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +78,7 @@ def live_sentence(
     link: str,
     row_parameter: str,
     uniform_error: float,
+    unshown: Sequence[float],
     columns: Sequence[str],
     headings: Sequence[str],
     caption: str,
@@ -92,6 +95,7 @@ def live_sentence(
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
+        unshown: the share of each word's weight in the first row on tokens that are not drawn.
         columns: the names of the three numbers of a row: the error, the cost, and the cost for a long text.
         headings: four headings: of the error's column, of both cost columns together, and of each cost column.
         caption: sentences about these numbers, under the rows.
@@ -104,6 +108,7 @@ def live_sentence(
         "link": link,
         "row_parameter": row_parameter,
         "uniform_error": uniform_error,
+        "unshown": list(unshown),
         "texts": texts,
     }
 
@@ -146,9 +151,13 @@ def _texts() -> dict[str, object]:
         "title": _("{title} ({knob} {setting})"),
         "most": _("With softmax, “{word}” attends most to “{target}” ({weight})."),
         "itself": _("With softmax, “{word}” attends most to itself ({weight})."),
-        "weaker": _("All others weaken this link, {row} least ({weight})."),
-        "removed": _("{removed} removes this link; {row} weakens it to {weight}."),
-        "others": _("This weight is at most {weight} with the other variants."),
+        "unshown": _(
+            "With softmax, “{word}” gives {share} of its weight to [CLS] and [SEP] (not drawn). “{target}” gets "
+            "{weight} of the rest."
+        ),
+        "others": _("{list}."),
+        "gives": _("{row} gives {weight}"),
+        "further": _("{row} {weight}"),
         "same": _("All variants give “{target}” about the same weight."),
         "equal": _("Equal weights on all keys would have an output error of {zero}."),
         "worse": _("{row}'s output error ({error}) is even larger than that of equal weights ({zero})."),

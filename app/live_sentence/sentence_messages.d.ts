@@ -15,6 +15,7 @@ export interface SentRow {
   settings: (number | null)[];
   variant_words: string[];
   errors: number[];
+  losses: string[];
   costs: number[];
   long_costs: number[];
 }
@@ -29,9 +30,10 @@ export interface SentenceHeader extends Header<"sentence"> {
 export interface StoryTexts {
   most: string;
   itself: string;
-  weaker: string; // the weight is smaller in all other rows, and in which of them it is largest
-  removed: string; // as above, but one of these rows masks the word
-  others: string; // the largest weight in the other rows
+  unshown: string; // the tokens that are not drawn have more weight than any word
+  others: string; // the weights in the other rows
+  gives: string; // the first of these weights
+  further: string; // each other of these weights
   same: string;
   equal: string; // the error of equal weights
   worse: string; // the largest error, which exceeds that of equal weights
@@ -62,6 +64,7 @@ export interface SentenceSettings {
   link: string;
   row_parameter: string;
   uniform_error: number;
+  unshown: number[];
   texts: SentenceTexts;
 }
 
@@ -73,6 +76,7 @@ export interface RowSummary {
   why: Reasons;
   weights: number[];
   error: number;
+  loss: string;
 }
 
 /** A word's position including the number below it, in pixels from the corner of its text. */

@@ -21,30 +21,46 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the finding (the word that the query word attends to most in the first row, and its largest weight in the other
- * rows), and the reasons why its weight differs in the other rows.
+ * Return the finding (the word that the query word attends to most in the first row, and its weight in the other rows), and
+ * the reasons why its weight differs in the other rows.
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
+ * @param {number} unshown the share of the first row's weight on tokens that are not drawn
  * @param {RowSummary[]} rows
  */
-export function story(texts, labels, word, [first, ...others]) {
+export function story(texts, labels, word, unshown, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
-  const kind = target === word ? "itself" : "most";
-  const weightOnTarget = (/** @type {RowSummary} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
-  const [next, second] = [...others].sort((a, b) => weightOnTarget(b) - weightOnTarget(a));
-  const largest = next && percent(weightOnTarget(next));
-  const isLargest = second && percent(weightOnTarget(second)) !== largest; // compared as the percentages shown
-  const masking = others.filter((row) => Number.isNaN(row.weights[target]));
-  const weaker = masking.length === 1 && masking[0] !== next ? texts.removed : texts.weaker;
-  const form = isLargest && weight - weightOnTarget(next) > SIMILAR ? weaker : texts.others;
-  const comparison = next && fill(form, { removed: masking[0]?.title ?? "", row: next.title, weight: form === texts.others ? largest.replace("<", "") : largest }); // "at most <1%" would read oddly
-  const areSimilar = others.every((row) => Math.abs(weightOnTarget(row) - weight) <= SIMILAR);
+  const isUnshown = unshown > (1 - unshown) * weight;
+  const kind = isUnshown ? "unshown" : target === word ? "itself" : "most";
+  const values = { word: labels[word], target: labels[target], weight: percent(weight), share: percent(unshown) };
+  const comparison = isUnshown ? "" : otherWeights(texts, target, others);
+  const finding = joinParts(texts.sentences, [fill(texts[kind], values), comparison].filter(Boolean));
+  const areSimilar = others.every((row) => Math.abs(weightOn(target, row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
-  const sentence = fill(texts[kind], { word: labels[word], target: labels[target], weight: percent(weight) });
-  const finding = joinParts(texts.sentences, comparison ? [sentence, comparison] : [sentence]);
   return [finding, joinParts(texts.sentences, [...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
+}
+
+/**
+ * Return a row's weight on a word; a masked word has the weight zero.
+ * @param {number} target
+ * @param {RowSummary} row
+ */
+function weightOn(target, { weights }) {
+  return weights[target] || 0;
+}
+
+/**
+ * Return the weights of rows on a word, the largest first.
+ * @param {StoryTexts} texts
+ * @param {number} target
+ * @param {RowSummary[]} rows
+ */
+function otherWeights(texts, target, rows) {
+  const sorted = [...rows].sort((a, b) => weightOn(target, b) - weightOn(target, a));
+  const items = sorted.map((row, i) => fill(i ? texts.further : texts.gives, { row: row.title, weight: percent(weightOn(target, row)) }));
+  return items.length ? fill(texts.others, { list: joinList(texts, items) }) : "";
 }
 
 /**
@@ -76,15 +92,17 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
 }
 
 /**
- * Return the sentence about the largest error if it exceeds the error of equal weights as shown; else about the latter.
+ * Return sentences about the largest error if it exceeds the error of equal weights as shown; else about the latter.
  * @param {StoryTexts} texts
- * @param {{ title: string, error: number }[]} rows
+ * @param {{ title: string, error: number, loss: string }[]} rows
  * @param {number} uniformError
  */
 export function baseline(texts, rows, uniformError) {
   const worst = rows.reduce((most, row) => (row.error > most.error ? row : most));
   const [error, zero] = [worst.error, uniformError].map((each) => percent(each, 2));
-  return fill(worst.error > uniformError && error !== zero ? texts.worse : texts.equal, { row: worst.title, error, zero });
+  if (worst.error <= uniformError || error === zero) return fill(texts.equal, { zero });
+  const sentence = fill(texts.worse, { row: worst.title, error, zero });
+  return joinParts(texts.sentences, [sentence, worst.loss].filter(Boolean));
 }
 
 /**

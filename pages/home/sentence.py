@@ -26,6 +26,9 @@ VARIANTS = tuple(map(ac.get, (REFERENCE, "local", "linear", "nystrom")))
 BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 """The option that sets each variant's budget, by the variant's key."""
 
+MIN_HIDDEN_SHARE = 0.05
+"""The smallest hidden share of softmax's weight that the text gives as the reason for an error."""
+
 
 def show() -> None:
     """Draw the text field and the sentence, or a message if the sentence cannot be used."""
@@ -54,9 +57,10 @@ def show() -> None:
         link=_matrices_address(text),
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
-        columns=[_("output error"), *(_("cost at {n} tokens", n=n) for n in lengths)],
+        unshown=budgets.unshown,
+        columns=[_("output error at {n} tokens", n=budgets.n), *(_("cost at {n} tokens", n=n) for n in lengths)],
         headings=[
-            _("output error\n0% = same as softmax"),
+            _("output error at {n} tokens\n0% = same as softmax", n=budgets.n),
             _("cost (softmax = 100%)"),
             *(_("{n} tokens", n=n) for n in lengths),
         ],
@@ -144,9 +148,29 @@ def row(steps: BudgetSteps) -> Row:
         variant_words=[each.word for each in steps.attentions],
         weights=steps.weights,
         errors=steps.output_errors,
+        losses=[loss(_(variant.title), *each) for each in zip(steps.hidden, steps.hidden_unshown, strict=True)],
         costs=steps.costs,
         long_costs=steps.long_costs,
     )
+
+
+def loss(name: str, hidden: float, hidden_unshown: float) -> str:
+    """Return how much of softmax's weight a variant hides; empty for less than 5%.
+
+    Args:
+        name: the variant's name on screen.
+        hidden: share of softmax's weight on masked keys, over all queries.
+        hidden_unshown: the part of this share that is on special tokens.
+    """
+    if hidden < MIN_HIDDEN_SHARE:
+        return ""
+    if hidden_unshown > hidden / 2:
+        return _(
+            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on [CLS] and [SEP].",
+            name=name,
+            share=hidden,
+        )
+    return _("Over all queries, {name} hides {share:.0%} of softmax's weight.", name=name, share=hidden)
 
 
 def _difference_reasons() -> dict[str, dict[str, str]]:

@@ -32,6 +32,8 @@ class BudgetSteps(CompactRepr):
         weights: the variant's matrix at each of S values, ``float32 [S, n', n']`` for n' tokens shown; NaN for
             pairs that are not allowed.
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
+        hidden: share of the reference's weight on pairs that are not allowed at each value, over all n queries.
+        hidden_unshown: the part of ``hidden`` that is on keys that are not shown.
         costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
         long_costs: the same shares for ``LONG_TEXT_TOKENS`` tokens.
     """
@@ -39,6 +41,8 @@ class BudgetSteps(CompactRepr):
     attentions: tuple[Attention, ...]
     weights: np.ndarray
     output_errors: tuple[float, ...]
+    hidden: tuple[float, ...]
+    hidden_unshown: tuple[float, ...]
     costs: tuple[float, ...]
     long_costs: tuple[float, ...]
 
@@ -53,6 +57,7 @@ class BudgetComparison(CompactRepr):
         uniform_error: error of the mean of v; see ``MatrixComparison``.
         far_query: index of the query, among the tokens shown, with the largest softmax weight on a key at
             least ``FAR_DISTANCE`` tokens away.
+        unshown: share of each shown query's softmax weight on tokens that are not shown.
     """
 
     n: int
@@ -60,6 +65,7 @@ class BudgetComparison(CompactRepr):
     variants: tuple[BudgetSteps, ...]
     uniform_error: float
     far_query: int
+    unshown: tuple[float, ...]
 
 
 def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> BudgetComparison:
@@ -87,6 +93,7 @@ def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
         variants=tuple(_budget_steps(qkv, attention, head, is_word) for attention in attentions),
         uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), softmax_weights @ qkv.v[head])),
         far_query=_far_query(select_tokens(softmax_weights, is_word), tokens),
+        unshown=tuple(softmax_weights[is_word][:, ~is_word].sum(-1).tolist()),
     )
 
 
@@ -112,12 +119,15 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
     reference = attention.reference(record.q, record.k)[index]
     v = record.v[index]
     variants = variants_at_every_budget(attention, qkv.n)
-    matrices, errors = [], []
+    matrices, errors, hidden, hidden_unshown = [], [], [], []
     for variant in variants:
         weights = variant.weights(record.q, record.k)[index]
         allowed = allowed_pairs(record, variant, causal=False)[index]
         matrices.append(select_tokens(weights, selected).masked_fill(~allowed[selected][:, selected], torch.nan))
         errors.append(float(relative_error(weights @ variant.values(record.v)[index], reference @ v)))
+        hidden_weights = reference.masked_fill(allowed, 0.0).sum(0) / qkv.n  # by key
+        hidden.append(float(hidden_weights.sum()))
+        hidden_unshown.append(float(hidden_weights[~selected].sum()))
 
     def relative_cost(variant: Attention, n: int) -> float:
         costs = (each.cost(n, qkv.q.shape[-1], heads=qkv.heads) for each in (variant, registry.get(SOFTMAX)))
@@ -127,6 +137,8 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
         attentions=variants,
         weights=torch.stack(matrices).numpy(),
         output_errors=tuple(errors),
+        hidden=tuple(hidden),
+        hidden_unshown=tuple(hidden_unshown),
         costs=tuple(relative_cost(variant, qkv.n) for variant in variants),
         long_costs=tuple(relative_cost(variant, LONG_TEXT_TOKENS) for variant in variants),
     )

@@ -45,6 +45,20 @@ def test_each_step_equals_the_variant_at_that_setting(text, comparison, key):
         )
 
 
+@pytest.mark.parametrize("key", BUDGETS)
+def test_each_step_has_the_weight_that_its_mask_hides_from_softmax(text, comparison, key):
+    steps = comparison.variants[list(BUDGETS).index(key)]
+    softmax = ac.get("softmax").weights(text.q, text.k)[HEAD].numpy()
+    is_special = np.array(text.special)
+    for attention, hidden, unshown in zip(steps.attentions, steps.hidden, steps.hidden_unshown, strict=True):
+        mask = attention.mask(text.n)
+        lost = softmax * (0 if mask is None else ~mask.numpy())
+        assert hidden == pytest.approx(lost.sum() / text.n, abs=1e-6)
+        assert unshown == pytest.approx(lost[:, is_special].sum() / text.n, abs=1e-6)
+    assert (steps.hidden[0] > 0.1) == (key == "local")
+    np.testing.assert_allclose(comparison.unshown, softmax[~is_special][:, is_special].sum(-1), rtol=1e-5)
+
+
 def test_budget_steps_end_at_the_last_setting_with_an_effect():
     assert [each.params.window for each in variants_at_every_budget(ac.get("local"), 9)] == list(range(1, 9))
     assert [each.params.landmarks for each in variants_at_every_budget(ac.get("nystrom"), 9)] == list(range(1, 10))

@@ -81,8 +81,9 @@ def test_error_and_cost_use_the_same_tokens(text):
             for word, cost in zip(row["variant_words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     lengths = [f"{length} tokens" for length in (n, "8,192")]
-    assert settings["texts"]["columns"] == ["output error", *(f"cost at {each}" for each in lengths)]
-    assert settings["texts"]["headings"] == ["output error\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
+    error = f"output error at {n} tokens"
+    assert settings["texts"]["columns"] == [error, *(f"cost at {each}" for each in lengths)]
+    assert settings["texts"]["headings"] == [f"{error}\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
     assert settings["texts"]["caption"].startswith(
         f"The {n} tokens include [CLS] and [SEP], which are not drawn; percentages"
     )
@@ -91,6 +92,25 @@ def test_error_and_cost_use_the_same_tokens(text):
     other = f" Model MiniLM-L6, l{head}."
     assert settings["texts"]["caption"].endswith(chosen if text == presets.SENTENCE else other)
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "unshown", "expected"),
+    [
+        (0.049, 0.049, ""),
+        (0.5, 0.24, "Over all queries, Local hides 50% of softmax's weight."),
+        (0.5, 0.26, "Over all queries, Local hides 50% of softmax's weight, mostly on [CLS] and [SEP]."),
+    ],
+)
+def test_a_loss_says_what_is_hidden(hidden, unshown, expected):
+    assert sentence.loss("Local", hidden, unshown) == expected
+
+
+def test_only_a_variant_with_a_mask_has_losses(first):
+    losses = {row["key"]: row["losses"] for row in first[0]["rows"]}
+    assert losses["local"][3] == "Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] and [SEP]."
+    assert losses["local"][-1] == ""
+    assert {*losses["softmax"], *losses["linear"], *losses["nystrom"]} == {""}
 
 
 @pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])
@@ -213,6 +233,7 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         variant_words=["softmax"],
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
+        losses=[""],
         costs=[1.0],
         long_costs=[1.0],
     )
