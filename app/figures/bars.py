@@ -17,7 +17,7 @@ def row_multiples(
     key_title: str,
     value_title: str,
     masked: str = "",
-    max_keys: int = 96,
+    max_keys: int = 24,
 ) -> Figure:
     """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
 
@@ -27,7 +27,8 @@ def row_multiples(
         key_title: title of the horizontal axis.
         value_title: name of the values in the tooltip and on the vertical axis.
         masked: name of the crosses at masked pairs in the legend; empty for no crosses.
-        max_keys: largest number of keys shown: those with the largest weight in any variant, in the order of the text.
+        max_keys: largest number of keys shown, so that their names fit. These are the keys with the largest weight in
+            any variant, in the order of the text.
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)

@@ -144,8 +144,8 @@ ENTRIES = (
         N_("KL divergence|KL"),
         N_(
             "A measure of how much a variant's weights differ from those of its reference, usually softmax. It is 0 "
-            "if all weights are equal, and infinite if the variant gives weight to a key that has none in the "
-            "reference."
+            "if both give the same weights to every key, and infinite if the variant gives weight to a key that has "
+            "none in the reference."
         ),
     ),
     Entry(

@@ -12,6 +12,7 @@ from attention_core.formatting import formatted, number
 from attention_core.metrics import Ranks
 from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
+from pages.matrices.words import excluded_note
 
 MAX_RANKED_TOKENS = 256
 """Tokens up to which ranks are always computed: they take milliseconds, but their time grows with n³."""
@@ -28,6 +29,8 @@ def show(comparison: Comparison) -> None:
     if all(attention.variant.reference is None for attention in comparison.matrices):
         names.remove(_("reference"))
     rows = [{_("metric"): name} | {title: cells[name] for title, cells in columns.items()} for name in names]
+    if comparison.hidden:
+        st.caption(excluded_note(comparison.hidden))
     with st.container(key="matrices-numbers"):
         st.table(table(rows), border="horizontal", hide_index=True)
     for attention in comparison.matrices:

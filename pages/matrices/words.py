@@ -138,7 +138,11 @@ def excluded_note(hidden: str) -> str:
     """Return which numbers on the page leave out the hidden special tokens; empty if none are hidden."""
     if not hidden:
         return ""
-    return _("All numbers here except the output error are computed without {tokens}.", tokens=hidden)
+    return _(
+        "All numbers here except the output error and row sums are computed without {tokens}; the remaining weights "
+        "are rescaled.",
+        tokens=hidden,
+    )
 
 
 def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:

@@ -1,5 +1,6 @@
 """Comparison of a variant's attention matrix with its reference, usually softmax, on one input's q, k and v."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.approximation import relative_error, wrong_mass
-from attention_core.metrics.passport import Passport, Ranks, passport
+from attention_core.metrics.passport import Passport, Ranks, passport, row_sums
 from attention_core.ops.softmax.masked import causal_mask
 
 
@@ -20,7 +21,7 @@ class MatrixComparison(CompactRepr):
     Attributes:
         weights: attention matrix, ``float32 [n, m]``; NaN for pairs that are not allowed.
         difference: the matrix minus its reference (softmax for nearly all), ``float32 [n, m]``; NaN for hidden pairs.
-        passport: metrics of the matrix, compared with the reference.
+        passport: metrics of the matrix, compared with the reference. Row sums include keys that are not shown.
         output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the selected heads.
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
         misplaced: share of a row's mass on wrong keys (total variation from the reference's row), averaged over all
@@ -75,10 +76,15 @@ def compare(
         allowed[selected][:, selected_keys],
         past_pairs[selected][:, selected_keys],
     )
+    sums = row_sums(weights.mean(0)[selected])
     return MatrixComparison(
         weights=shown_weights.masked_fill(~shown_allowed, torch.nan).numpy(),
         difference=(shown_weights - shown_reference).masked_fill(~shown_past, torch.nan).numpy(),
-        passport=passport(shown_weights, shown_reference, causal=causal),
+        passport=dataclasses.replace(
+            passport(shown_weights, shown_reference, causal=causal),
+            row_sum_min=float(sums.min()),
+            row_sum_max=float(sums.max()),
+        ),
         output_error=output_error(weights @ attention.values(qkv.v)[head_slice], reference_output),
         uniform_error=output_error(uniform_weights @ v, reference_output),
         misplaced=float(wrong_mass(weights, reference).mean()),

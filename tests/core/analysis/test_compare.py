@@ -64,6 +64,15 @@ def test_the_masked_weight_on_special_tokens_is_a_part_of_the_masked_weight(text
     assert compare(text, local, head=1, causal=False).misplaced_unshown == 0
 
 
+def test_row_sums_include_the_weights_on_tokens_that_are_not_shown(text):
+    signed = ac.get("differential")
+    sums = signed.weights(text.q, text.k)[1, 1:-1].double().sum(-1)
+    found = compare(text, signed, head=1, causal=False, special=False)
+    ends = found.passport.row_sum_min, found.passport.row_sum_max
+    assert ends == pytest.approx((float(sums.min()), float(sums.max())), abs=1e-6)
+    assert abs(found.weights.sum(-1) - sums.numpy()).max() > 0.1, "rescaling changes sums"
+
+
 @pytest.mark.parametrize("head", [None, 1])
 def test_errors_of_large_finite_matrices_are_finite(qkv, head):
     # The squares of these outputs exceed float32.

@@ -157,6 +157,18 @@ def test_hidden_special_tokens_are_not_counted():
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
 
 
+@pytest.mark.parametrize("special", [False, True])
+def test_the_table_says_which_numbers_leave_out_special_tokens(special):
+    at = open_matrices(text="one two three four", special=special, more="numbers")
+    note = "except the output error and row sums are computed without the special tokens [CLS] and [SEP]"
+    assert (note in spoken(at, "caption")) != special
+
+
+def test_bars_show_few_enough_keys_to_name_them_all():
+    at = open_matrices(input="synthetic", n=60, heads=1, head=0, row=5, more="row", variants=(PLAIN,))
+    assert len(traces(at)["Softmax"]["x"]) == 24
+
+
 PLAIN, SHARP = ac.get("softmax"), ac.get("softmax", temperature=0.5)
 LOCAL, LINEAR = ac.get("local", window=4), ac.get("linear")
 
