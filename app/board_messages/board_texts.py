@@ -87,6 +87,7 @@ def board_texts(
             "in to see each cell."
         ),
         "reading": names.get("reading", ""),
+        "swipe": _("Swipe for {names}"),
         "hint": names.get("hint") or _("Click a row to pin its {row}. Double-click to zoom.", row=row),
         "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(

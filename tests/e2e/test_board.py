@@ -330,6 +330,11 @@ def test_columns_follow_the_width(page, boards):
         if columns < 8:
             assert max(frame["x"] + frame["width"] for frame in frames) <= width
     assert len({frame["y"] for frame in frames}) == 1, "on a phone, panels are swiped"
+    titles = page.locator("figure .title")
+    assert len({title.bounding_box()["y"] for title in titles.all()}) == 1
+    expect(page.get_by_text("Swipe for ")).to_have_text(f"Swipe for {' · '.join(titles.all_inner_texts()[1:])} →")
+    page.set_viewport_size({"width": 700, "height": 900})
+    expect(page.get_by_text("Swipe for ")).to_have_count(0)
     assert frames[0]["width"] < 390 < frames[1]["x"] + frames[1]["width"]
 
 

@@ -226,6 +226,19 @@ def strip(page, key):
     return page.locator(f'[data-strip="{key}"]')
 
 
+@pytest.mark.parametrize("height", [900, 500])
+def test_each_of_three_strips_is_below_its_panel_unless_panels_are_narrow(page, server, height):
+    page.set_viewport_size({"width": 1440, "height": height})
+    variants = "&variants=softmax&variants=local~window~3&variants=linear&variants=nystrom~landmarks~4"
+    matrices(page, server, f"{SMALL}&row=3&view=difference{variants}")
+    expect(page.locator(".strip")).to_have_count(3)
+    for key in ("local", "linear", "nystrom"):
+        panel, below = (each.bounding_box() for each in (page.locator(f'[data-panel="{key}"]'), strip(page, key)))
+        assert below["width"] >= 270
+        if height == 900 or key == "local":
+            assert below["x"] == pytest.approx(panel["x"], abs=1)
+
+
 def test_a_word_is_pinned_without_the_server_and_unpinned_by_a_key(page, server):
     matrices(page, server, SMALL + "&head=1&variants=softmax&variants=local~window~3&row=4")
     before = strip(page, "softmax").locator(".word, .sliver").evaluate_all(SHADES)

@@ -1,6 +1,7 @@
 // A board: the attention matrices of a comparison side by side, one per panel. This file has its data, layout and painting.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Appearance, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
+import { fill } from "../../page_script/templates.js";
 import { PAINTED } from "../channels/boards.js";
 import { categoryTable, drawCategories, legendItems, layoutCategories, legendText, groupColours } from "../drawing/categories.js";
 import { colourTable, makeScale, PALETTES, formatTick } from "../drawing/color.js";
@@ -75,13 +76,14 @@ export class Board {
     this.player = make("button", { class: "play", type: "button", "data-act": "play" }); // next to the knob of the animated panel
     this.grid = make("div", { class: "grid", role: "application", tabindex: "0" });
     this.reading = make("span", { class: "reading" });
+    this.swipe = make("span", { class: "reading" }); // names the panels outside a narrow screen
     this.hint = make("span", { class: "hint" });
     this.note = make("span", { class: "note" });
     this.link = make("a", {});
     this.root = make(
       "div",
       { class: "board" },
-      make("div", { class: "bar" }, this.legend, this.reading),
+      make("div", { class: "bar" }, this.legend, this.reading, this.swipe),
       this.grid,
       make("div", { class: "foot" }, make("div", { class: "notes" }, this.hint, make("span", {}, this.note, " ", this.link)), this.buttons),
       this.readout.tip,
@@ -274,6 +276,8 @@ export class Board {
     const isSwiped = this.columns === 1 && count > 1;
     if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);
     this.grid.classList.toggle("swiped", isSwiped);
+    const others = this.panels.slice(1).map((panel) => toPrintable(panel.title));
+    this.swipe.textContent = isSwiped ? `${fill(this.settings.texts.swipe, { names: others.join(" · ") })} \u2192` : "";
     this.grid.style.gridTemplateColumns = `repeat(${isSwiped ? count : this.columns}, ${this.side}px)`;
     this.root.style.cssText = "";
   }

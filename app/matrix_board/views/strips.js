@@ -131,11 +131,13 @@ export class Strips {
     const fits = (/** @type {number} */ count, /** @type {number} */ strip) => listWidth >= count * strip + (count - 1) * COLUMN_GAP;
     const several = panels.length <= MAX_COLUMNS && fits(panels.length, MIN_COLUMN) ? panels.length : fits(2, NARROW_STRIP) ? 2 : 1;
     const columns = panels.length > MAX_COLUMN_STRIPS ? several : 1;
-    const width = (listWidth - COLUMN_GAP * (columns - 1)) / columns - 2;
+    const isBelowBoard = columns > 1 && columns === board.columns && board.side >= MIN_COLUMN; // each strip is below its panel
+    const track = isBelowBoard ? `${board.side}px` : "minmax(0, 1fr)";
+    const width = (isBelowBoard ? board.side : (listWidth - COLUMN_GAP * (columns - 1)) / columns) - 2;
     const shown = this.selectWords(panels, pinned, width);
     const allShown = shown.every(Boolean);
-    const layout = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.unfolded, columns, texts]);
-    if (layout !== this.builtLayout) this.build(panels, shown, allShown, columns);
+    const layout = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.unfolded, columns, track, texts]);
+    if (layout !== this.builtLayout) this.build(panels, shown, allShown, `repeat(${columns}, ${track})`);
     this.builtLayout = layout;
     this.paintedVersion = this.version;
     this.heading.textContent = pinned === null ? texts.none : fill(texts.heading, { word: (this.queries ?? this.tokens)[pinned] });
@@ -192,11 +194,11 @@ export class Strips {
    * @param {Panel[]} panels
    * @param {boolean[]} shown
    * @param {boolean} allShown
-   * @param {number} columns
+   * @param {string} tracks the widths of the columns, as in CSS
    */
-  build(panels, shown, allShown, columns) {
+  build(panels, shown, allShown, tracks) {
     const { texts } = this.settings;
-    this.list.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    this.list.style.gridTemplateColumns = tracks;
     const strips = panels.map((panel) => {
       const isUnfolded = !allShown && this.unfolded === panel.key;
       const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(isUnfolded) }, isUnfolded ? texts.fold : texts.unfold);
