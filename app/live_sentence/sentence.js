@@ -8,6 +8,7 @@ import { HALF } from "../matrix_board/drawing/color.js";
 import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
 import { baseline, joinParts, spokenText, story } from "./story.js";
+import { Tour } from "./tour.js";
 
 const PAUSE = 400; // milliseconds without input before changes are reported to the server and to screen readers
 
@@ -63,11 +64,13 @@ export class Sentence {
     on("keydown", (event) => this.handleKey(event));
     on("input", (event) => this.handleSlider(/** @type {HTMLInputElement} */ (event.target)));
     on("change", () => this.reportAfterPause()); // a slider was released, or moved by a key
+    this.tour = new Tour((word) => this.showWord(word));
   }
 
   /** @param {Received<SentenceHeader>} received */
   receive({ header: { tokens, labels, rows }, payload }) {
     clearTimeout(this.reportTimer);
+    if (this.rows.length) this.tour.stop();
     this.labels = labels.map(toPrintable);
     this.pointed = null;
     this.pending = this.reportTimer = undefined;
@@ -101,6 +104,7 @@ export class Sentence {
     for (const row of this.rows) row.setStep(this.settings.steps[row.message.key] ?? 0);
     this.measureWords();
     this.paint();
+    this.tour.start(this.word);
   }
 
   retheme() {
@@ -130,15 +134,26 @@ export class Sentence {
       row.paint(this.queryWord);
       row.showNumbers(texts);
     }
-    this.negative.style.visibility = this.rows.some((row) => row.hasNegativeArc(this.queryWord)) ? "" : "hidden";
     const summaries = this.rows.map((row) => row.summarise(this.queryWord, texts));
-    const [finding, reasons] = story(texts, this.labels, this.queryWord, unshown[this.queryWord], summaries);
-    this.finding.textContent = finding;
-    this.story.textContent = joinParts(texts.sentences, [reasons, baseline(texts, summaries, uniformError)].filter(Boolean));
+    if (!this.tour.isMoving) { // the texts and the legend describe the chosen word, at which the tour ends
+      this.negative.style.visibility = this.rows.some((row) => row.hasNegativeArc(this.queryWord)) ? "" : "hidden";
+      const [finding, reasons] = story(texts, this.labels, this.queryWord, unshown[this.queryWord], summaries);
+      this.finding.textContent = finding;
+      this.story.textContent = joinParts(texts.sentences, [reasons, baseline(texts, summaries, uniformError)].filter(Boolean));
+    }
     const url = new URL(link, document.baseURI);
     for (const row of this.rows) url.searchParams.append("variants", row.message.variant_words[row.step]);
     url.searchParams.set(rowParameter, String(this.word));
     this.link.href = url.href;
+  }
+
+  /**
+   * Show a word of the tour, or, for null, the chosen word again. In a tour, the query word moves by itself.
+   * @param {number | null} word
+   */
+  showWord(word) {
+    this.root.toggleAttribute("data-touring", word !== null);
+    if (this.rows.length) this.point(word);
   }
 
   /** @param {number | null} word */
@@ -201,6 +216,7 @@ export class Sentence {
 
   destroy() {
     clearTimeout(this.reportTimer);
+    this.tour.stop();
     this.listeners.abort();
     this.resizeObserver.disconnect();
     this.root.remove();

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser import on, settle, visit, words
+from browser import on, query, settle, visit, words
 from playwright.sync_api import expect
 
 import app
@@ -137,6 +137,65 @@ def test_landmarks_that_are_single_tokens_are_not_called_averages(page, server):
     page.get_by_role("slider", name="Nyström: landmarks").press("End")
     expect(page.locator(".summary")).to_contain_text("Nyström only approximates an inverse matrix")
     expect(page.locator(".summary")).not_to_contain_text("averages neighbouring tokens")
+
+
+@pytest.fixture
+def moving(window):
+    """Yield a page of a visitor who has not asked for less motion, and the words that were the query, in order."""
+    context = window.browser.new_context(reduced_motion="no-preference")
+    page = context.new_page()
+    page.add_init_script(
+        """window.visited = [];
+        new MutationObserver(() => {
+            const roots = [...document.querySelectorAll("*")].map((each) => each.shadowRoot);
+            const root = roots.find((each) => each?.querySelector(".sentence"));
+            if (!root || window.watched) return;
+            window.watched = true;
+            const read = () => {
+                const word = root.querySelector(".word.looking")?.dataset.word;
+                if (word === undefined || word === window.visited.at(-1)) return;
+                window.visited.push(word);
+                window.reached?.(window.visited.length);
+            };
+            new MutationObserver(read).observe(root, { subtree: true, attributes: true, childList: true });
+        }).observe(document, { subtree: true, childList: true });"""
+    )
+    yield page
+    context.close()
+
+
+def test_the_query_moves_along_the_sentence_once_to_its_word(moving, server):
+    visit(moving, server)
+    moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
+    expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
+    assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
+    expect(moving.locator(".finding")).to_contain_text("“it” attends most to “animal” (77%)")
+    assert query(moving) == "", "the server is not asked"
+
+
+def test_the_first_key_stops_the_moving_word(moving, server):
+    # The page itself sends the key at the third word. On a busy machine, a key from the test might arrive after the
+    # whole movement.
+    moving.add_init_script(
+        """window.reached = (count) => {
+            if (count === 3) document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Shift", bubbles: true }));
+        };"""
+    )
+    moving.goto(server)
+    moving.wait_for_function("() => window.visited.length >= 4")
+    expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
+    visited = moving.evaluate("window.visited.map(Number)")
+    assert visited[-1] == 8
+    assert len(visited) == 4
+    moving.wait_for_timeout(600)
+    assert moving.evaluate("window.visited.map(Number)") == visited
+
+
+def test_the_query_does_not_move_with_reduced_motion(page, server):
+    visit(page, server)
+    page.wait_for_timeout(1000)
+    expect(page.locator(".sentence[data-touring]")).to_have_count(0)
+    expect(page.get_by_role("radio", name="it", exact=True)).to_be_checked()
 
 
 def test_the_numbers_are_explained_behind_a_button(page, server):
