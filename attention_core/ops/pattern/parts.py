@@ -6,9 +6,10 @@ keys.
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import join_groups, residue_groups, restore_token_order, window_groups
+from attention_core.ops.pattern.layouts import residue_groups, restore_token_order
 from attention_core.ops.softmax.partial import Part, join_parts, partial_attention
 
 
@@ -22,8 +23,20 @@ def own_block_attention(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: 
         block: tokens per block, counted from the first; the last may have fewer.
         causal: whether a query attends to the keys up to its own only.
     """
-    parts = (partial_attention(g.q, g.k, g.v, causal=causal) for g in window_groups(q, k, v, block=block))
-    return join_parts(parts, lambda outputs: join_groups(outputs, q))
+    n, whole = q.shape[-2], q.shape[-2] // block * block  # the blocks of full size contain the first ``whole`` tokens
+
+    def parts() -> Iterator[Part]:
+        for start, stop, size in ((0, whole, block), (whole, n, n - whole)):
+            if start < stop:
+                shape = -1, (stop - start) // size, size
+                blocks = (x[..., start:stop, :].reshape(*shape, x.shape[-1]) for x in (q, k, v))
+                yield partial_attention(*blocks, causal=causal)
+
+    def join(outputs: list[Tensor]) -> Tensor:
+        rows = [x.reshape(*q.shape[:-2], -1, x.shape[-1]) for x in outputs]
+        return rows[0] if len(rows) == 1 else torch.cat(rows, -2)
+
+    return join_parts(parts(), join)
 
 
 def earlier_blocks_attention(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
