@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -14,38 +14,18 @@ FLUSH_BYTES = 2**28
 """Bytes written to flush a cache: several times the size of the largest cache."""
 
 
-class Clock(Protocol):
-    """The interface of a clock for one kind of device."""
-
-    def seconds(self, call: Call, repeats: int) -> float:
-        """Return the mean duration of a call in seconds, from ``repeats`` calls in a row."""
-        ...
-
-    def each_seconds(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
-        """Return the seconds of each of ``repeats`` calls; ``flush`` empties the last-level cache before each."""
-        ...
-
-    def peak_bytes(self, call: Call) -> int:
-        """Return the peak memory of a call in bytes, beyond what was allocated before, its result included."""
-        ...
-
-    def costs(self, call: Call) -> tuple[Counts, int]:
-        """Return the counted operations of a call, and its peak memory in bytes as ``peak_bytes`` does."""
-        ...
-
-
 class CpuClock:
     """A clock for the CPU; memory is counted tensor by tensor because the allocator keeps no statistics."""
 
     def seconds(self, call: Call, repeats: int) -> float:
-        """See ``Clock``."""
+        """Return the mean duration of a call in seconds, from ``repeats`` calls in a row."""
         start = time.perf_counter()
         for _ in range(repeats):
             call()
         return (time.perf_counter() - start) / repeats
 
     def each_seconds(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
-        """See ``Clock``."""
+        """Return the seconds of each of ``repeats`` calls; ``flush`` empties the last-level cache before each."""
         cache = torch.empty(FLUSH_BYTES, dtype=torch.uint8) if flush else None
         result = []
         for _ in range(repeats):
@@ -55,11 +35,14 @@ class CpuClock:
         return result
 
     def peak_bytes(self, call: Call) -> int:
-        """See ``Clock``; memory that a kernel uses internally is not counted."""
+        """Return the peak memory of a call in bytes, beyond what was allocated before, its result included.
+
+        Memory that a kernel uses internally is not counted.
+        """
         return count(call, unit=torch.uint8).peak_elements
 
     def costs(self, call: Call) -> tuple[Counts, int]:
-        """See ``Clock``; memory that a kernel uses internally is not counted."""
+        """Return the counted operations of a call, and its peak memory in bytes as ``peak_bytes`` does."""
         counts = count(call, unit=torch.uint8)
         return counts, counts.peak_elements
 
@@ -71,7 +54,7 @@ class CudaClock:
     """
 
     def seconds(self, call: Call, repeats: int) -> float:
-        """See ``Clock``."""
+        """See ``CpuClock``."""
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         torch.cuda.synchronize()
         start.record()
@@ -82,7 +65,7 @@ class CudaClock:
         return start.elapsed_time(end) / 1e3 / repeats
 
     def each_seconds(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
-        """See ``Clock``; synchronises with the device once, after the last call."""
+        """See ``CpuClock``; synchronises with the device once, after the last call."""
         cache = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda") if flush else None
         pairs = [tuple(torch.cuda.Event(enable_timing=True) for _ in range(2)) for _ in range(repeats)]
         for start, end in pairs:
@@ -95,18 +78,22 @@ class CudaClock:
         return [start.elapsed_time(end) / 1e3 for start, end in pairs]
 
     def costs(self, call: Call) -> tuple[Counts, int]:
-        """See ``Clock``; counts first, so that libraries have allocated their workspace before the peak is read."""
+        """See ``CpuClock``; counts first, so that libraries have allocated their workspace before the peak is read."""
         counts = count(call, unit=torch.uint8)
         return counts, self.peak_bytes(call)
 
     def peak_bytes(self, call: Call) -> int:
-        """See ``Clock``; call it after a warm-up call, so that libraries have allocated their workspace."""
+        """See ``CpuClock``; call it after a warm-up call, so that libraries have allocated their workspace."""
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         call()
         torch.cuda.synchronize()
         return torch.cuda.max_memory_allocated() - before
+
+
+Clock = CpuClock | CudaClock
+"""A clock for one kind of device."""
 
 
 def clock_for(device: str) -> Clock:

@@ -1,6 +1,7 @@
 """The types of tasks and rows (results) that all experiments share, and a function that loads the data of a source."""
 
 from collections.abc import Hashable, Iterable
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from attention_core.inputs.record import QKV
@@ -19,23 +20,15 @@ class HeadRow(Protocol):
         """The index of the head."""
 
 
-class SeededRow(HeadRow, Protocol):
-    """A row about one head with one seed."""
-
-    @property
-    def seed(self) -> int | None:
-        """The seed of a synthetic source."""
-
-
 H = TypeVar("H", bound=HeadRow)
-S = TypeVar("S", bound=SeededRow)
+R = TypeVar("R")
 
 
-def group_by_head(rows: Iterable[S]) -> list[list[S]]:
-    """Group rows by head and seed, in the order of their first rows."""
-    groups: dict[tuple[int, int | None], list[S]] = {}
+def group_by_head(rows: Iterable[R]) -> list[list[R]]:
+    """Group rows, which have a head and a seed, by both, in the order of their first rows."""
+    groups: dict[tuple[int, int | None], list[R]] = {}
     for row in rows:
-        groups.setdefault((row.head, row.seed), []).append(row)
+        groups.setdefault(attrgetter("head", "seed")(row), []).append(row)
     return list(groups.values())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -37,24 +37,6 @@ UNIFORM = "uniform"
 """The word for the plain mean of the values."""
 
 
-class Attends(Protocol):
-    """The interface of a replacement for softmax: an ``Attention``, or ``MEAN``."""
-
-    @property
-    def word(self) -> str:
-        """The replacement's name in tasks and links."""
-
-    @property
-    def title(self) -> str:
-        """The replacement's name on screen."""
-
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """Return the output ``[..., n, d_v]``."""
-
-    def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """Return the explicit matrix, ``[..., n, n]``."""
-
-
 @dataclass(frozen=True)
 class _MeanAttention:
     """The mean of the values of the allowed keys, independent of queries and keys: a baseline for variants."""
@@ -76,6 +58,8 @@ class _MeanAttention:
 
 
 MEAN = _MeanAttention()
+Attends = Attention | _MeanAttention
+"""A replacement for softmax: an ``Attention``, or ``MEAN``."""
 
 
 def from_word(word: str) -> Attends:
