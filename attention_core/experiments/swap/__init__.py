@@ -10,12 +10,9 @@ from collections.abc import Sequence
 import torch
 
 from attention_core import metrics, registry
+from attention_core.experiments.swap.rows import COPY_DISTANCE as COPY_DISTANCE
 from attention_core.experiments.swap.rows import (
-    COPY_DISTANCE,
     MODEL,
-    PERIOD,
-    SEEDS,
-    VOCABULARY,
     CopyRow,
     CopyTask,
     OutputErrorRow,
@@ -25,54 +22,23 @@ from attention_core.experiments.swap.rows import (
     SwapRow,
     SwapTask,
 )
-from attention_core.experiments.swap.sweeps import (
-    BASELINES,
-    EDGES,
-    budget_tasks,
-    budget_variants,
-    causal_words,
-    layer_counts,
-    layer_tasks,
-    tasks,
-)
+from attention_core.experiments.swap.rows import PERIOD as PERIOD
+from attention_core.experiments.swap.rows import SEEDS as SEEDS
+from attention_core.experiments.swap.rows import VOCABULARY as VOCABULARY
+from attention_core.experiments.swap.sweeps import BASELINES as BASELINES
+from attention_core.experiments.swap.sweeps import EDGES as EDGES
+from attention_core.experiments.swap.sweeps import budget_tasks as budget_tasks
+from attention_core.experiments.swap.sweeps import budget_variants as budget_variants
+from attention_core.experiments.swap.sweeps import causal_words as causal_words
+from attention_core.experiments.swap.sweeps import layer_counts as layer_counts
+from attention_core.experiments.swap.sweeps import layer_tasks as layer_tasks
+from attention_core.experiments.swap.sweeps import tasks as tasks
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.text import Tokens, tokenise
 from attention_core.limits import current
 from attention_core.model_patching import copy_losses, from_word, losses, perplexity, swapped
 from attention_core.variant import SOFTMAX
-
-__all__ = [
-    "BASELINES",
-    "COPY_DISTANCE",
-    "EDGES",
-    "MODEL",
-    "PERIOD",
-    "SEEDS",
-    "VOCABULARY",
-    "CopyRow",
-    "CopyTask",
-    "OutputErrorRow",
-    "OutputErrorTask",
-    "ReadingRow",
-    "ReadingTask",
-    "SwapRow",
-    "SwapTask",
-    "budget_tasks",
-    "budget_variants",
-    "causal_words",
-    "compute",
-    "layer_counts",
-    "layer_tasks",
-    "measure_copying",
-    "measure_output_error",
-    "measure_reading",
-    "output_error",
-    "recorded_row",
-    "run",
-    "tasks",
-    "text_tokens",
-]
 
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
