@@ -6,6 +6,7 @@ entered the cache. The token that received the least is evicted permanently; on 
 mask, the text is read once in order, then every query attends to the final cache.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -77,25 +78,13 @@ def step(state: CacheState, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersPara
         keys, values, received, positions = (_copy_slot(x, slot, target) for x in (keys, values, received, positions))
     keys, values = _write_slot(keys, slot, at_least_float32(k)), _write_slot(values, slot, at_least_float32(v))
     received, positions = _write_slot(received, slot, 0.0), _write_slot(positions, slot, state.token_count)
-    weight = slot_weights(q.double(), keys.double(), positions)
+    # Small weights decide which token is evicted; in float32 many would tie.
+    logits = (keys.double() @ q.double().unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
+    weight = logits.masked_fill(positions < 0, -torch.inf).softmax(-1)
     out = (weight.to(values).unsqueeze(-2) @ values).squeeze(-2)
     return out.to(v.dtype), CacheState(
         keys, values, received + weight.detach(), positions, state.token_count + 1, heavy
     )
-
-
-def slot_weights(q: Tensor, keys: Tensor, positions: Tensor) -> Tensor:
-    """Compute the weights of one query over the slots, ``float64 [..., c]``.
-
-    Small weights decide which token is evicted; in float32 many would tie.
-
-    Args:
-        q: ``float64 [..., d]``.
-        keys: ``float64 [..., c, d]``.
-        positions: as in ``CacheState``; an empty slot gets weight 0.
-    """
-    logits = (keys @ q.unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
-    return logits.masked_fill(positions < 0, -torch.inf).softmax(-1)
 
 
 def slot_to_evict(received: Tensor, positions: Tensor, slot: int, heavy: int) -> Tensor:
@@ -127,29 +116,16 @@ def _write_slot(x: Tensor, slot: int, value: Tensor | float) -> Tensor:
 
 
 def cached_positions(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
-    """Return the positions in the cache when each query reads it, ``int64 [..., n, c]``; -1 in an empty slot.
-
-    Tokens are evicted by the same rule as in ``step``. The cached keys are read from ``k``, not copied as in
-    ``step``.
-    """
-    n, size = q.shape[-2], k.shape[-1]
+    """Return the positions in the cache when each query reads it, ``int64 [..., n, c]``; -1 in an empty slot."""
+    n = q.shape[-2]
     recent = min(p.recent, n)
-    heavy = min(p.heavy, n - recent)
-    q, k = q.double(), k.double()
-    held = torch.full((*q.shape[:-2], heavy + recent), -1, device=q.device)
-    received = torch.full_like(held, -1, dtype=torch.float64)
-    history = held.new_empty(*q.shape[:-1], heavy + recent)
+    p = replace(p, recent=recent, heavy=min(p.heavy, n - recent))
+    v = k[..., :0]  # the cache does not depend on the values
+    state, history = init_state(q[..., 0, :], v[..., 0, :], p), []
     for t in range(n):
-        slot = heavy + t % recent
-        if heavy and t >= recent:
-            target = slot_to_evict(received, held, slot, heavy)
-            for x in (received, held):
-                x.scatter_(-1, target, x[..., slot : slot + 1].clone())
-        received[..., slot], held[..., slot] = 0.0, t
-        keys = k.gather(-2, held.clamp_min(0).unsqueeze(-1).expand(*held.shape, size))
-        received += slot_weights(q[..., t, :], keys, held)
-        history[..., t, :] = held
-    return history
+        _, state = step(state, q[..., t, :], k[..., t, :], v[..., t, :], p)
+        history.append(state.positions)
+    return torch.stack(history, -2)
 
 
 def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> dict[str, Tensor]:
