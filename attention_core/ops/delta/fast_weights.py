@@ -26,7 +26,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import chunk_size
 from attention_core.ops.linear.features import Features, causal_similarities, token_decay
-from attention_core.ops.linear.scans import needs_gradient, scan_chunks
+from attention_core.ops.linear.scans import needs_gradient, scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params
 from attention_core.variant import Cost, Decoder, Variant
@@ -325,10 +325,7 @@ def variant(
     def init_state(q: Tensor, v: Tensor, p: Params) -> State:
         return State(zero_state(q, at_least_float32(v)))
 
-    def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, State]:
-        out, state = attend_chunk(state, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), rule=rule, p=p)
-        assert out is not None
-        return out.squeeze(-2), state
+    step = token_step(lambda state, q, k, v, p: attend_chunk(state, q, k, v, rule=rule, p=p))
 
     def rule_inputs(state: State, q: Tensor, k: Tensor, p: Params) -> RuleInputs:
         return rule(at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), p, state.token_count)

@@ -67,6 +67,16 @@ def scan_chunks(
     return torch.cat(outputs[::-1] if reverse else outputs, dim) if outputs else result, state
 
 
+def token_step(attend_chunk: Step) -> Callable[..., tuple[Tensor, Any]]:
+    """Return a decoder's step, which passes one token to ``attend_chunk(state, q, k, v, p)`` as a chunk."""
+
+    def step(state: Any, q: Tensor, k: Tensor, v: Tensor, p: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+        out, state = attend_chunk(state, *(x.unsqueeze(-2) for x in (q, k, v)), p)
+        return out.squeeze(-2).to(v.dtype), state
+
+    return step
+
+
 def map_heads(attend: Callable[..., Tensor], *tensors: Tensor, heads_per_call: int = 1) -> Tensor:
     """Apply ``attend`` to one or a few heads at a time, which limits memory; return all outputs, ``[..., n, *]``.
 

@@ -15,7 +15,7 @@ from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit_vectors
 from attention_core.ops.delta.fast_weights import RuleInputs, decayed_products, each_token, update_state
 from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates
-from attention_core.ops.linear.scans import scan_chunks
+from attention_core.ops.linear.scans import scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Intermediate, Paper, Variant
@@ -187,11 +187,7 @@ def init_state(q: Tensor, v: Tensor, p: MesaParams) -> State:
     return State(fast_weights.zero_state(q, q), fast_weights.zero_state(q, v))
 
 
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d_v]``, and the next states."""
-    out, state = attend_chunk(state, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
-    assert out is not None
-    return out.squeeze(-2), state
+step = token_step(attend_chunk)
 
 
 def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None) -> Cost:

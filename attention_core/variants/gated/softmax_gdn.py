@@ -17,7 +17,7 @@ from torch import Tensor
 from attention_core import articles
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import RuleInputs, each_token
-from attention_core.ops.linear.scans import scan_chunks
+from attention_core.ops.linear.scans import scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Intermediate, Variant
@@ -165,11 +165,7 @@ def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> State:
     return State(fast_weights.zero_state(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
 
 
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d_v]``, and the next state."""
-    out, state = attend_chunk(state, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
-    assert out is not None
-    return out.squeeze(-2), state
+step = token_step(attend_chunk)
 
 
 def next_inputs(state: State, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> RuleInputs:

@@ -17,7 +17,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, empty_state, scan_step, with_ones
 from attention_core.ops.linear.even_decay import decayed_attention, decayed_cost
 from attention_core.ops.linear.features import FEATURE_MAPS, Features, exceeds_spread, similarities
-from attention_core.ops.linear.scans import running_max, scan_chunks
+from attention_core.ops.linear.scans import running_max, scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
@@ -219,11 +219,7 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
     return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=True)
 
 
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d_v]``, and the next state."""
-    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = attend_chunk(state, q, k, v, p)
-    return out.squeeze(-2), state
+step = token_step(attend_chunk)
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:

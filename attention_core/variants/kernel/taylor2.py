@@ -12,7 +12,7 @@ from attention_core import articles
 from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import apply_normaliser, with_ones
 from attention_core.ops.linear.monomials import BLOCK, empty_sums, feature_count, monomials, update_state
-from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks
+from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
@@ -86,11 +86,7 @@ def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
     return empty_sums(q, v)
 
 
-def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
-    """Return the output of one token, ``[..., d_v]``, and the sums including this token."""
-    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = attend_chunk(state, q, k, v)
-    return out.squeeze(-2).to(v.dtype), state
+step = token_step(lambda state, q, k, v, p: attend_chunk(state, q, k, v))
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = None) -> Cost:
