@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from attention_core.settings import param
+
 MAX_STORED_TOKENS = 64
 """Largest single chunk, in tokens, that is stored for the backward pass instead of recomputed there. Recomputing
 it would free little memory but repeat the forward pass.
@@ -75,6 +77,24 @@ def token_step(attend_chunk: Step) -> Callable[..., tuple[Tensor, Any]]:
         return out.squeeze(-2).to(v.dtype), state
 
     return step
+
+
+def mode_setting(*, cumsum: bool = False) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
+    """Return the declaration of the setting that selects the causal algorithm, ``cumsum`` only if requested."""
+    if cumsum:
+        return param(
+            "chunked",
+            choices=("chunked", "recurrent", "cumsum"),
+            help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
+            '"recurrent" one token at a time. "cumsum" uses cumulative sums over all tokens. All three give the same '
+            "result.",
+        )
+    return param(
+        "chunked",
+        choices=("chunked", "recurrent"),
+        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
+        '"recurrent" one token at a time. Both give the same result.',
+    )
 
 
 def map_heads(attend: Callable[..., Tensor], *tensors: Tensor, heads_per_call: int = 1) -> Tensor:

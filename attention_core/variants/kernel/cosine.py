@@ -16,20 +16,15 @@ from attention_core import articles
 from attention_core.ops.linear.causal_scan import State, empty_state, run_decoder
 from attention_core.ops.linear.features import Features, LogFeatures, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
+from attention_core.ops.linear.scans import mode_setting
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows, safe_divisor
-from attention_core.variant import Cost, Decoder, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Params, Variant
 
 
 class CosineParams(Params):
     """Settings of cosine attention."""
 
-    mode: str = param(
-        "chunked",
-        choices=("chunked", "recurrent", "cumsum"),
-        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
-        '"recurrent" one token at a time. "cumsum" uses cumulative sums over all tokens. All three give the same '
-        "result.",
-    )
+    mode: str = mode_setting(cumsum=True)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:

@@ -12,7 +12,7 @@ from attention_core import articles
 from attention_core.ops.linear.causal_scan import CHUNK, State, empty_state, run_decoder
 from attention_core.ops.linear.features import FEATURE_MAPS, Features, LogFeatures, feature_pair, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
-from attention_core.ops.linear.scans import running_sum
+from attention_core.ops.linear.scans import mode_setting, running_sum
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -25,13 +25,7 @@ class LinearParams(Params):
         choices=("elu+1", "relu", "softmax", "exp"),
         help="Function that turns each query and each key into a vector of features, which are never negative.",
     )
-    mode: str = param(
-        "chunked",
-        choices=("chunked", "recurrent", "cumsum"),
-        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
-        '"recurrent" one token at a time. "cumsum" uses cumulative sums over all tokens. All three give the same '
-        "result.",
-    )
+    mode: str = mode_setting(cumsum=True)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:

@@ -28,7 +28,7 @@ from attention_core import articles
 from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import CHUNK, State
 from attention_core.ops.linear.features import LogFeatures, feature_pair, similarities
-from attention_core.ops.linear.scans import map_heads, needs_gradient
+from attention_core.ops.linear.scans import map_heads, mode_setting, needs_gradient
 from attention_core.ops.linear.streamed_kernel import (
     BLOCK,
     attend_chunk,
@@ -77,12 +77,7 @@ class PerformerParams(Params):
         "usually less noisy. However, they are wrong on average, unless the kind of features is “relu”.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
-    mode: str = param(
-        "chunked",
-        choices=("chunked", "recurrent"),
-        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
-        '"recurrent" one token at a time. Both give the same result.',
-    )
+    mode: str = mode_setting()
 
 
 def to_precision(x: Tensor, p: PerformerParams) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, empty_state, scan_step, with_ones
 from attention_core.ops.linear.even_decay import decayed_attention, decayed_cost
 from attention_core.ops.linear.features import FEATURE_MAPS, Features, exceeds_spread, similarities
-from attention_core.ops.linear.scans import running_max, scan_chunks, token_step
+from attention_core.ops.linear.scans import mode_setting, running_max, scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
@@ -38,12 +38,7 @@ class RetentionParams(Params):
         choices=(*FEATURE_MAPS, "exp"),
         help="Function that turns each query and each key into a vector of features, which are never negative.",
     )
-    mode: str = param(
-        "chunked",
-        choices=("chunked", "recurrent"),
-        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
-        '"recurrent" one token at a time. Both give the same result.',
-    )
+    mode: str = mode_setting()
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:

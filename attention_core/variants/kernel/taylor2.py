@@ -12,20 +12,15 @@ from attention_core import articles
 from attention_core.ops.gpu_steps import step_size
 from attention_core.ops.linear.causal_scan import apply_normaliser, with_ones
 from attention_core.ops.linear.monomials import BLOCK, empty_sums, feature_count, monomials, update_state
-from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks, token_step
+from attention_core.ops.linear.scans import map_heads, mode_setting, needs_gradient, scan_chunks, token_step
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows, scores
-from attention_core.variant import Cost, Decoder, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Params, Variant
 
 
 class Taylor2Params(Params):
     """Settings of the Taylor series."""
 
-    mode: str = param(
-        "chunked",
-        choices=("chunked", "recurrent"),
-        help='How the result is computed with a causal mask. "chunked" processes a chunk of tokens at a time, and '
-        '"recurrent" one token at a time. Both give the same result.',
-    )
+    mode: str = mode_setting()
 
 
 def read_state(state: Tensor, q: Tensor, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
