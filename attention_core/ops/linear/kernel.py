@@ -4,6 +4,10 @@ Sums over keys and values can therefore be computed before any query is known. S
 2006.16236.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import (
@@ -17,7 +21,7 @@ from attention_core.ops.linear.causal_scan import (
 )
 from attention_core.ops.linear.features import Features, Phi, feature_pair
 from attention_core.ops.linear.scans import needs_gradient
-from attention_core.ops.linear.streamed_kernel import streamed_attention, streamed_cost
+from attention_core.ops.linear.streamed_kernel import empty_state, streamed_attention, streamed_cost
 from attention_core.ops.softmax.masked import safe_divisor
 
 
@@ -54,6 +58,19 @@ def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
     """Return the output of one token, features ``[..., 1, C]`` and value ``[..., d_v]``, and the next state."""
     out, state = scan_step(state, f, with_ones(v.unsqueeze(-2).to(f.q.dtype)))
     return apply_normaliser(out).squeeze(-2).to(v.dtype), state
+
+
+def kernel_decoder(phi: Phi) -> tuple[Callable[..., State], Callable[..., tuple[Tensor, State]]]:
+    """Return ``init_state`` and ``step`` of a ``Decoder`` whose features are ``phi(x, p)`` for the settings p."""
+
+    def init_state(q: Tensor, v: Tensor, p: Any) -> State:  # noqa: ANN401 - each variant has its own settings
+        return empty_state(partial(phi, p=p), q.unsqueeze(-2), v.unsqueeze(-2))
+
+    def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Any) -> tuple[Tensor, State]:  # noqa: ANN401
+        q, k = q.unsqueeze(-2), k.unsqueeze(-2)
+        return kernel_step(state, feature_pair(partial(phi, p=p), q, k, causal=True, previous=state.reference), v)
+
+    return init_state, step
 
 
 def kernel_cost(

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.linear.causal_scan import State, empty_state, run_decoder
+from attention_core.ops.linear.causal_scan import run_decoder
 from attention_core.ops.linear.features import Features, LogFeatures, similarities
-from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_decoder
 from attention_core.ops.linear.scans import mode_setting
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows, safe_divisor
 from attention_core.variant import Cost, Decoder, Params, Variant
@@ -58,14 +58,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) ->
     return kernel_attention(lambda x: LogFeatures(phi(x)), q, k, v, causal=causal, mode=p.mode)
 
 
-def init_state(q: Tensor, v: Tensor, p: CosineParams) -> State:
-    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
-    return empty_state(q.shape[-1] + 1, at_least_float32(v), normalise=True, referenced=False)
-
-
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d_v]``, and the next state."""
-    return kernel_step(state, Features(phi(q.unsqueeze(-2)), phi(k.unsqueeze(-2))), v)
+init_state, step = kernel_decoder(lambda x, p: LogFeatures(phi(x)))
 
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = None) -> Cost:

@@ -8,9 +8,8 @@ done here.
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import State, empty_state
 from attention_core.ops.linear.features import LogFeatures, both_softmaxes, feature_pair, similarities
-from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_decoder
 from attention_core.ops.linear.streamed_kernel import default_block_size
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant
@@ -39,14 +38,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
     return kernel_attention(phi, q, k, v, causal=causal)
 
 
-def init_state(q: Tensor, v: Tensor, p: Params) -> State:
-    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
-    return empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
-
-
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d_v]``, and the next state."""
-    return kernel_step(state, feature_pair(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
+init_state, step = kernel_decoder(lambda x, p: phi(x))
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:

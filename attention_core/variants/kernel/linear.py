@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.linear.causal_scan import CHUNK, State, empty_state, run_decoder
+from attention_core.ops.linear.causal_scan import CHUNK, run_decoder
 from attention_core.ops.linear.features import FEATURE_MAPS, Features, LogFeatures, feature_pair, similarities
-from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_decoder
 from attention_core.ops.linear.scans import mode_setting, running_sum
 from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
@@ -42,13 +42,9 @@ def phi(x: Tensor, p: LinearParams) -> LogFeatures:
     return LogFeatures(None, x) if p.feature_map == "exp" else LogFeatures(FEATURE_MAPS[p.feature_map](x))
 
 
-def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, previous: Tensor | None = None) -> Features:
-    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``.
-
-    ``previous`` is the reference (see ``Features``) of the last earlier token; only the feature map ``exp`` uses
-    it.
-    """
-    return feature_pair(partial(phi, p=p), q, k, causal=causal, previous=previous)
+def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Features:
+    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``."""
+    return feature_pair(partial(phi, p=p), q, k, causal=causal)
 
 
 def weights(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
@@ -70,15 +66,7 @@ def chunk_size(p: LinearParams) -> int:
     return 2 * CHUNK if p.feature_map == "exp" else CHUNK
 
 
-def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
-    """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
-    return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=p.feature_map == "exp")
-
-
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d_v]``, and the next state."""
-    f = features(q.unsqueeze(-2), k.unsqueeze(-2), p, causal=True, previous=state.reference)
-    return kernel_step(state, f, v)
+init_state, step = kernel_decoder(phi)
 
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = None) -> Cost:
