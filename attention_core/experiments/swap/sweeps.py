@@ -57,6 +57,10 @@ def tasks(
     return tuple(result)
 
 
+def _pair(text: str, word: str = SOFTMAX, layers: tuple[int, ...] = (), *, live: bool) -> list[SwapTask]:
+    return [ReadingTask(text=text, word=word, layers=layers, live=live), CopyTask(word=word, layers=layers, live=live)]
+
+
 def layer_counts(count: int) -> tuple[int, ...]:
     """Return numbers of layers to replace: doublings from one to a quarter of all ``count`` layers, then quarters."""
     doubled = {2**i for i in range(count.bit_length()) if 2**i <= count // 4}
@@ -84,14 +88,9 @@ def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live:
     """
     steps = _coarse_first(range(count) if edge == "single" else layer_counts(count))
     replaced_layers = [(step,) if edge == "single" else neighbouring_layers(edge, step, count) for step in steps]
-    result: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
-    for replaced in replaced_layers:
-        for word in words:
-            result += [
-                ReadingTask(text=text, word=word, layers=replaced, live=live),
-                CopyTask(word=word, layers=replaced, live=live),
-            ]
-    return tuple(result)
+    models: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ())]
+    models += [(word, replaced) for replaced in replaced_layers for word in words]
+    return tuple(task for word, layers in models for task in _pair(text, word, layers, live=live))
 
 
 def budget_tasks(
@@ -109,16 +108,13 @@ def budget_tasks(
         output_errors: whether to measure the output error too.
         live: whether to compute even if a result is recorded.
     """
-    result: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
+    result = _pair(text, live=live)
     word_lists = [[a.word for a in budget_variants(word, n)] for word in words]
     for step in range(max(map(len, word_lists), default=0)):
         for variant_words in word_lists:
             if step < len(variant_words):
                 word = _coarse_first(variant_words)[step]
-                result += [
-                    ReadingTask(text=text, word=word, layers=layers, live=live),
-                    CopyTask(word=word, layers=layers, live=live),
-                ]
+                result += _pair(text, word, layers, live=live)
                 if output_errors:
                     result.append(OutputErrorTask(text=text, word=word, layers=layers, live=live))
     return tuple(result)
