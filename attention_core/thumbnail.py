@@ -11,7 +11,7 @@ POSITIVE, NEGATIVE = (40, 75, 168), (140, 57, 30)
 """Colours of the largest weight, and of a negative weight of the same size. A weight of zero is white."""
 
 
-def thumbnail(weights: Tensor, alt: str, *, width: int = 192) -> str:
+def thumbnail(weights: Tensor, alt: str) -> str:
     """Return a matrix as an HTML image that contains its own data: one pixel per cell, rows are queries.
 
     The colour scale ends at the 99.5th percentile of this matrix's absolute weights.
@@ -19,13 +19,12 @@ def thumbnail(weights: Tensor, alt: str, *, width: int = 192) -> str:
     Args:
         weights: ``[n, m]``.
         alt: description of the picture, as HTML.
-        width: width on screen in pixels.
     """
     values = weights.double().cpu().nan_to_num(0.0, 0.0, 0.0).numpy()
     strength = np.clip(np.abs(values) / (np.quantile(np.abs(values), 0.995) or 1.0), 0, 1)[..., None] ** 0.6
     colour = np.where(values[..., None] < 0, NEGATIVE, POSITIVE)
     data = base64.b64encode(_png((255 * (1 - strength) + colour * strength).astype(np.uint8))).decode()
-    style = f"width: {width}px; image-rendering: pixelated"
+    style = "width: 192px; image-rendering: pixelated"
     return f'<img class="matrix" style="{style}" alt="{alt}" src="data:image/png;base64,{data}">'
 
 

@@ -46,7 +46,6 @@ class ContinuationTask:
     seed: int | None = None
     steps: int = STEPS
     live: bool = False
-    model: str = MODEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,20 +80,20 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def tasks(
-    text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, live: bool = False, model: str = MODEL
+    text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, live: bool = False
 ) -> tuple[ContinuationTask, ...]:
     """Return tasks for the unchanged model and each variant: first greedy, then sampled, as in ``ContinuationTask``."""
     runs: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     return tuple(
-        ContinuationTask(text=text, word=word, layers=run_layers, seed=run_seed, live=live, model=model)
+        ContinuationTask(text=text, word=word, layers=run_layers, seed=run_seed, live=live)
         for run_seed in (None, seed)
         for word, run_layers in runs
     )
 
 
 def key(task: ContinuationTask) -> str | None:
-    """Return the key of a task in the recorded file; None if a setting differs from the default."""
-    if (task.model, task.steps) != (MODEL, STEPS):
+    """Return the key of a task in the recorded file; None if it generates another number of tokens."""
+    if task.steps != STEPS:
         return None
     seed = "greedy" if task.seed is None else task.seed
     return f"{records.digest(task.text)} {task.word} {records.format_layers(task.layers)} {seed}"
@@ -143,7 +142,7 @@ def compute(task: ContinuationTask) -> ContinuationRow:
     """
     from transformers import DynamicCache
 
-    loaded, text = models.load(task.model), text_tokens(task.text, model=task.model)
+    loaded, text = models.load(MODEL), text_tokens(task.text)
     output_weight, cache, ids = unembedding(loaded), DynamicCache(), list(text.ids)
     generator = None if task.seed is None else torch.Generator().manual_seed(task.seed)
     with swapped(loaded.model, dict.fromkeys(task.layers, from_word(task.word))), torch.no_grad():

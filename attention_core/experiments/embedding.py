@@ -35,7 +35,6 @@ class EmbeddingTask:
     sentences: tuple[str, ...]
     word: str
     layers: tuple[int, ...]
-    model: str = ENCODER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +57,15 @@ class EmbeddingRow:
 
 
 def tasks(
-    query: str, sentences: Sequence[str], words: Sequence[str], layers: tuple[int, ...], *, model: str = ENCODER
+    query: str, sentences: Sequence[str], words: Sequence[str], layers: tuple[int, ...]
 ) -> tuple[EmbeddingTask, ...]:
     """Return one task per variant; arguments as in ``EmbeddingTask``."""
-    return tuple(
-        EmbeddingTask(query=query, sentences=tuple(sentences), word=word, layers=layers, model=model) for word in words
-    )
+    return tuple(EmbeddingTask(query=query, sentences=tuple(sentences), word=word, layers=layers) for word in words)
 
 
 def run(task: EmbeddingTask, *, load: Load = load) -> tuple[EmbeddingRow]:
     """Embed every sentence in the unchanged and in the swapped model, and compare the rankings."""
-    loaded, texts = models.load(task.model), (task.query, *task.sentences)
+    loaded, texts = models.load(ENCODER), (task.query, *task.sentences)
     old = embeddings(loaded, texts)
     with swapped(loaded.model, dict.fromkeys(task.layers, from_word(task.word))):
         new = embeddings(loaded, texts)

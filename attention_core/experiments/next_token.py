@@ -33,7 +33,6 @@ class NextTokenTask:
     word: str
     layers: tuple[int, ...]
     token: int
-    model: str = MODEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +66,14 @@ class NextTokenRow:
     row_after: tuple[float, ...]
 
 
-def tasks(
-    text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL
-) -> tuple[NextTokenTask, ...]:
+def tasks(text: str, word: str, layers: tuple[int, ...], token: int) -> tuple[NextTokenTask, ...]:
     """Return a tuple with one task; arguments as in ``NextTokenTask``."""
-    return (NextTokenTask(text=text, word=word, layers=layers, token=token, model=model),)
+    return (NextTokenTask(text=text, word=word, layers=layers, token=token),)
 
 
 def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     """Read the text up to the token with the unchanged and with the swapped model."""
-    loaded, text = models.load(task.model), text_tokens(task.text, model=task.model)
+    loaded, text = models.load(MODEL), text_tokens(task.text)
     ids, attends = text.ids[: task.token], from_word(task.word)
     old, before = _predict(loaded, ids, registry.get(SOFTMAX), task.layers)
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):

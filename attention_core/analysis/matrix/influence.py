@@ -54,19 +54,18 @@ def replaced_tokens(qkv: QKV, *, head: int | None) -> int:
     return min(qkv.n, int(MAX_TOKENS * (1 if head is not None else qkv.heads) ** (-1 / 3)))
 
 
-def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Influence:
+def influence(qkv: QKV, attention: Attention, *, head: int | None) -> Influence:
     """Replace every token in turn and measure the changes of the outputs; the variant runs causally if it can.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``; only the first tokens are used (``MAX_TOKENS`` for one head).
         attention: the variant with its settings.
         head: index of the head; None for the concatenated outputs of all heads.
-        seed: seed of the replacement vectors.
     """
     causal = attention.variant.causal_reason is None
     tokens = replaced_tokens(qkv, head=head)
     inputs = [x[:, :tokens].double() for x in qkv.tensors]
-    replacements = [_random_like(x, seed, index) for index, x in enumerate(inputs)]
+    replacements = [_random_like(x, index) for index, x in enumerate(inputs)]
     selected = slice(None) if head is None else slice(head, head + 1)
     if not attention.variant.couples_heads:
         inputs, replacements = ([x[selected] for x in group] for group in (inputs, replacements))
@@ -85,9 +84,9 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
     return Influence(moved=changes.where(changes > ROUNDING, 0.0).float().numpy(), causal=causal)
 
 
-def _random_like(x: Tensor, seed: int, stream: int) -> Tensor:
+def _random_like(x: Tensor, stream: int) -> Tensor:
     """Return random vectors, ``[H, n, d]``, all as long as the root mean square length of their head's vectors."""
-    directions = torch.randn(x.shape, generator=generator(seed, stream), dtype=x.dtype)
+    directions = torch.randn(x.shape, generator=generator(0, stream), dtype=x.dtype)
     size = x.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()
     return directions / directions.norm(dim=-1, keepdim=True) * size
 
