@@ -44,19 +44,19 @@ class State(NamedTuple):
     reference: Tensor | None
 
 
-def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) -> State:
+def empty_state(features: int, v: Tensor, *, normalise: bool, references: int) -> State:
     """Return the state before any token.
 
     Args:
         features: C.
         v: the value of one token, ``[..., d_v]``, which gives the leading axes, type and device.
         normalise: whether the state has a column for the normaliser.
-        referenced: whether the features have references, one per feature.
+        references: the number of references of a token: C, 1, or 0 for features without references.
     """
     *lead, d_v = v.shape
     # The reference (see ``Features``), a logarithm that never decreases, starts at the lowest finite number. With -inf,
     # the difference of two references would be NaN.
-    reference = v.new_full((*lead, 1, features), torch.finfo(v.dtype).min) if referenced else None
+    reference = v.new_full((*lead, 1, references), torch.finfo(v.dtype).min) if references else None
     return State(v.new_zeros(*lead, features, d_v + normalise), reference)
 
 
@@ -119,7 +119,8 @@ def _scan_features(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
         out, state = scan_step(state, Features(*features), with_ones(v) if normalise else v)
         return apply_normaliser(out) if normalise else out, state
 
-    state = empty_state(f.k.shape[-1], v[..., 0, :], normalise=normalise, referenced=f.reference is not None)
+    references = 0 if f.reference is None else f.k.shape[-1]
+    state = empty_state(f.k.shape[-1], v[..., 0, :], normalise=normalise, references=references)
     size = chunk_size(f.k)
     out, _ = scan_chunks(attend_chunk, state, v, *(x for x in f if x is not None), size=size)
     return out

@@ -21,7 +21,7 @@ from attention_core.ops.linear.causal_scan import (
 )
 from attention_core.ops.linear.features import Features, Phi, feature_pair
 from attention_core.ops.linear.scans import needs_gradient
-from attention_core.ops.linear.streamed_kernel import empty_state, streamed_attention, streamed_cost
+from attention_core.ops.linear.streamed_kernel import initial_state, streamed_attention, streamed_cost
 from attention_core.ops.softmax.masked import safe_divisor
 
 
@@ -64,7 +64,7 @@ def kernel_decoder(phi: Phi) -> tuple[Callable[..., State], Callable[..., tuple[
     """Return ``init_state`` and ``step`` of a ``Decoder`` whose features are ``phi(x, p)`` for the settings p."""
 
     def init_state(q: Tensor, v: Tensor, p: Any) -> State:  # noqa: ANN401 - each variant has its own settings
-        return empty_state(partial(phi, p=p), q.unsqueeze(-2), v.unsqueeze(-2))
+        return initial_state(partial(phi, p=p), q.unsqueeze(-2), v.unsqueeze(-2))
 
     def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Any) -> tuple[Tensor, State]:  # noqa: ANN401
         q, k = q.unsqueeze(-2), k.unsqueeze(-2)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.gpu_steps import step_size
-from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, scan_step, with_ones
+from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, empty_state, scan_step, with_ones
 from attention_core.ops.linear.features import Features, LogFeatures, Phi, exceeds_spread, feature_pair
 from attention_core.ops.linear.scans import scan_chunks
 from attention_core.ops.softmax.masked import safe_divisor
@@ -20,17 +20,12 @@ BLOCK = 2**15
 """Numbers in the features of one block of one head without a causal mask: 128 KiB of float32."""
 
 
-def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
+def initial_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
     """Return the state before any token, for queries ``[..., n, d]`` and values ``[..., n, d_v]``."""
     f = phi(q[..., :0, :], *(x[..., :0, :] for x in extras))
     features = f.relative_to(None) if f.log is None or f.base is not None else f.log
-    *lead, _, d_v = v.shape
-    sums = features.new_zeros(*lead, features.shape[-1], d_v + 1)
-    if f.log is None:
-        return State(sums, None)
-    # The reference, the largest logarithm of a feature so far, starts at the lowest finite number. With -inf, the
-    # difference of two references would be NaN.
-    return State(sums, f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min))
+    references = 0 if f.log is None else f.log.shape[-1]
+    return empty_state(features.shape[-1], v[..., 0, :].to(features.dtype), normalise=True, references=references)
 
 
 def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[Tensor, State]:
@@ -88,7 +83,7 @@ class KeySums(NamedTuple):
 
 def sum_over_keys(phi: Phi, k: Tensor, v: Tensor, *extras: Tensor, size: int) -> KeySums:
     """Return the sums over all keys, ``size`` tokens at a time; arguments are those of ``streamed_attention``."""
-    sums, reference = empty_state(phi, k, v, *extras)
+    sums, reference = initial_state(phi, k, v, *extras)
     state = KeySums(sums[..., :-1], sums[..., -1:].mT, reference)
     return scan_chunks(partial(_add_keys, phi=phi), state, k, v, *extras, size=size)[1]
 
@@ -131,7 +126,7 @@ def streamed_attention(
         size: tokens per block; None for the default, which suits several heads. On a GPU, blocks longer than one token
             are enlarged.
     """
-    state = empty_state(phi, q, v, *extras)
+    state = initial_state(phi, q, v, *extras)
     features, heads = state.sums.shape[-2], math.prod(state.sums.shape[:-2])
     size = size or default_block_size(features, causal=causal)
     if size > 1:

@@ -91,7 +91,7 @@ class DecoderState(NamedTuple):
 
 def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> DecoderState:
     """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
-    sums = empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
+    sums = empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, references=0)
     return DecoderState(sums, torch.zeros(1, 1, dtype=torch.float64, device=v.device))
 
 

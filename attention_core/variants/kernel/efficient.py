@@ -69,7 +69,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
         f = features(q, k, causal=False)
         return (f.q @ (f.k.mT @ v.to(f.q.dtype))).to(v.dtype)
     if causal:
-        state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, referenced=True)
+        state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, references=k.shape[-1])
         out, _ = scan_chunks(attend_chunk, state, q, k, v, size=chunk_size(k))
         return out
     heads, d = math.prod(k.shape[:-2]), k.shape[-1]

@@ -32,7 +32,7 @@ from attention_core.ops.linear.scans import map_heads, mode_setting, needs_gradi
 from attention_core.ops.linear.streamed_kernel import (
     BLOCK,
     attend_chunk,
-    empty_state,
+    initial_state,
     streamed_attention,
     streamed_cost,
 )
@@ -180,7 +180,7 @@ class DecoderState(NamedTuple):
 def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> DecoderState:
     """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
     W = directions(q, p)
-    return DecoderState(empty_state(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
+    return DecoderState(initial_state(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
 
 
 def step(state: DecoderState, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, DecoderState]:

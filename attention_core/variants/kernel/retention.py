@@ -211,7 +211,7 @@ def chunk_size(p: RetentionParams, *, causal: bool) -> int:
 
 def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
     """Return the state before any token; one token's q, ``[..., d]``, and v, ``[..., d_v]``, give shapes and type."""
-    return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=True)
+    return empty_state(q.shape[-1], at_least_float32(v), normalise=True, references=q.shape[-1])
 
 
 step = token_step(attend_chunk)

@@ -83,7 +83,7 @@ def test_scan_step_accepts_chunks_of_any_size(referenced: bool):
     f = exponential_features(9 * q, 9 * k, causal=True) if referenced else Features(q, k)
     whole = causal_attention(f, v, mode="chunked", normalise=True)
     for sizes in ([50], [1] * 50, [7, 13, 30]):
-        state, outs = empty_state(4, v[:, 0], normalise=True, referenced=referenced), []
+        state, outs = empty_state(4, v[:, 0], normalise=True, references=4 * referenced), []
         for start, size in zip(torch.tensor([0, *sizes[:-1]]).cumsum(0).tolist(), sizes, strict=True):
             piece = slice(start, start + size)
             features = Features(*(None if x is None else x[:, piece] for x in f))
