@@ -1,12 +1,13 @@
 """The explanation on the Inside page for variants without their own module: one step per intermediate result."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from app.words.i18n import _, _n, paragraph
-from attention_core.analysis.low_rank.factors import perplexity, rank
-from attention_core.formatting import number
+from attention_core.analysis.low_rank.factors import cosines, perplexity, rank, relative_error_of
+from attention_core.formatting import number, percent
 from attention_core.metrics.passport import rows_are_distributions
 from attention_core.variant import Intermediate
 from pages.inside import pictures
@@ -18,6 +19,8 @@ EQUAL_TOLERANCE = 1e-4
 """Two matrices are equal if they differ by at most this share of the largest weight, because of rounding."""
 LOG_AXIS_RATIO = 8
 """Bars of positive numbers have a logarithmic axis if the largest number exceeds this multiple of the median."""
+DECAY_TOKENS = 10
+"""Number of tokens after which the findings say how much of a state is left."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -30,13 +33,17 @@ def _step(data: HeadData, declared: Intermediate) -> Step:
     values = data.parts[declared.name]
     vector = values.ndim == 1 or values.shape == (len(data.labels), 1)
     values = values.reshape(-1) if vector else _visible(data, declared, values)
+    findings, details = (
+        (vector_findings(values, data), "")
+        if vector
+        else matrix_findings(values, of_weights=declared.columns not in ("channel", "entry"))
+    )
     return Step(
         mechanism=_(declared.mechanism),
         formula=declared.formula.replace(declared.symbol, pictures.symbol(0, declared.symbol), 1),
         shapes={declared.symbol: values.shape},
-        findings=vector_findings(values, data)
-        if vector
-        else matrix_findings(values, of_weights=declared.columns not in ("channel", "entry")),
+        findings=own_finding(data, declared, values) or findings,
+        details=details,
         draw=partial(_draw_vector if vector else _draw_matrix, data, declared, values),
     )
 
@@ -52,8 +59,83 @@ def _visible(data: HeadData, declared: Intermediate, values: np.ndarray) -> np.n
     return values
 
 
-def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
-    """Return the sentences about a matrix: its row sums or its range, the signs of its entries, and a low rank.
+def own_finding(data: HeadData, declared: Intermediate, values: np.ndarray) -> str:
+    """Return what the values of an intermediate mean for the variant; empty for most intermediates."""
+    find = OWN_FINDINGS.get((data.attention.key, declared.name))
+    return find(data, values) if find is not None and len(values) > 1 else ""
+
+
+def _above_threshold(data: HeadData, _values: np.ndarray) -> str:
+    return _(
+        "On average, {kept:.1f} of a query's {keys:.3g} keys have a logit above its threshold. Keys below the "
+        "threshold get no weight.",
+        kept=(data.weights > 0).sum(-1).mean(),
+        keys=data.visible.sum(-1).mean(),
+    )
+
+
+def _left_in_state(_data: HeadData, gates: np.ndarray) -> str:
+    count = min(DECAY_TOKENS, len(gates) - 1)
+    products = np.lib.stride_tricks.sliding_window_view(gates[1:], count, axis=0).prod(-1)
+    return _n(
+        "{n} token later, the state still holds {share} of what a token added (mean over all gates).",
+        "{n} tokens later, the state still holds {share} of what a token added (mean over all gates).",
+        n=count,
+        share=percent(products.mean()),
+    )
+
+
+def _kept_attention(data: HeadData, received: np.ndarray) -> str:
+    kept = data.parts["survivors"].astype(int)
+    return _n(
+        "The {n} kept token receives {share} of all attention.",
+        "The {n} kept tokens receive {share} of all attention.",
+        n=len(kept),
+        share=percent(received[kept].sum() / received.sum()),
+    )
+
+
+def _turned_queries(data: HeadData, solved: np.ndarray) -> str:
+    cosine = np.diagonal(cosines(data.qkv.q[data.head].numpy(), solved))
+    return _(
+        "The angle between a query and its solved query is {angle:.0f}° (median over queries).",
+        angle=np.degrees(np.median(np.arccos(np.clip(cosine, -1, 1)))),
+    )
+
+
+def _subtracted(_data: HeadData, components: np.ndarray) -> str:
+    return _(
+        "On average, a token would subtract from an earlier key a vector that is {share} as long as the key.",
+        share=percent(np.nanmean(np.abs(components))),
+    )
+
+
+def _change(data: HeadData, values: np.ndarray) -> str:
+    return _(
+        "{name}'s attention matrix differs from this matrix by {change} (norm of the difference, relative to the norm "
+        "of this matrix).",
+        name=_(data.attention.title),
+        change=percent(relative_error_of(data.weights, np.nan_to_num(values))),
+    )
+
+
+OWN_FINDINGS: dict[tuple[str, str], Callable[[HeadData, np.ndarray], str]] = {
+    ("entmax", "threshold"): _above_threshold,
+    ("gla", "kept"): _left_in_state,
+    ("mesa", "linear"): _change,
+    ("mesa", "solved"): _turned_queries,
+    ("path", "met"): _subtracted,
+    ("path", "read"): _change,
+    ("power_bert", "significance"): _kept_attention,
+    ("scalar_decay", "kept"): _left_in_state,
+}
+"""The functions that return the finding of an intermediate, by the variant's key and the intermediate's name."""
+
+
+def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> tuple[str, str]:
+    """Return the finding about a matrix and its details: how a row spreads its weight, signs of entries, a low rank.
+
+    The finding is empty if the rows are not distributions of weight.
 
     Args:
         values: the matrix, NaN where masked.
@@ -61,23 +143,20 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
     """
     shown = values[~np.isnan(values)]
     if not shown.size:
-        return _("There is only one token, so there is no pair to show.")
+        return _("There is only one token, so there is no pair to show."), ""
     if shown.min() == shown.max():
-        return _("Every entry of the matrix is {value}.", value=number(shown.min()))
+        return _("Every entry of the matrix is {value}.", value=number(shown.min())), ""
     entries = np.nan_to_num(values)
     negative, zero = (shown < 0).mean(), (shown == 0).mean()
     sums, independent = entries.sum(-1), rank(entries)
-    return paragraph(
-        _(
-            "The weights in each row sum to 1. On average, a row spreads them over {own:.1f} of {n} columns (effective "
-            "number).",
-            own=perplexity(entries).mean(),
-            n=entries.shape[1],
-        )
-        if of_weights and entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
-        else _(
-            "The entries of the matrix range from {low} to {high}.", low=number(shown.min()), high=number(shown.max())
-        ),
+    distributions = of_weights and entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
+    finding = _(
+        "On average, a row spreads its weight over {own:.1f} of {n} columns (effective number).",
+        own=perplexity(entries).mean(),
+        n=entries.shape[1],
+    )
+    details = paragraph(
+        _("The weights of each row add up to 1.") if distributions else "",
         _("{share:.0%} of the matrix entries are negative.", share=negative) if negative else "",
         _("{share:.0%} of the matrix entries are exactly zero.", share=zero) if zero else "",
         _n(
@@ -88,17 +167,20 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
         if of_weights and 0 < independent <= min(entries.shape) / 2
         else "",
     )
+    return finding if distributions else "", details
 
 
 def vector_findings(values: np.ndarray, data: HeadData) -> str:
-    """Return the sentences about the range of ``values``, one number per token, and the token with the largest."""
+    """Return the sentence about the largest of ``values``, one number per token, compared with the smallest."""
     if values.min() == values.max():
         return _("The chart shows the same number for every token: {value}.", value=number(values[0]))
+    largest = {"token": data.token(values.argmax()), "high": number(values.max()), "low": number(values.min())}
+    if values.min() <= 0:
+        return _("The token “{token}” has the largest number, {high}. The smallest number is {low}.", **largest)
     return _(
-        "The numbers in the chart range from {low} to {high}. The largest belongs to the token “{token}”.",
-        low=number(values.min()),
-        high=number(values.max()),
-        token=data.token(values.argmax()),
+        "The token “{token}” has the largest number, {high}. It is {ratio} times the smallest.",
+        ratio=number(values.max() / values.min()),
+        **largest,
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from driver import board, lines_of
-from stories import data, open_step
+from stories import data, figures, open_step
 
 import attention_core as ac
 from pages.inside.pictures import COLOURS, colour, reference_panel
@@ -37,24 +37,67 @@ def test_the_declared_part_is_drawn():
     assert lines_of(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
 
 
-def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():
+def test_a_matrix_is_described_by_its_rows_its_signs_and_its_rank():
     assert matrix_findings(np.eye(3)) == (
-        "The weights in each row sum to 1. On average, a row spreads them over 1.0 of 3 columns (effective number). "
-        "67% of the matrix entries are exactly zero."
+        "On average, a row spreads its weight over 1.0 of 3 columns (effective number).",
+        "The weights of each row add up to 1. 67% of the matrix entries are exactly zero.",
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
-        "The entries of the matrix range from −2 to 2. 50% of the matrix entries are negative. The rank of the "
-        "matrix is 1, so all rows are multiples of one row."
+        "",
+        "50% of the matrix entries are negative. The rank of the matrix is 1, so all rows are multiples of one row.",
     )
-    halves = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
-    assert "On average, a row spreads them over 2.0 of 4 columns" in halves
-    assert "The rank of the matrix is 2, so every row is a combination of the same 2 rows." in halves
-    assert matrix_findings(np.eye(3), of_weights=False) == (
-        "The entries of the matrix range from 0 to 1. 67% of the matrix entries are exactly zero."
-    )
+    finding, details = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
+    assert "On average, a row spreads its weight over 2.0 of 4 columns" in finding
+    assert "The rank of the matrix is 2, so every row is a combination of the same 2 rows." in details
+    assert matrix_findings(np.eye(3), of_weights=False) == ("", "67% of the matrix entries are exactly zero.")
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked) == "Every entry of the matrix is 0.50."
-    assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
+    assert matrix_findings(masked) == ("Every entry of the matrix is 0.50.", "")
+    assert matrix_findings(np.full((1, 1), np.nan)) == ("There is only one token, so there is no pair to show.", "")
+
+
+def findings(key, step, *, causal=True, n=24, **settings):
+    """Return the findings of a step, and the data of the story."""
+    given = data(ac.get(key, **settings), causal=causal, n=n)
+    return discover()[key](given)[step].findings, given
+
+
+def test_an_intermediate_says_what_it_means_for_its_variant():
+    words, given = findings("entmax", 1)
+    kept = (given.weights > 0).sum(-1).mean()
+    assert words.startswith(f"On average, {kept:.1f} of a query's 12.5 keys have a logit above its threshold.")
+    words, given = findings("power_bert", 0, causal=False, keep=0.25)
+    received = np.sort(given.parts["significance"])[::-1]
+    assert figures(words, r"The 6 kept tokens receive (\d+)% of all attention") == (
+        round(100 * received[:6].sum() / received.sum()),
+    )
+    words, given = findings("mesa", 0)
+    pairs = zip(given.qkv.q[1].numpy(), given.parts["solved"], strict=True)
+    angles = [np.arccos(q @ x / np.linalg.norm(q) / np.linalg.norm(x)) for q, x in pairs]
+    assert figures(words, r"The angle between a query and its solved query is (\d+)°") == (
+        round(np.degrees(np.median(angles))),
+    )
+    words, given = findings("path", 1)
+    sizes = np.abs(given.parts["met"][np.tri(24, k=-1, dtype=bool)])
+    assert figures(words, r"a vector that is (\d+)% as long as the key") == (round(100 * sizes.mean()),)
+    words, given = findings("path", 3)
+    plain = np.where(given.visible, given.parts["read"], 0)
+    change = np.linalg.norm(given.weights - plain) / np.linalg.norm(plain)
+    assert figures(words, r"PaTH's attention matrix differs from this matrix by (\d+)%") == (round(100 * change),)
+
+
+@pytest.mark.parametrize(("n", "words"), [(24, "10 tokens later"), (5, "4 tokens later"), (2, "1 token later")])
+def test_gates_say_how_much_of_the_state_is_left(n, words):
+    text, _given = findings("scalar_decay", 1, n=n, decay=0.9)
+    count = int(words.split()[0])
+    assert text.startswith(f"{words}, the state still holds {100 * 0.9**count:.0f}% of what a token added")
+    text, given = findings("gla", 1, n=n)
+    kept = given.parts["kept"]
+    left = np.mean([kept[i : i + count].prod(0) for i in range(1, n - count + 1)])
+    assert figures(text, r"still holds (\d+)%") == (round(100 * left),)
+
+
+def test_a_single_token_has_no_later_tokens():
+    assert findings("scalar_decay", 1, n=1, decay=0.9)[0] == "Every entry of the matrix is 0.90."
 
 
 def test_the_reference_names_a_key_whose_column_stands_out():
@@ -67,15 +110,16 @@ def test_the_reference_names_a_key_whose_column_stands_out():
     ]
 
 
-def test_a_vector_is_described_by_its_range_and_largest_token():
+def test_a_vector_is_described_by_its_largest_token():
     step_data = data(ac.get("power_bert"))
     values = np.ones(24)
     assert vector_findings(values, step_data) == "The chart shows the same number for every token: 1."
     values[7] = 3.0
-    assert (
-        vector_findings(values, step_data)
-        == "The numbers in the chart range from 1 to 3. The largest belongs to the token “t7”."
+    assert vector_findings(values, step_data) == (
+        "The token “t7” has the largest number, 3. It is 3 times the smallest."
     )
+    values[2] = 0.0
+    assert vector_findings(values, step_data) == ("The token “t7” has the largest number, 3. The smallest number is 0.")
 
 
 @pytest.mark.parametrize(("theme", "page"), [("light", "#ffffff"), ("dark", "#0e1117")])
