@@ -269,7 +269,7 @@ export class Board {
     const width = this.root.clientWidth;
     const countThatFit = (/** @type {number} */ side) => Math.floor((width + GAP) / (side + GAP));
     const isStep = this.settings.scale === "panel"; // a step of a story, whose panels are factors and their product
-    const maxColumns = Math.min(count, count > 8 || isStep ? 6 : count === 5 ? 5 : 4);
+    const maxColumns = Math.min(count, isStep ? (count === 6 ? 3 : 6) : count > 8 ? 6 : count === 5 ? 5 : 4);
     this.columns = maxColumns >= 4 && countThatFit(isStep ? STEP_SIDE : LINE_SIDE) >= maxColumns ? maxColumns : clamp(countThatFit(MIN_SIDE), 1, maxColumns);
     const maxSide = Math.min(this.settings.panel_size, Math.max(innerHeight * MAX_SHARE, MIN_SIDE));
     this.side = Math.floor(Math.min(maxSide, (width - GAP * (this.columns - 1)) / this.columns));
