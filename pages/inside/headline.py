@@ -59,24 +59,17 @@ def selection_sentence(count: int, others: int, *, causal: bool) -> str:
     )
 
 
-def measurements(data: HeadData, *, with_error: bool = True) -> str:
-    """Return the sentences about the variant's memory or multiply-adds, and about the error of its weights.
-
-    Args:
-        data: the variant on a head.
-        with_error: whether to return the sentences about the error.
-    """
-    if not with_error:
-        return _needs(data)
+def error_of_matrix(data: HeadData) -> str:
+    """Return the sentences about how far the variant's weights are from the reference."""
     error, baseline = (
         relative_error_of(each, data.reference) for each in (data.weights, uniform_weights(data.visible))
     )
     sums = np.abs(data.weights).sum(-1)
     total = float(np.median(sums[sums > 0])) if sums.any() else 0.0  # Rows without any weight would make it too small.
-    return paragraph(_needs(data), difference(reference_name(data.attention), error, baseline, total))
+    return difference(reference_name(data.attention), error, baseline, total)
 
 
-def _needs(data: HeadData) -> str:
+def needs(data: HeadData) -> str:
     """Return the sentence that compares the variant's stored numbers, or its multiply-adds, with softmax's."""
     variant, (heads, n, d) = data.attention.variant, data.qkv.k.shape
     if variant.family == "cache" and variant.cache is not None:
@@ -116,7 +109,7 @@ def cached_numbers(n: int, of_tokens: int, fixed: int, full_numbers: int) -> str
     """
     if of_tokens and fixed:
         return _(
-            "For {n} tokens, the cache holds {latents:,} numbers in latents and {matrices:,} in shared matrices (all "
+            "With n = {n}, the cache holds {latents:,} numbers in latents and {matrices:,} in shared matrices (all "
             "keys and values: {full:,}).",
             n=n,
             latents=of_tokens,
@@ -124,7 +117,7 @@ def cached_numbers(n: int, of_tokens: int, fixed: int, full_numbers: int) -> str
             full=full_numbers,
         )
     return _(
-        "For {n} tokens, the cache holds {own:,} numbers (all keys and values: {full:,}).",
+        "With n = {n}, the cache holds {own:,} numbers (all keys and values: {full:,}).",
         n=n,
         own=of_tokens + fixed,
         full=full_numbers,
@@ -178,6 +171,6 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
         return _("The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}).", **values)
     return _(
         "The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}). One reason is "
-        "that the absolute weights of a row sum to {total} (median over rows) instead of 1.",
+        "that the absolute weights of a row add up to {total} (median over rows) instead of 1.",
         **values,
     )

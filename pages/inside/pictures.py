@@ -23,6 +23,8 @@ COLOURS = {"light": ("#1d7a3c", "#b5206a", "#6f6200", "#6f45c0"), "dark": ("#6fd
 All have a contrast of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3). Blue and orange
 are not used, because they show the signs of matrix entries.
 """
+RESULT = 3
+"""Index of the colour of the attention matrix A, in every step."""
 COLUMN_RATIO = 4
 """A key counts as a strong column of a matrix if its total weight exceeds this multiple of the mean over all keys."""
 

@@ -147,7 +147,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 
     Args:
         data: the variant on a head.
-        extra: a text that is appended to the findings.
+        extra: the details of the step.
         n_keys: number of first keys among which the largest weight is searched for; None for all keys.
     """
     left, pools = data.parts["left"], provenance.spans(data.parts["provenance"])
@@ -180,20 +180,18 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
         ),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": data.qkv.q.shape[1:], r"\tilde K": (left.shape[1], data.qkv.k.shape[-1]), "L": left.shape},
-        findings=paragraph(
-            _(
-                "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, more than to any other pool. "
-                "Softmax gives {exact:.0%} to these tokens.",
-                **values,
-            )
-            if heaviest_once
-            else _(
-                "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}. Softmax gives {exact:.0%} to "
-                "these tokens.",
-                **values,
-            ),
-            extra,
+        findings=_(
+            "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, more than to any other pool. "
+            "Softmax gives {exact:.0%} to these tokens.",
+            **values,
+        )
+        if heaviest_once
+        else _(
+            "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}. Softmax gives {exact:.0%} to these "
+            "tokens.",
+            **values,
         ),
+        details=extra,
         draw=draw,
     )
 
@@ -204,29 +202,28 @@ def best_error_step(data: HeadData) -> Step:
     left, right = data.parts["left"], data.parts["right"]
     best = provenance.closest_mixing(data.reference, right)
     floor, error = (factors.relative_error_of(matrix, data.reference) for matrix in (best, data.weights))
-    n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
+    n = len(left)
     return Step(
         mechanism=_(
             "Column j of L holds each query's weight on row j of R, and this row spreads the weight over the tokens in "
             "fixed proportions. This limits how close A can come to softmax's matrix."
         ),
-        formula=symbol(0, "A")
+        formula=symbol(pictures.RESULT, "A")
         + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "
         + symbol(1, "X^*")
         + r" = \arg\min_X \lVert S - X R \rVert_F",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
-        findings=best_error_sentence(rank, n, distinct, floor, error),
+        findings=best_error_sentence(factors.rank(right), n, floor, error),
         draw=lambda key: draw_best_matrix(data, best, key),
     )
 
 
-def best_error_sentence(rank: int, n: int, distinct: int, floor: float, error: float) -> str:
+def best_error_sentence(rank: int, n: int, floor: float, error: float) -> str:
     """Return the sentence about the error that combining tokens causes, even with the best weights.
 
     Args:
         rank: the rank of the factor R, which has the weight of each token (column) in each pool (row).
         n: number of tokens.
-        distinct: number of distinct columns of R.
         floor: the error of the best possible weights on these pools.
         error: the error of the actual weights.
     """
@@ -236,13 +233,6 @@ def best_error_sentence(rank: int, n: int, distinct: int, floor: float, error: f
             "With the best possible weights instead of L, the matrix error compared with softmax would be "
             "{floor:.0%}, because R has as many linearly independent rows as there are tokens. The actual weights "
             "give a matrix error of {error:.0%}.",
-            **values,
-        )
-    if distinct == 1:
-        return _(
-            "With the best possible weights instead of L, the matrix error compared with softmax would be "
-            "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. All columns of R are equal, so the rank "
-            "of A is at most 1 instead of {tokens}.",
             **values,
         )
     return _(
@@ -265,7 +255,7 @@ def draw_best_matrix(data: HeadData, best: np.ndarray, key: str) -> None:
     best_caption = _("matrix error {error:.0%}", error=factors.relative_error_of(best, data.reference))
     pictures.board(
         f"{key}.best",
-        pictures.pair_panel(data, _("Actual A"), data.weights, own_caption, mark=0),
+        pictures.pair_panel(data, _("Actual A"), data.weights, own_caption, mark=pictures.RESULT),
         pictures.pair_panel(data, _("Best possible X* R"), best, best_caption, mark=1),
         pictures.pair_panel(data, _("Softmax"), data.reference),
     )

@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from app.words.labels import label, reference_name
 from attention_core.metrics.passport import rows_are_distributions
 from pages.inside import pictures
-from pages.inside.headline import MIN_SHOWN_ERROR
+from pages.inside.headline import MIN_SHOWN_ERROR, error_of_matrix, needs
 from pages.inside.story import HeadData, LazyStep, Step
 
 
@@ -40,7 +40,7 @@ def _compare(data: HeadData, sentence: str) -> Step:
         signs = _("blue: more weight than in {reference}, orange: less", reference=reference)
         pictures.board(
             key,
-            pictures.pair_panel(data, label(data.attention), data.weights, mark=0),
+            pictures.pair_panel(data, label(data.attention), data.weights, mark=pictures.RESULT),
             pictures.pair_panel(data, reference[0].upper() + reference[1:] if own else _("Softmax"), data.reference),
             pictures.pair_panel(data, _("Difference"), difference, signs),
         )
@@ -52,10 +52,10 @@ def _compare(data: HeadData, sentence: str) -> Step:
             "{reference}'s weights. The third matrix is their difference.",
             reference=reference,
         ),
-        formula=rf"\text{{{_('matrix error')}}} = \frac{{\lVert {pictures.symbol(0, 'A')} - S \rVert_F}}"
+        formula=rf"\text{{{_('matrix error')}}} = \frac{{\lVert {pictures.symbol(pictures.RESULT, 'A')} - S \rVert_F}}"
         r"{\lVert S \rVert_F}",
         shapes={"A": (n, n), "S" if own else r"S = \operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
-        findings=text,
-        details=sentence,
+        findings=error_of_matrix(data),
+        details=paragraph(text, sentence, needs(data)),
         draw=draw,
     )

@@ -15,7 +15,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import spinner
 from attention_core.inputs.labels import number_repeats
 from pages.inside import downloads
-from pages.inside.headline import headline, measurements
+from pages.inside.headline import headline
 from pages.inside.options import FIRST_TAB, InsideOptions
 from pages.inside.stories import discover
 from pages.inside.story import HeadData, LazyStep, Step
@@ -73,7 +73,7 @@ def show(chosen: ChosenInput) -> None:
             reference=parts.reference,
             labels=number_repeats(chosen.qkv.names),
         )
-        title = st.container()
+        title = st.empty()
         steps = discover()[attention.key](data)
         row = st.container(
             horizontal=True,
@@ -85,17 +85,17 @@ def show(chosen: ChosenInput) -> None:
         with row:
             index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
-        # A step that is not yet a ``Step`` computes its finding later. Showing it then would move the page, so such a
-        # step has the variant's summary as headline.
-        finding = step.headline if isinstance(step, Step) else ""
-        title.markdown(f"**{finding}**" if finding else headline(data))
-        findings = step.findings  # This access builds the step, which can take seconds.
-        measured = measurements(data, with_error=not step.states_error)
+        if isinstance(step, LazyStep):
+            title.markdown(headline(data))  # Building the step can take seconds. The summary keeps its place free.
+        # The first step has the summary at the top, so that a new visitor reads it before any finding.
+        finding = step.headline or (step.findings if index else "")
+        title.markdown(f"**{finding.replace('**', '')}**" if finding else headline(data))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="inside.mechanism"):
         _draw_formula(step)
         st.markdown(step.mechanism)
     step.draw(f"inside.{attention.key}.{index + 1}")
-    st.markdown("  \n".join(filter(None, (findings, paragraph(step.details, measured)))))
+    below = step.findings if finding != step.findings else ""
+    st.markdown("  \n".join(filter(None, (below, step.details))))
     downloads.show(data, chosen)
 
 

@@ -72,11 +72,12 @@ class Step:
             this step.
         formula: the step in LaTeX.
         shapes: the shapes of the shown arrays, by LaTeX symbol.
-        findings: one or two sentences below the figures with the most important numbers measured on the data.
-        details: further numbers, below the findings; may be empty.
+        findings: one or two sentences with the most important numbers measured on the data. They are at the top of the
+            page in bold, or below the figures if the step is the first or has a ``headline``.
+        details: further numbers, below the figures; may be empty.
         draw: a function that draws the figures; its argument is a key prefix for the elements.
-        headline: the finding that replaces the variant's summary at the top of the page; empty for the summary.
-        states_error: whether the findings state the error of the variant's matrix, so that the page does not repeat it.
+        headline: the sentence at the top of the page. If it is empty, the findings are there, and in the first step the
+            variant's summary.
     """
 
     title: str = ""
@@ -87,7 +88,6 @@ class Step:
     draw: Callable[[str], None]
     details: str = ""
     headline: str = ""
-    states_error: bool = False
 
 
 class LazyStep:

@@ -26,11 +26,6 @@ def rank(matrix: np.ndarray) -> int:
     return int(np.linalg.matrix_rank(matrix))
 
 
-def distinct_columns(matrix: np.ndarray) -> int:
-    """Count the different columns of ``[m, n]``."""
-    return int(np.unique(matrix, axis=1).shape[1])
-
-
 def lengths(x: np.ndarray) -> np.ndarray:
     """Compute the Euclidean length of each vector or matrix, ``[n, ...]`` to ``float64 [n]``."""
     return np.linalg.norm(x.reshape(len(x), -1).astype(float), axis=1)

@@ -97,10 +97,8 @@ def _map(data: HeadData) -> Step:
         ),
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": data.parts["query_features"].shape},
-        findings=paragraph(
-            map_sentence(current),
-            _("{share:.0%} of the entries of queries and keys are negative.", share=(entries < 0).mean()),
-        ),
+        findings=map_sentence(current),
+        details=_("{share:.0%} of the entries of queries and keys are negative.", share=(entries < 0).mean()),
         draw=draw,
     )
 
@@ -137,11 +135,14 @@ def _features(data: HeadData) -> Step:
         formula=symbol(0, r"\varphi(Q)") + r",\ " + symbol(1, r"\varphi(K)") + r" \ge 0",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "{zero:.0%} of the features are zero. Because no feature is negative, no cosine between query and key "
-            "features is negative. The mean cosine is {cosine:.2f}. The closer it is to 1, the less the directions of "
-            "queries and keys matter.",
-            zero=(both == 0).mean(),
+            "The mean cosine between query and key features is {cosine:.2f}. The closer it is to 1, the less the "
+            "directions of queries and keys matter.",
             cosine=cosines(q, k).mean(),
+        ),
+        details=_(
+            "{zero:.0%} of the features are zero. Because no feature is negative, no cosine between query and key "
+            "features is negative.",
+            zero=(both == 0).mean(),
         ),
         draw=lambda key: pictures.features(data, q, k, key),
     )
@@ -174,6 +175,13 @@ def _kernel(data: HeadData) -> Step:
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
         shapes={"A": data.weights.shape},
         findings=kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
+        details=_(
+            "The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the "
+            "{share:.0%} of pairs with the most softmax weight, the median is {heavy:.2g}×.",
+            middle=np.median(ratio),
+            share=HEAVY_SHARE,
+            heavy=np.median(ratio[heavy]),
+        ),
         draw=draw,
     )
 
@@ -185,20 +193,13 @@ def kernel_sentence(middle: float, heavy: float) -> str:
         middle: the ratio of the weight to softmax's weight at the median pair.
         heavy: the same ratio among the heaviest pairs.
     """
-    return paragraph(
-        _(
-            "The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the "
-            "{share:.0%} of pairs with the most softmax weight, the median is {heavy:.2g}×.",
-            middle=middle,
-            share=HEAVY_SHARE,
-            heavy=heavy,
-        ),
-        _("Linear attention's kernel is flatter than softmax's exponential, so large softmax weights shrink most.")
-        if heavy < min(1, middle)
-        else _(
-            "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, "
-            "linear attention's kernel is not flatter than softmax's exponential."
-        ),
+    if heavy < min(1, middle):
+        return _(
+            "Linear attention's kernel is flatter than softmax's exponential, so large softmax weights shrink most."
+        )
+    return _(
+        "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, "
+        "linear attention's kernel is not flatter than softmax's exponential."
     )
 
 
@@ -288,14 +289,6 @@ def _normaliser(data: HeadData) -> Step:
     z, c = data.parts["normaliser"], data.parts["key_sums"].shape[-1]
     text = paragraph(
         _(
-            "A row's divisor, the sum of its weights before the division, ranges from {low:.4g} for “{least}” to "
-            "{high:.4g} for “{most}”.",
-            low=z.min(),
-            high=z.max(),
-            least=data.token(z.argmin()),
-            most=data.token(z.argmax()),
-        ),
-        _(
             "A row's divisor is the dot product of the query's features and the sum of the key features so far, a "
             "vector of {c} numbers.",
             c=c,
@@ -330,7 +323,15 @@ def _normaliser(data: HeadData) -> Step:
         ),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
-        findings=text,
+        findings=_(
+            "A row's divisor, the sum of its weights before the division, ranges from {low:.4g} for “{least}” to "
+            "{high:.4g} for “{most}”.",
+            low=z.min(),
+            high=z.max(),
+            least=data.token(z.argmin()),
+            most=data.token(z.argmax()),
+        ),
+        details=text,
         draw=draw,
     )
 

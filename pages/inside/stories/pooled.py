@@ -10,7 +10,7 @@ from app.words.i18n import _, _n, paragraph
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pooling
-from pages.inside.pictures import symbol
+from pages.inside.pictures import RESULT, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 
@@ -109,6 +109,7 @@ def _weights_on_pools(data: HeadData) -> Step:
         ),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right)",
         findings=step.findings if m > 1 else _no_earlier_pool(),
+        details=step.details if m > 1 else "",
     )
 
 
@@ -131,7 +132,7 @@ def _best_error(data: HeadData) -> Step:
             "The tokens of an earlier pool share the weight of the pool. The tokens of the query's own pool "
             "have individual weights."
         ),
-        formula=symbol(0, "A") + r" = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
+        formula=symbol(RESULT, "A") + r" = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         findings=_(
@@ -150,20 +151,21 @@ def _masks(data: HeadData) -> Step:
     n = len(same_pool)
     ahead = np.triu(same_pool, 1)
     share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.fully_past_mixtures(P).any(-1)).sum()
+    others = ""
     if not ahead.any():
         words = _("Each pool contains a single token, so this is causal softmax attention.")
     else:
         i = ahead.sum(-1).argmax()
         hidden = np.flatnonzero(ahead[i])[-1]
-        words = paragraph(
-            _(
-                "Query **“{query}”** (token {i}) is in one pool with the later token **“{token}”** (token {hidden}), "
-                "which the causal mask must hide.",
-                i=i,
-                query=data.token(i),
-                hidden=hidden,
-                token=data.token(hidden),
-            ),
+        words = _(
+            "Query **“{query}”** (token {i}) is in one pool with the later token **“{token}”** (token {hidden}), "
+            "which the causal mask must hide.",
+            i=i,
+            query=data.token(i),
+            hidden=hidden,
+            token=data.token(hidden),
+        )
+        others = paragraph(
             _(
                 "If only pools that begin after the query were masked, information would leak in {share:.1%} "
                 "of the pairs with a later key.",
@@ -205,5 +207,6 @@ def _masks(data: HeadData) -> Step:
         formula=r"i \text{ attends to pool } r \iff r < \left\lfloor i / s \right\rfloor",
         shapes={"P": P.shape, "A": (n, n)},
         findings=words,
+        details=others,
         draw=draw,
     )

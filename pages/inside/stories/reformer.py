@@ -76,7 +76,9 @@ def _hash(data: HeadData, number: int) -> Step:
     weights = np.where(others, data.parts["all_pairs"], 0.0)
     if n > 1 and len(filled) > 1 and weights.any():
         held, at_random = weights[same].sum() / weights.sum(), same[others].mean()
-        words = paragraph(words, held_sentence(reference_name(data.attention), float(held), float(at_random)))
+        found = held_sentence(reference_name(data.attention), float(held), float(at_random))
+    else:
+        found, words = words, ""
     return Step(
         title=_("Hash"),
         mechanism=_(
@@ -86,7 +88,8 @@ def _hash(data: HeadData, number: int) -> Step:
         formula=symbol(0, "b")
         + r"(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
         shapes={"x": tuple(data.qkv.q.shape[1:]), "b": tuple(data.parts["buckets"].shape)},
-        findings=words,
+        findings=found,
+        details=words,
         draw=draw,
     )
 
@@ -189,20 +192,19 @@ def _sort(data: HeadData, number: int) -> Step:
             )
         )
 
+    cut = ""
     if not same_bucket.any():
         words = _("No two of the {n} tokens are in the same bucket.", n=n)
     else:
         at = distances.argmax()
-        words = paragraph(
-            sort_sentence(
-                data.token(order[at]),
-                data.token(order[at + 1]),
-                int(distances[at]),
-                data.token(farthest),
-                int(abs(positions[farthest] - farthest)),
-            ),
-            cut_sentence(len(borders) + 1, size, causal=data.causal),
+        words = sort_sentence(
+            data.token(order[at]),
+            data.token(order[at + 1]),
+            int(distances[at]),
+            data.token(farthest),
+            int(abs(positions[farthest] - farthest)),
         )
+        cut = cut_sentence(len(borders) + 1, size, causal=data.causal)
     return Step(
         title=_("Sort"),
         mechanism=_(
@@ -213,6 +215,7 @@ def _sort(data: HeadData, number: int) -> Step:
         + r"(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
         shapes={r"\pi": (n,), "c": (n,)},
         findings=words,
+        details=cut,
         draw=draw,
     )
 
@@ -384,26 +387,24 @@ def _missed(data: HeadData) -> Step:
                 column_config={_("softmax weight"): st.column_config.NumberColumn(format="%.1f %%")},
             )
 
-    words = _("All query–key pairs are allowed, so no pair is missed.")
+    words, sharing = _("All query–key pairs are allowed, so no pair is missed."), ""
     if pairs:
         i, j = pairs[0]
-        words = paragraph(
-            _(
-                "**{lost:.0%}** of the weight of {reference} falls on pairs that are not allowed. The missed "
-                "pair with the largest weight is **“{query}” → “{key}”**, with {weight:.0%} of its row's weight.",
-                reference=reference,
-                lost=lost.mean(),
-                query=data.token(i),
-                key=data.token(j),
-                weight=full[i, j],
-            ),
-            _(
-                "Pairs that are not allowed but share a bucket in at least one hashing round: {together:,}. "
-                "{part:.1%} of the weight of {reference} falls on these pairs.",
-                together=together.sum(),
-                part=full[together].sum() / n,
-                reference=reference,
-            ),
+        words = _(
+            "**{lost:.0%}** of the weight of {reference} falls on pairs that are not allowed. The missed "
+            "pair with the largest weight is **“{query}” → “{key}”**, with {weight:.0%} of its row's weight.",
+            reference=reference,
+            lost=lost.mean(),
+            query=data.token(i),
+            key=data.token(j),
+            weight=full[i, j],
+        )
+        sharing = _(
+            "Pairs that are not allowed but share a bucket in at least one hashing round: {together:,}. "
+            "{part:.1%} of the weight of {reference} falls on these pairs.",
+            together=together.sum(),
+            part=full[together].sum() / n,
+            reference=reference,
         )
     return Step(
         mechanism=_(
@@ -413,5 +414,6 @@ def _missed(data: HeadData) -> Step:
         r"\!\left(\frac{q_i^\top q_j}{\lVert q_j \rVert}\right)",
         shapes={"S": (n, n)},
         findings=words,
+        details=sharing,
         draw=draw,
     )

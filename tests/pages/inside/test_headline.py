@@ -11,12 +11,14 @@ from pages.inside.headline import (
     cached_numbers,
     cheaper_from,
     difference,
+    error_of_matrix,
     headline,
-    measurements,
     multiply_adds,
+    needs,
     selection_sentence,
     work,
 )
+from pages.inside.stories import discover
 
 
 @pytest.mark.parametrize(
@@ -24,15 +26,12 @@ from pages.inside.headline import (
     [
         (
             cached_numbers(56, 28160, 0, 43008),
-            "For 56 tokens, the cache holds 28,160 numbers (all keys and values: 43,008).",
+            "With n = 56, the cache holds 28,160 numbers (all keys and values: 43,008).",
         ),
-        (
-            cached_numbers(56, 0, 28160, 43008),
-            "For 56 tokens, the cache holds 28,160 numbers (all keys and values: 43,008).",
-        ),
+        (cached_numbers(1, 0, 28160, 768), "With n = 1, the cache holds 28,160 numbers (all keys and values: 768)."),
         (
             cached_numbers(56, 3584, 24576, 43008),
-            "For 56 tokens, the cache holds 3,584 numbers in latents and 24,576 in shared matrices (all keys and "
+            "With n = 56, the cache holds 3,584 numbers in latents and 24,576 in shared matrices (all keys and "
             "values: 43,008).",
         ),
         (multiply_adds("Linear", 56, 0.31, 34), "At 56 tokens, Linear needs 31% of softmax's multiply-adds."),
@@ -61,9 +60,9 @@ def test_the_work_of_a_variant_is_compared_with_softmax(sentence, expected):
         (0.0049, 0.9, 1, "less than 0.5%."),
         (0.94, 0.92, 1.99, "94% (equal weights: 92%)."),
         (0.94, 0.92, 0.51, "94% (equal weights: 92%)."),
-        (23.5, 0.96, 14.2, "2,350% (equal weights: 96%). One reason is that the absolute weights of a row sum to 14 "
+        (23.5, 0.96, 14.2, "2,350% (equal weights: 96%). One reason is that the absolute weights of a row add up to 14 "
         "(median over rows) instead of 1."),
-        (0.97, 0.96, 0.49, "97% (equal weights: 96%). One reason is that the absolute weights of a row sum to 0.49 "
+        (0.97, 0.96, 0.49, "97% (equal weights: 96%). One reason is that the absolute weights of a row add up to 0.49 "
         "(median over rows) instead of 1."),
     ],
 )  # fmt: skip
@@ -75,11 +74,11 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
 def test_rows_without_weight_are_not_counted_as_rows_with_less_weight():
     found = data(ac.get("power_bert", keep=0.5), sharpness=0.5)
     assert sorted(set(found.weights.sum(-1).round(3))) == [0, 1]
-    assert measurements(found).endswith("%).")
+    assert error_of_matrix(found).endswith("%).")
     half = replace(found, weights=0.25 * found.weights)
-    assert measurements(half).endswith("the absolute weights of a row sum to 0.25 (median over rows) instead of 1.")
-    assert measurements(replace(found, weights=0 * found.weights)).endswith(
-        " sum to 0 (median over rows) instead of 1."
+    assert error_of_matrix(half).endswith("weights of a row add up to 0.25 (median over rows) instead of 1.")
+    assert error_of_matrix(replace(found, weights=0 * found.weights)).endswith(
+        " add up to 0 (median over rows) instead of 1."
     )
 
 
@@ -87,17 +86,20 @@ def test_rows_without_weight_are_not_counted_as_rows_with_less_weight():
     ("key", "need"),
     [
         ("landmark", "At 24 tokens, Landmarks needs 133% of softmax's multiply-adds. From 33 tokens on, it needs fewer "
-        "than softmax. "),
+        "than softmax."),
         # Keys and values of 2 heads of size 8 have rank 16 each. Without compression, a token has 2 · 16 numbers.
-        ("mla", "For 24 tokens, the cache holds 768 numbers in latents and 512 in shared matrices (all keys and "
-        "values: 768). "),
-        ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),
+        ("mla", "With n = 24, the cache holds 768 numbers in latents and 512 in shared matrices (all keys and "
+        "values: 768)."),
+        ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax."),
     ],
 )  # fmt: skip
 def test_the_page_says_how_the_variant_works_and_what_it_needs(key, need):
     attention = ac.get(key)
     assert headline(data(attention)) == f"**{_(attention.variant.summary)}**"
-    assert measurements(data(attention)).startswith(f"{need}The matrix error relative to softmax's matrix is ")
+    assert needs(data(attention)) == need
+    last = discover()[key](data(attention))[-1]
+    assert last.findings == error_of_matrix(data(attention))
+    assert last.details.endswith(need)
 
 
 @pytest.mark.parametrize(
