@@ -228,7 +228,7 @@ def _estimate(data: HeadData) -> Step:
             estimate,
             key=key,
             x_title=_("true similarity, relative to the largest in its row"),
-            y_title=_("estimated similarity, in the same units as the true one"),
+            y_title=_("estimated similarity (same unit)"),
             height=360,
             alt=_("Points: the estimated similarity of each pair against the true one"),
         )
@@ -358,7 +358,7 @@ def _more_features(data: HeadData) -> Step:
                 height=440,
                 alt=_("Lines: the error of each kind of feature against the number of directions"),
             )
-            st.markdown(fall_sentence(errors, row_norms=norms))
+            st.markdown(fall_sentence(errors, row_norms=norms, divides=factor < 1))
 
         tasks = performer_error.tasks(
             data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, kinds=tuple(forms)
@@ -370,7 +370,9 @@ def _more_features(data: HeadData) -> Step:
     n = min(data.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
-        mechanism=_("As the number of directions m increases, the random error of the estimate decreases like 1/√m."),
+        mechanism=_(
+            "In theory, the random error of the estimate decreases like 1/√m as the number of directions m increases."
+        ),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"
         else r"\mathbb{E}\left[\text{error}^2\right] = \text{bias}^2 + \frac{\text{chance}^2}{m}",
@@ -380,12 +382,13 @@ def _more_features(data: HeadData) -> Step:
     )
 
 
-def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
+def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, divides: bool = False) -> str:
     """Return the sentences about how the error falls with the number of directions.
 
     Args:
         errors: the errors by kind of feature, and whether the directions are orthogonal.
         row_norms: the setting for the lengths of the directions.
+        divides: whether the logits are divided.
     """
     first = errors["positive", True]
     if len(first.x) < 2 or not errors["trig", False].x:
@@ -415,8 +418,17 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
             "**positive** features does not fall. It goes from {start} to {end}."
         )
     )
+    rises = end > start and number(end) != number(start)
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
+        _(
+            "The logits are large: rare, very large estimates carry the mean of positive features, and {b:.0f} "
+            "directions miss most of them.",
+            b=first.x[-1],
+        )
+        if rises
+        else "",
+        _("Divide the logits by 20 above to see the error with small logits.") if rises and not divides else "",
         _(
             "A power law fitted to the error of positive features, as a function of the number of directions m, has "
             "the exponent {slope}.",
@@ -443,7 +455,7 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         if best[0] != "trig"
         else "",
     )
-    if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
+    if not rises and end > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
         text = paragraph(
             text,
             _(
