@@ -150,7 +150,7 @@ def _inverse(data: HeadData) -> Step:
             "a mixture of earlier values. Row i of the matrix T shows how much of each earlier value is erased for "
             "token i."
         ),
-        details=_(
+        findings=_(
             "Inverting a single matrix gives T, the matrix of all tokens' corrections, so all tokens can be "
             "processed in parallel."
         ),
@@ -159,7 +159,7 @@ def _inverse(data: HeadData) -> Step:
         + (r"\Gamma^-" if _decays(data) else "M^-")
         + r")\right)^{-1}",
         shapes={"T": inverse.shape},
-        findings=paragraph(
+        details=paragraph(
             _("The entries of the matrix range from {low} to {high}.", low=number(low), high=number(high)),
             _(
                 "If the keys have length 1 and the write strength β is at most 1, the entries of the correction "
@@ -208,10 +208,12 @@ def _written(data: HeadData) -> Step:
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": data.parts["written"].shape, "S": (data.parts["keys"].shape[-1], data.qkv.v.shape[-1])},
         findings=_(
-            "The more similar the retrieved value is to the token's own value, the less is written. The written "
-            "vector is {middle:.0%} as long as the token's value (median over tokens). This ratio is smallest for "
-            "“{least}” ({low:.0%}) and largest for “{most}” ({high:.0%}).",
+            "The written vector is {middle:.0%} as long as the token's value (median over tokens). The more similar "
+            "the retrieved value is to the token's own value, the less is written.",
             middle=np.median(share),
+        ),
+        details=_(
+            "The ratio of both lengths is smallest for “{least}” ({low:.0%}) and largest for “{most}” ({high:.0%}).",
             least=data.token(share.argmin()),
             low=share.min(),
             most=data.token(share.argmax()),
@@ -236,19 +238,23 @@ def _growth(data: HeadData) -> Step:
         )
         strength = STRENGTHS[tenths - 1]
         written = cached.growth_by_token(data.source, data.attention, head=data.head, strength=strength)
-        pictures.lines(
-            [Curve("‖S‖", list(STRENGTHS), [float(y) if y < MAX_DRAWN_SIZE else None for y in sizes], colour=0)],
-            key=key,
-            x_title=_("rate η") if exact else _("write strength β"),
-            y_title=_("final norm of the state / mean norm of a value"),
-            log_y=True,
-            mark=(strength, f"{'η' if exact else 'β'} = {strength:g}"),
-            alt=_("Line: the size of the state after the last token against the rate η")
-            if exact
-            else _("Line: the size of the state after the last token against the write strength"),
-        )
+        left, right = st.columns([3, 2], gap="medium")
+        with left:
+            pictures.lines(
+                [Curve("‖S‖", list(STRENGTHS), [float(y) if y < MAX_DRAWN_SIZE else None for y in sizes], colour=0)],
+                key=key,
+                x_title=_("rate η") if exact else _("write strength β"),
+                y_title=_("final norm of the state / mean norm of a value"),
+                log_y=True,
+                mark=(strength, f"{'η' if exact else 'β'} = {strength:g}"),
+                height=440,
+                alt=_("Line: the size of the state after the last token against the rate η")
+                if exact
+                else _("Line: the size of the state after the last token against the write strength"),
+            )
+        with right:
+            _draw_state(written, f"{key}.state")
         st.markdown(tried_sentence(strength, written.eigenvalues, written.sizes / value_length, exact=exact))
-        _draw_state(written, f"{key}.state")
 
     return Step(
         mechanism=_(
@@ -346,17 +352,10 @@ def _draw_state(written: GrowthByToken, key: str) -> None:
             _("The state cannot be drawn, because its numbers have overflowed (they became too large to store).")
         )
         return
-    width, height = written.state.shape
     pictures.board(
         key,
         pictures.panel(
-            "S",
-            written.state,
-            list(map(str, range(width))),
-            list(map(str, range(height))),
-            row=_("key entry"),
-            column=_("value entry"),
-            caption=_("the state after the last token"),
+            "S", written.state, row=_("key entry"), column=_("value entry"), caption=_("the state after the last token")
         ),
         unit=_("entry"),
         diverging=True,
