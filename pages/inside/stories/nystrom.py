@@ -21,17 +21,19 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside import pictures
 from pages.inside.headline import MIN_SHOWN_ERROR
-from pages.inside.pictures import Curve, symbol
+from pages.inside.pictures import RESULT, Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import alternating_colours, coloured_text
 
 EQUAL_RATIO = 1.02
 """Errors within this ratio count as equal."""
+ZERO_UP_TO_ROUNDING = float(np.finfo(np.float32).eps)
+"""Singular values up to this share of the largest one are rounding errors of the matrix, which is float32."""
 SMALL_ERROR = 0.1
 """Relative errors up to this count as small."""
-LEFT, MIDDLE, RIGHT, RESULT = range(4)
-"""Indices of the colours of the three factors and of their product."""
+LEFT, INVERSE, RIGHT = range(3)
+"""Indices of the colours of the three factors L, Z and R."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -70,18 +72,13 @@ def _labels(data: HeadData, shares: np.ndarray) -> list[str]:
     return [f"{i}: {' '.join(tokens[:3])}{' …' if len(tokens) > 3 else ''}" for i, tokens in enumerate(members)]
 
 
-def _names(data: HeadData) -> tuple[list[str], list[str]]:
-    """Return one label per query landmark, and one per key landmark."""
-    shares = _shares(data)
-    return _labels(data, shares["query"]), _labels(data, shares["key"])
-
-
 @lazy_step(N_("Landmarks"))
 def _landmarks(data: HeadData) -> Step:
     """Build the step that shows which tokens each landmark averages."""
     found = _shares(data)
     m, n = found["query"].shape
     means = data.setting("method") == "segment_means" or m == n
+    findings, sizes = _landmark_findings(data, found, means=means)
     drawn = {"query": found["query"]} if means else found
     titles = {"query": _("Query landmarks"), "key": _("Key landmarks")}
 
@@ -92,7 +89,7 @@ def _landmarks(data: HeadData) -> Step:
             text, matrix = st.columns(2, gap="medium")
             text.html(coloured_text(data.qkv.tokens, alternating_colours(owners), notes=notes, tags=owners))
             with matrix:
-                shares = pictures.panel(title, of, members, data.labels, row=_("landmark"), column=_("token"))
+                shares = pictures.panel(title, of, None, data.labels, row=_("landmark"), column=_("token"))
                 pictures.board(
                     f"{key}.shares.{name}", shares, unit=_("share of the token in the landmark"), tone="linear"
                 )
@@ -110,7 +107,8 @@ def _landmarks(data: HeadData) -> Step:
         formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
         r"\tilde k_i = \frac{1}{|S'_i|} \sum_{j \in S'_i} k_j",
         shapes={r"\tilde Q": (m, data.qkv.q.shape[-1]), r"\tilde K": (m, data.qkv.k.shape[-1])},
-        findings=_landmark_findings(data, found, means=means),
+        findings=findings,
+        details=sizes,
         draw=draw,
     )
 
@@ -130,14 +128,16 @@ def landmark_sizes(m: int, smallest: int, largest: int) -> str:
     return _("Each of the {m} landmarks averages {least} to {most} neighbouring tokens.", **values)
 
 
-def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: bool) -> str:
+def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: bool) -> tuple[str, str]:
+    """Return the findings and the details of the step about landmarks."""
     m, n = shares["query"].shape
     if m == n:
-        return _n(
+        alone = _n(
             "The only token is its own landmark, so nothing is averaged.",
             "Each of the {n} tokens is its own landmark, so nothing is averaged.",
             n=n,
         )
+        return alone, ""
     sizes = {name: (share > 0).sum(-1) for name, share in shares.items()}
     vectors = membership.landmark_inputs(data.qkv, data.head)
     lost_shares = {name: membership.lost_variance(vectors[name], share) for name, share in shares.items()}
@@ -145,11 +145,12 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
         text = landmark_sizes(m, sizes["query"].min(), sizes["query"].max())
     else:
         text = paragraph(
-            _(
-                "{n} tokens are averaged into {m} landmarks of similar tokens. The largest query "
-                "landmark averages {query} queries, and the largest key landmark averages {key} keys.",
-                m=m,
-                n=n,
+            _n(
+                "{tokens} tokens are averaged into {n} landmark.",
+                "{tokens} tokens are averaged into {n} landmarks of similar tokens. The largest query landmark "
+                "averages {query} queries, and the largest key landmark averages {key} keys.",
+                n=m,
+                tokens=n,
                 query=sizes["query"].max(),
                 key=sizes["key"].max(),
             ),
@@ -163,7 +164,7 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
         query=lost_shares["query"],
         key=lost_shares["key"],
     )
-    return paragraph(text, discarded)
+    return discarded, text
 
 
 def _factors(data: HeadData) -> Step:
@@ -176,25 +177,11 @@ def _factors(data: HeadData) -> Step:
     top = max(top, float(blurred.max()))
 
     def draw(key: str) -> None:
-        (queries, keys), landmark = _names(data), _("landmark")
+        landmark = _("landmark")
         to_landmarks, to_keys = _("queries to landmarks"), _("landmarks to keys")
         inverted = _("exact inverse") if data.setting("inverse") == "exact" else _("approximate inverse")
         pictures.board(
             f"{key}.factors",
-            replace(
-                pictures.panel(
-                    "L", left, data.labels, keys, column=landmark, caption=sized(to_landmarks, left), mark=LEFT
-                ),
-                top=sides_top,
-            ),
-            _landmark_panel("Z", inverse, keys, queries, sized(inverted, inverse), mark=MIDDLE),
-            replace(
-                pictures.panel(
-                    "R", right, queries, data.labels, row=landmark, caption=sized(to_keys, right), mark=RIGHT
-                ),
-                top=sides_top,
-                scale_panel="L",
-            ),
             replace(
                 pictures.pair_panel(data, "A = L × Z × R", data.weights, error_caption(error), mark=RESULT), top=top
             ),
@@ -209,6 +196,16 @@ def _factors(data: HeadData) -> Step:
                 caption=pictures.strong_column(data),
                 top=top,
                 scale_panel="A",
+            ),
+            replace(
+                pictures.panel("L", left, data.labels, column=landmark, caption=sized(to_landmarks, left), mark=LEFT),
+                top=sides_top,
+            ),
+            _landmark_panel("Z", inverse, sized(inverted, inverse), mark=INVERSE),
+            replace(
+                pictures.panel("R", right, None, data.labels, row=landmark, caption=sized(to_keys, right), mark=RIGHT),
+                top=sides_top,
+                scale_panel="L",
             ),
             scale="panel",
         )
@@ -225,7 +222,7 @@ def _factors(data: HeadData) -> Step:
             _("Z is meant to undo one blur. Compare A and L × R with softmax."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = "
-        rf"{symbol(LEFT, 'L')} \times {symbol(MIDDLE, 'Z')} \times {symbol(RIGHT, 'R')}",
+        rf"{symbol(LEFT, 'L')} \times {symbol(INVERSE, 'Z')} \times {symbol(RIGHT, 'R')}",
         shapes={
             r"L = \operatorname{softmax}(Q \tilde K^\top / \sqrt d)": left.shape,
             r"Z \approx \operatorname{softmax}(\tilde Q \tilde K^\top / \sqrt d)^{-1}": middle.shape,
@@ -241,7 +238,6 @@ def _factors(data: HeadData) -> Step:
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
         draw=draw,
-        states_error=True,
     )
 
 
@@ -315,25 +311,24 @@ def _inverse(data: HeadData) -> Step:
     values, _inverted = nystrom_inverse.inverted_shares(middle, 0)
 
     def draw(key: str) -> None:
-        queries, keys = _names(data)
         how, identity = (
             _("computed with: {how}", how=_inverse_method(data)),
             _("identity matrix if Z is the exact inverse"),
         )
         pictures.board(
             f"{key}.inverse",
-            _landmark_panel(_("Matrix M"), middle, queries, keys, mark=MIDDLE),
-            _landmark_panel(_("Inverse Z"), inverse, keys, queries, caption=how, mark=RESULT),
-            _landmark_panel(_("M Z"), product(middle, inverse), queries, queries, caption=identity),
+            _landmark_panel(_("Matrix M"), middle),
+            _landmark_panel(_("Inverse Z"), inverse, caption=how, mark=INVERSE),
+            _landmark_panel(_("M Z"), product(middle, inverse), caption=identity),
             scale="panel",
         )
         left, right = st.columns(2)
         with left:
             st.markdown("**" + _("Error of the inverse Z") + "**")
-            _draw_curves(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"), log=True)
+            _draw_curves(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"))
         with right:
             st.markdown("**" + _("Error of the attention matrix A") + "**")
-            _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"))
+            _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"), percent=True)
         _directions(data, key)
 
     return Step(
@@ -346,20 +341,18 @@ def _inverse(data: HeadData) -> Step:
             "M holds the landmarks' weights on each other, and Z is its exact inverse. The charts compare the "
             "exact inverse with an iteration that uses matrix products only."
         ),
-        formula=rf"{symbol(RESULT, 'Z')} \leftarrow \tfrac14 Z \left(13 I - {symbol(MIDDLE, 'M')} Z \left(15 I - M Z "
+        formula=rf"{symbol(INVERSE, 'Z')} \leftarrow \tfrac14 Z \left(13 I - M Z \left(15 I - M Z "
         r"\left(7 I - M Z\right)\right)\right)",
         shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
         findings=inverse_sentence(rows),
-        details=inverse_size(rows[-1].largest, float(values[0] / max(values[-1], np.finfo(float).tiny))),
+        details=inverse_size(rows[-1].largest, values),
         draw=draw,
     )
 
 
-def _landmark_panel(
-    title: str, values: np.ndarray, rows: list[str], columns: list[str], caption: str = "", mark: int | None = None
-) -> Panel:
+def _landmark_panel(title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> Panel:
     landmark = _("landmark")
-    return pictures.panel(title, values, rows, columns, row=landmark, column=landmark, caption=caption, mark=mark)
+    return pictures.panel(title, values, row=landmark, column=landmark, caption=caption, mark=mark)
 
 
 def _inverse_method(data: HeadData) -> str:
@@ -395,7 +388,7 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     if exact > EQUAL_RATIO * iterated[best]:
         reason = (
             _(
-                "**The exact inverse is worse than an approximate inverse**, because inverting small singular values "
+                "The exact inverse is worse than an approximate inverse, because inverting small singular values "
                 "amplifies the error from averaging tokens into landmarks."
             )
             if exact > SMALL_ERROR
@@ -410,41 +403,43 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
         )
     return paragraph(
         reason,
-        _(
-            "With an iterative inverse Z of the weights between landmarks, the attention matrix A is closest to "
-            "softmax's matrix after {best} of {all} iterations. The error of A is then {error:.0%}. With the exact "
-            "inverse, the error of A is {exact:.0%}.",
-            best=best + 1,
-            all=len(iterated),
-            error=iterated[best],
-            exact=exact,
+        _n(
+            "With the iteration, the error of A is smallest after {n} iteration ({error}). With the exact inverse, it "
+            "is {exact}.",
+            "With the iteration, the error of A is smallest after {n} iterations ({error}). With the exact inverse, it "
+            "is {exact}.",
+            n=best + 1,
+            error=percent(iterated[best]),
+            exact=percent(exact),
         ),
     )
 
 
-def inverse_size(largest: float, condition: float) -> str:
+def inverse_size(largest: float, values: np.ndarray) -> str:
     """Return the sentences about the size of the exact inverse.
 
     Args:
         largest: its largest entry in absolute value.
-        condition: the ratio of the middle factor's largest singular value to its smallest.
+        values: the singular values of M, descending.
     """
-    return _(
-        "The matrix M holds the landmarks' weights on each other. Its largest singular value is {ratio} times the "
-        "smallest. The largest entry of the exact inverse of M is {largest} in absolute value.",
-        ratio=number(condition),
-        largest=number(largest),
+    zero = values[-1] <= ZERO_UP_TO_ROUNDING * values[0]
+    return paragraph(
+        _("The smallest singular value of M is zero up to rounding.")
+        if zero
+        else _("The largest singular value of M is {ratio} times the smallest.", ratio=number(values[0] / values[-1])),
+        _("The largest entry of the exact inverse of M is {largest} in absolute value.", largest=number(largest)),
     )
 
 
-def _draw_curves(curves_: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
-    """Draw curves of one measure over the number of iterations."""
+def _draw_curves(curves_: Sequence[Curve], key: str, title: str, *, percent: bool = False) -> None:
+    """Draw curves of one measure over the number of iterations; ``percent`` writes it as a percentage."""
     pictures.lines(
         curves_,
         key=key,
         x_title=_("iterations"),
         y_title=title,
-        log_y=log,
+        log_y=True,
+        percent=percent,
         x_ticks=curves_[0].x,
         height=320,
         alt=_("Lines: {what} against the number of iterations", what=title),
@@ -461,8 +456,11 @@ def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
     *iterated, exact = rows
     x = _counts(rows)
     ends = [x[0], x[-1]]
+    errors = [row.error for row in iterated]
+    best = int(np.argmin(errors))
+    texts = [_("smallest: {error}", error=percent(errors[i])) if i == best else "" for i in range(len(errors))]
     return [
-        Curve(_("iterative"), x, [row.error for row in iterated]),
+        Curve(_("iterative"), x, errors, large_index=best, texts=texts),
         Curve(_("exact inverse"), ends, [exact.error] * 2, colour=1, dash="dash", markers=False),
     ]
 
@@ -477,8 +475,8 @@ def _directions(data: HeadData, key: str) -> None:
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
     st.markdown("**" + _("The iteration inverts small singular values last") + "**")
-    sentence = exact_inverse_sentence if data.setting("inverse") == "exact" else inverted_sentence
-    st.caption(sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
+    exact = data.setting("inverse") == "exact"
+    st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1], exact=exact))
     left, right = st.columns(2)
     with left:
         pictures.lines(
@@ -507,7 +505,7 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
-            y_title=_("factor by which M Z scales its input (exact inverse: 1)"),
+            y_title=_("factor of M Z (exact inverse: 1)"),
             height=300,
             alt=_(
                 "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "
@@ -516,7 +514,7 @@ def _directions(data: HeadData, key: str) -> None:
         )
 
 
-def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
+def inverted_sentence(done: int, m: int, iterations: int, smallest: float, *, exact: bool) -> str:
     """Return the sentence about how many singular vectors the iteration has inverted, and the smallest singular value.
 
     Args:
@@ -524,7 +522,22 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> st
         m: number of singular vectors.
         iterations: number of iterations.
         smallest: the smallest singular value.
+        exact: whether the variant uses the exact inverse instead of the iteration.
     """
+    values = {"done": done, "m": m, "least": number(smallest)}
+    if exact:
+        return _n(
+            "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
+            "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
+            "inverse from {n} iteration, M Z would scale {done} of the {m} singular vectors by a factor of at least "
+            "0.9.",
+            "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
+            "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
+            "inverse from {n} iterations, M Z would scale {done} of the {m} singular vectors by a factor of at least "
+            "0.9.",
+            n=iterations,
+            **values,
+        )
     return _n(
         "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iteration, M Z scales "
         "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
@@ -535,23 +548,5 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> st
         "singular vector unchanged (factor 1), unless its singular value is zero up to rounding. The smallest "
         "singular value is {least}.",
         n=iterations,
-        done=done,
-        m=m,
-        least=number(smallest),
-    )
-
-
-def exact_inverse_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
-    """Return the sentence that replaces ``inverted_sentence`` if the variant uses the exact inverse."""
-    return _n(
-        "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-        "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
-        "inverse from {n} iteration, M Z would scale {done} of the {m} singular vectors by a factor of at least 0.9.",
-        "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-        "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
-        "inverse from {n} iterations, M Z would scale {done} of the {m} singular vectors by a factor of at least 0.9.",
-        n=iterations,
-        done=done,
-        m=m,
-        least=number(smallest),
+        **values,
     )
