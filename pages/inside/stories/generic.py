@@ -60,15 +60,16 @@ def _visible(data: HeadData, declared: Intermediate, values: np.ndarray) -> np.n
 
 
 def own_finding(data: HeadData, declared: Intermediate, values: np.ndarray) -> str:
-    """Return what the values of an intermediate mean for the variant; empty for most intermediates."""
+    """Return what an intermediate means for its variant; empty for most, for one token and if all values are zero."""
     find = OWN_FINDINGS.get((data.attention.key, declared.name))
-    return find(data, values) if find is not None and len(values) > 1 else ""
+    if find is None or len(values) == 1 or not np.nan_to_num(values).any():
+        return ""
+    return find(data, values)
 
 
 def _above_threshold(data: HeadData, _values: np.ndarray) -> str:
     return _(
-        "On average, {kept:.1f} of a query's {keys:.3g} keys have a logit above its threshold. Keys below the "
-        "threshold get no weight.",
+        "On average, {kept:.1f} of a query's {keys:.3g} keys have a logit above its threshold and get weight.",
         kept=(data.weights > 0).sum(-1).mean(),
         keys=data.visible.sum(-1).mean(),
     )

@@ -64,7 +64,9 @@ def findings(key, step, *, causal=True, n=24, **settings):
 def test_an_intermediate_says_what_it_means_for_its_variant():
     words, given = findings("entmax", 1)
     kept = (given.weights > 0).sum(-1).mean()
-    assert words.startswith(f"On average, {kept:.1f} of a query's 12.5 keys have a logit above its threshold.")
+    assert words.startswith(
+        f"On average, {kept:.1f} of a query's 12.5 keys have a logit above its threshold and get weight."
+    )
     words, given = findings("power_bert", 0, causal=False, keep=0.25)
     received = np.sort(given.parts["significance"])[::-1]
     assert figures(words, r"The 6 kept tokens receive (\d+)% of all attention") == (
@@ -94,6 +96,11 @@ def test_gates_say_how_much_of_the_state_is_left(n, words):
     kept = given.parts["kept"]
     left = np.mean([kept[i : i + count].prod(0) for i in range(1, n - count + 1)])
     assert figures(text, r"still holds (\d+)%") == (round(100 * left),)
+
+
+def test_zero_queries_have_no_angle():
+    given = data(ac.get("mesa"), sharpness=0.0)
+    assert [step.findings for step in discover()["mesa"](given)][:2] == ["Every entry of the matrix is 0."] * 2
 
 
 def test_a_single_token_has_no_later_tokens():

@@ -49,6 +49,21 @@ def test_every_step_has_its_own_formula():
     assert len(formulas) == len(steps(at))
 
 
+def test_the_first_step_has_the_summary_at_the_top_and_each_later_step_its_finding():
+    first = open_inside(inside=["landmark"], step=["1"])
+    values = [m.value for m in first.markdown]
+    assert f"**{ac.variant('landmark').summary}**" in values
+    assert "of softmax's multiply-adds" not in spoken(first)
+    second = open_inside(inside=["landmark"], step=["2"])
+    assert any(
+        re.fullmatch(r"\*\*On average, a row spreads its weight over [^*]*\*\*", m.value) for m in second.markdown
+    )
+    assert spoken(second).count("a row spreads its weight over") == 1
+    last = open_inside(inside=["landmark"], step=["4"])
+    assert any(m.value.startswith("**The matrix error relative to softmax's matrix is ") for m in last.markdown)
+    assert spoken(last).count("of softmax's multiply-adds") == 1
+
+
 def test_another_variant_opens_its_first_step():
     at = open_inside(inside=["nystrom"], step=["3"])
     at = at.selectbox(key="inside.variant").set_value("linear").run()
