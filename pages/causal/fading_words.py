@@ -55,7 +55,8 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     shown = [next(line for line in lines if line.law == "power"), softmax]
     if decaying := [line for line in lines if line.law == "factor"]:
         shown.append(min(decaying, key=lambda line: medians[line.word]))
-    values = [_("{weight} with {name}", weight=percent(medians[line.word]), name=line.name) for line in shown]
+    names = {line.word: _("softmax") if line is softmax else line.name for line in shown}
+    values = [_("{weight} with {name}", weight=percent(medians[word]), name=name) for word, name in names.items()]
     low, high = (percent(float(each)) for each in (weights[softmax.word].min(), weights[softmax.word].max()))
     even = np.median(1 / np.arange(first + 1, n + 1))
     return Finding(

@@ -32,14 +32,14 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     assert (f"{even:.3f}", f"{half:.1e}") == ("0.033", "2.8e-09")
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "**Tokens 20 to 39 give token 2 “t\\_2” a median weight of 3.3% with Linear, 3.3% with Softmax and "
+        "**Tokens 20 to 39 give token 2 “t\\_2” a median weight of 3.3% with Linear, 3.3% with softmax and "
         "2.8 × 10⁻⁷% with Half.** "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. Equal weights would "
         "give 3.3%. With softmax, the weight depends on the query: it varies from 2.5% to 4.8%."
     )
     slow = line("Slow", "factor", decay=0.9)
     assert "with Half.**" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, "the smallest median"
-    assert "with Linear and 3.3% with Softmax.**" in summary([line("Softmax"), LINEAR], 2, LABELS).text
+    assert "with Linear and 3.3% with softmax.**" in summary([line("Softmax"), LINEAR], 2, LABELS).text
 
 
 def test_a_headline_about_a_late_token_uses_the_rows_from_this_token_on():
@@ -98,7 +98,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
         for attention in (ac.get("linear", feature_map="exp"), ac.get("softmax"), retention)
     ]
     linear, softmax, decayed = map(percent, medians)
-    words = f"{linear} with Linear, {softmax} with Softmax and {decayed} with Retention, γ = 0.9.**"
+    words = f"{linear} with Linear, {softmax} with softmax and {decayed} with Retention, γ = 0.9.**"
     assert f"a median weight of {words}" in spoken(at)
 
 
