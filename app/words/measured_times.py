@@ -71,7 +71,7 @@ def faster_finding(series: Sequence[Series]) -> Finding:
     faster = [*by_kind.get("below", []), *by_kind.get("at", [])]
     count, run, names = sum(map(len, by_kind.values())), series[0].run, ""
     values = {
-        "machine": _machine(series[0]),
+        "machine": machine_name(series[0]),
         "limits": measured_limits(run),
         "longest": max(ratio.n for line in series for ratio in line.ratios),
     }
@@ -80,14 +80,19 @@ def faster_finding(series: Sequence[Series]) -> Finding:
     if not faster:
         text = _("**On {machine}, no variant shown is faster than softmax, even at {longest:,} tokens.**", **values)
     elif len(faster) < count:
-        text = _n(
-            "**On {machine}, {n} of {all} variants shown is faster than softmax.**",
-            "**On {machine}, {n} of {all} variants shown are faster than softmax.**",
-            n=len(faster),
-            all=count,
-            **values,
+        text = _(
+            "**On {machine}, {n} of {all} variants shown are faster than softmax.**", n=len(faster), all=count, **values
         )
         names = _("Faster than softmax: {names}.", names=enumeration(text for _tokens, _name, text in faster))
+        if len(faster) == 1:
+            names, text = (
+                "",
+                (
+                    _("**On {machine}, only {name} is faster than softmax, from about {last} tokens on.**", **values)
+                    if "at" in by_kind
+                    else _("**On {machine}, only {name} is faster than softmax, at every measured length.**", **values)
+                ),
+            )
     elif "at" not in by_kind:
         text = (
             _("**On {machine}, {name} is faster than softmax at every measured length** ({limits}).", **values)
@@ -145,10 +150,10 @@ def device_comparison(series: Sequence[Series], other: Sequence[Series], link: s
         if own < elsewhere
         else N_("**On {other}**, every variant shown is faster than softmax already from about {n} tokens on.")
     )
-    return _(text, n=format_interpolated(elsewhere), other=_machine(other[0], link))
+    return _(text, n=format_interpolated(elsewhere), other=machine_name(other[0], link))
 
 
-def _machine(series: Series, link: str = "") -> str:
+def machine_name(series: Series, link: str = "") -> str:
     """Return text on the machine that timed a series: its kind, and its name as a link to ``link``, if given."""
     if series.live:
         return _("this server")

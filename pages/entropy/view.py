@@ -240,7 +240,7 @@ def sample_note(measurement: Measurement) -> str:
             "One synthetic sequence for each length.", "{n} synthetic sequences for each length.", n=measurement.seeds
         )
     if isinstance(measurement.source, TextSource) and not measurement.record.crosses:
-        return _("One text, cut to each length.")
+        return _("Each length n uses the first n tokens of the text.")
     return _("One input, cut to each length.")
 
 

@@ -219,19 +219,20 @@ def verdict(
             _("**{condition}, no setting shown is closer to {reference} than equal weights.**", **values),
             _("The best is {name}: {error}.", **values),
         )
-    is_large = best.middle > CLOSE_ERROR_SHARE * baseline
-    if reference == REFERENCE:
-        text = (
-            N_("**{condition}, {name} comes closest of the settings shown, but still has {error}.**")
-            if is_large
-            else N_("**{condition}, {name} comes closest of the settings shown, with {error}.**")
+    values["zero"] = question.format_error(baseline)
+    text = (
+        N_(
+            "**{condition}, {name} comes closest of the settings shown: {error}, compared with {zero} for equal "
+            "weights.**"
         )
-    else:
-        text = (
-            N_("**{condition}, {name} comes closest to {reference} of the settings shown, but still has {error}.**")
-            if is_large
-            else N_("**{condition}, {name} comes closest to {reference} of the settings shown, with {error}.**")
+        if reference == REFERENCE
+        else N_(
+            "**{condition}, {name} comes closest to {reference} of the settings shown: {error}, compared with {zero} "
+            "for equal weights.**"
         )
+    )
+    if not math.isfinite(baseline):
+        text = N_("**{condition}, {name} comes closest to {reference} of the settings shown: {error}.**")
     return Finding(_(text, **values))
 
 

@@ -70,7 +70,7 @@ def _findings(images: Images) -> Lines:
     causes = [cause for each in mean_like if (cause := _cause(each, images.source, qkv))]
     noisy, softmax = images.noisy.psnr, _softmax_image(images)
     removal = words.noise_removal(softmax, noisy)
-    return words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr)
+    return words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr, images.mean.psnr)
 
 
 def _softmax_image(images: Images) -> DenoisedImage:

@@ -26,6 +26,7 @@ def findings(
     causes: Sequence[str] = (),
     removal: str = "",
     blur: float = -math.inf,
+    mean: float = -math.inf,
 ) -> Lines:
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
@@ -38,6 +39,7 @@ def findings(
             the mean.
         removal: why softmax removes noise; may be empty.
         blur: PSNR of a blur of 3 x 3 pixels.
+        mean: PSNR of the mean image, which has one colour.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -48,22 +50,33 @@ def findings(
     )
     if grey and len(causes) == len(grey):
         almost_mean = _n(
-            "**With {names}, all queries have similar weights, so the image is almost uniform.**",
-            "**With {names}, all queries have similar weights, so the images are almost uniform.**",
+            "**With {names}, all pixels get almost the same average, so the image is almost uniform.**",
+            "**With {names}, all pixels get almost the same average, so the images are almost uniform.**",
             n=len(grey),
             names=enumeration(grey),
         )
     first, *others = _best_variants(images, noisy, softmax, costs, removal)
-    first = Finding(first.text, paragraph(first.explanation, "" if math.isinf(noisy) else blurred(images, blur)))
+    baselines = "" if math.isinf(noisy) else blurred(images, blur, mean)
+    first = Finding(first.text, paragraph(first.explanation, baselines))
     return [[first, *others], [Finding(almost_mean, paragraph(*causes))] if grey else []]
 
 
-def blurred(images: Mapping[str, DenoisedImage], blur: float) -> str:
-    """Return the sentence about the variants whose image is worse than a blur of 3 x 3 pixels; empty without one."""
-    worse = [name for name, each in images.items() if round(each.psnr, 1) < round(blur, 1)]
-    if not worse:
-        return ""
-    return _("A blur of 3 × 3 pixels reaches {blur:.1f} dB, more than {names}.", blur=blur, names=enumeration(worse))
+def blurred(images: Mapping[str, DenoisedImage], blur: float, mean: float) -> str:
+    """Return which variants' images are worse than a blur of 3 x 3 pixels, and than one colour; may be empty.
+
+    Args:
+        images: the image that each variant returns, by the variant's name.
+        blur: PSNR of the blur.
+        mean: PSNR of the mean image.
+    """
+    worse, worst = (
+        enumeration(name for name, each in images.items() if round(each.psnr, 1) < round(limit, 1))
+        for limit in (blur, mean)
+    )
+    return paragraph(
+        _("A blur of 3 × 3 pixels reaches {blur:.1f} dB, more than {names}.", blur=blur, names=worse) if worse else "",
+        _("The mean of all pixels reaches {mean:.1f} dB, more than {names}.", mean=mean, names=worst) if worst else "",
+    )
 
 
 def even_weights(name: str, largest: float, softmax: float) -> str:
@@ -75,8 +88,8 @@ def even_weights(name: str, largest: float, softmax: float) -> str:
         softmax: the largest weight of softmax, divided by 1/n.
     """
     return _(
-        "**{name}** gives all pixels similar weights: the largest weight is typically {largest} times an equal weight "
-        "(softmax: {softmax} times).",
+        "With **{name}**, every query weights all pixels almost equally: the largest weight is typically {largest} "
+        "times an equal weight (softmax: {softmax} times).",
         name=name,
         largest=number(largest),
         softmax=number(softmax),
@@ -223,8 +236,8 @@ def few_features(name: str, effective: float, features: int) -> str:
     if effective >= MAX_FEATURES:
         return ""
     return _n(
-        "**{name}** gives all queries similar weights, because it has only {n} random feature.",
-        "**{name}** gives all queries similar weights, because it mostly uses one of its {n} random features.",
+        "With **{name}**, the weights hardly depend on the query, because there is only {n} random feature.",
+        "With **{name}**, the weights hardly depend on the query, because they mostly use one of {n} random features.",
         n=features,
         name=name,
     )
@@ -275,7 +288,8 @@ def square_comparison(
     values = {"high": psnr[1], "low": psnr[0]}
     return paragraph(
         _(
-            "**A square window contains closer pixels than a window along the row.** {row} averages {pixels} pixels, "
+            "**The pixels of a square window are closer to its centre than those of a window along the row.** {row} "
+            "averages {pixels} pixels, "
             "up to {far} places before or after a pixel in reading order.",
             pixels=pixels[0],
             row=row,

@@ -293,7 +293,10 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     path = f"M{tick} {top}L{x} {top}L{x} {min(times)}L{tick} {min(times)}M{x} {max(times)}L{tick} {max(times)}"
     shape = {"type": "path", "path": path, "line": {"color": SERIES[GREY], "width": 1}}
     figure["layout"].setdefault("shapes", []).append(shape)
-    text = _("variants: {most} times as fast as softmax", most=highest)
+    names = [line.name for line in series if not line.is_reference and not line.masked]
+    text = _("{name}: {most} times as fast as softmax", name=names[0], most=highest)
+    if len(names) > 1:
+        text = _("variants: {most} times as fast as softmax", most=highest)
     if lowest != highest:
         text = _("variants: {least} to {most} times as fast as softmax", least=lowest, most=highest)
     # On a logarithmic axis, Plotly positions annotations by the logarithm of a value, and shapes by the value

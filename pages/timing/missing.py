@@ -23,7 +23,13 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
         if (key := skipped.variant.partition("~")[0]) in names:
             missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(in_words(names[key])))
     return [
-        _("{names} left out: {reason}", names=enumeration(skipped_names), reason=escape_markdown(reason))
+        _n(
+            "{names} is left out. Reason: {reason}",
+            "{names} are left out. Reason for each variant: {reason}",
+            n=len(skipped_names),
+            names=enumeration(skipped_names),
+            reason=escape_markdown(reason),
+        )
         if tokens == run.spec.sizes[0]
         else _n(
             "There is no {run} measurement of {names} at {tokens:,} tokens or more. Reason: {reason}",

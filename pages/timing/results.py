@@ -51,7 +51,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     finding = faster_finding(shown)
     summary.markdown(finding.text)
     explanations = [
-        device_comparison(shown, elsewhere, link) or other_device_note(shown, elsewhere),
+        device_comparison(shown, elsewhere, link) or other_device_note(shown, elsewhere, link),
         paragraph(finding.explanation, speedup),
     ]
     names = {attention.key: name(attention) for attention in timed_variants()}

@@ -9,7 +9,7 @@ import attention_core as ac
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words, label, setting_name
-from app.words.measured_times import Series, crossings
+from app.words.measured_times import Series, crossings, machine_name
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
 from attention_core.formatting import format_interpolated, memory, number
@@ -121,22 +121,23 @@ def start_overhead(series: Sequence[Series]) -> str:
     )
 
 
-def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> str:
+def other_device_note(series: Sequence[Series], recorded: Sequence[Series], link: str = "") -> str:
     """Return the sentence about the lengths from which variants are faster than softmax on another device.
 
     Args:
         series: the timed variants on the page.
         recorded: the same variants in a recorded run on the other device; the sentence is empty without them.
+        link: address at which the page shows that run; empty for no link.
     """
     same = [line for line in recorded if line.is_reference or line.word in {other.word for other in series}]
     if not series or len(same) < 2:
         return ""
     where = crossings(without_settings(same))  # The names omit settings, because the chart shows them.
-    device = escape_markdown(same[0].run.stamp.device)
+    device = machine_name(same[0], link)
     variant_count = sum(not line.is_reference and not line.masked for line in series)
     if "at" in where and sum(len(where.get(kind, [])) for kind in ("below", "at")) == variant_count > 1:
         return _(
-            "On the {device}, every variant shown is faster than softmax from about {n} tokens on.",
+            "**On {device}**, every variant shown is faster than softmax from about {n} tokens on.",
             device=device,
             n=format_interpolated(where["at"][-1][0]),
         )
@@ -157,24 +158,24 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> s
         return ""
     if not names and len(measured) < variant_count:
         return _n(
-            "On the {device}, {names} is not faster than softmax at the longest length.",
-            "On the {device}, {names} are not faster than softmax at the longest length.",
+            "**On {device}**, {names} is not faster than softmax at the longest length.",
+            "**On {device}**, {names} are not faster than softmax at the longest length.",
             n=len(measured),
             device=device,
             names=enumeration(measured),
         )
     if not names:
-        return _("On the {device}, no variant shown is faster than softmax at the longest length.", **values)
+        return _("**On {device}**, no variant shown is faster than softmax at the longest length.", **values)
     if len(names) == len(measured) or len(measured) < variant_count:
         return _n(
-            "On the {device}, {names} is faster than softmax.",
-            "On the {device}, {names} are faster than softmax.",
+            "**On {device}**, {names} is faster than softmax.",
+            "**On {device}**, {names} are faster than softmax.",
             n=len(names),
             **values,
         )
     return _n(
-        "On the {device}, only {names} is faster than softmax.",
-        "On the {device}, only {names} are faster than softmax.",
+        "**On {device}**, only {names} is faster than softmax.",
+        "**On {device}**, only {names} are faster than softmax.",
         n=len(names),
         **values,
     )

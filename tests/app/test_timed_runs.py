@@ -131,7 +131,11 @@ def test_the_faster_variants_come_first():
     )
     one = {word: ms for word, ms in (times | others).items() if word in ("softmax", "local", "atrous")}
     assert sentence(series(one)).startswith(
-        "**On this server, 1 of 2 variants shown is faster than softmax.** Faster than softmax: Local at every measured"
+        "**On this server, only Local is faster than softmax, at every measured length.** "
+    )
+    late = {"softmax": SOFTMAX, "linear": (2.0, 8.0), "atrous": (2.0, 17.0)}
+    assert sentence(series(late)).startswith(
+        "**On this server, only Linear is faster than softmax, from about 32 tokens on.** Below"
     )
 
 

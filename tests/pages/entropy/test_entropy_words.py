@@ -452,7 +452,8 @@ def test_weights_are_compared_beyond_half_of_the_tokens():
 def test_logits_are_described_in_each_form():
     logits = {PLAIN: (0.5, 0.4), ROTATED: (1.0, -2.0)}
     assert full_text(distance.logits_by_form(logits, 40)) == (
-        "**With RoPE, distant keys have a lower mean logit than adjacent keys.** "
+        "**RoPE makes the mean logit fall more with distance: from 1 to \N{MINUS SIGN}2, instead of from 0.50 to "
+        "0.40.** "
         "With RoPE, the mean logit is 1 for adjacent keys and \N{MINUS SIGN}2 for keys more than 20 tokens from the "
         "query. Without RoPE, the mean logit is 0.50 for adjacent keys and 0.40 for distant keys."
     )
@@ -462,6 +463,13 @@ def test_logits_are_described_in_each_form():
     assert full_text(distance.logits_by_form({ROTATED: (1.0, 1.1)}, 40)).startswith(
         "**With RoPE, distant keys have a higher mean"
     )
+    less = full_text(distance.logits_by_form({PLAIN: (1.0, -2.0), ROTATED: (0.5, 0.4)}, 40))
+    assert less.startswith(
+        "**RoPE makes the mean logit fall less with distance: from 0.50 to 0.40, instead of from 1 to"
+    )
+    for plain in ((0.4, 0.5), (0.5, -2.4), (1.0, -2.0)):  # it rises without RoPE, or falls as much
+        text = full_text(distance.logits_by_form({PLAIN: plain, ROTATED: (1.0, -2.0)}, 40))
+        assert text.startswith("**With RoPE, distant keys have a lower mean logit than adjacent keys.** ")
     same = full_text(distance.logits_by_form({ROTATED: (1.0, 1.001)}, 40))
     assert same.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
 
@@ -641,7 +649,10 @@ def test_the_number_of_sequences_at_each_length_is_named():
     request = measurement_up_to(128, causal=False)
     assert sample_note(request) == "One synthetic sequence for each length."
     assert sample_note(replace(request, seeds=2)) == "2 synthetic sequences for each length."
-    assert sample_note(replace(request, source=TextSource("A few words."))) == "One text, cut to each length."
+    assert (
+        sample_note(replace(request, source=TextSource("A few words.")))
+        == "Each length n uses the first n tokens of the text."
+    )
     upload = SimpleNamespace(is_generated=False)
     assert sample_note(replace(request, source=upload)) == "One input, cut to each length."
 

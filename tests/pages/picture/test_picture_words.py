@@ -36,15 +36,15 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     performer = words.few_features("Performer", 1.04, 64)
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     assert linear == (
-        "**Linear** gives all pixels similar weights: the largest weight is typically 1.1 times an equal weight "
-        "(softmax: 84 times)."
+        "With **Linear**, every query weights all pixels almost equally: the largest weight is typically 1.1 times an "
+        "equal weight (softmax: 84 times)."
     )
     assert headline(found, 20.0, 25.21, [linear]) == (
-        f"{first} **With Linear, all queries have similar weights, so the image is almost uniform.** {linear}"
+        f"{first} **With Linear, all pixels get almost the same average, so the image is almost uniform.** {linear}"
     )
     assert headline(both, 20.0, 25.21, [performer, linear]) == (
-        f"{first} **With Performer and Linear, all queries have similar weights, so the images are almost uniform.** "
-        f"{performer} {linear}"
+        f"{first} **With Performer and Linear, all pixels get almost the same average, so the images are almost "
+        f"uniform.** {performer} {linear}"
     )
     assert "**Performer and Linear return almost uniform images, close to" in headline(both, 20.0, 25.21, [linear])
 
@@ -52,13 +52,13 @@ def test_the_variants_are_named_with_their_costs_and_causes():
 @pytest.mark.parametrize(
     ("effective", "features", "reason"),
     [
-        (1.0, 1, "because it has only 1 random feature."),
-        (1.49, 64, "because it mostly uses one of its 64 random features."),
+        (1.0, 1, "because there is only 1 random feature."),
+        (1.49, 64, "because they mostly use one of 64 random features."),
         (1.51, 64, None),
     ],
 )
 def test_the_reason_why_performer_returns_the_mean_is_given(effective, features, reason):
-    text = f"**Performer** gives all queries similar weights, {reason}" if reason else ""
+    text = f"With **Performer**, the weights hardly depend on the query, {reason}" if reason else ""
     assert words.few_features("Performer", effective, features) == text
 
 
@@ -71,6 +71,9 @@ def test_variants_that_are_worse_than_a_blur_are_named(blur, noisy, names):
     text = headline(found, noisy, 25.2, blur=blur)
     assert ("A blur of 3 × 3 pixels reaches" in text) == bool(names)
     assert not names or f"A blur of 3 × 3 pixels reaches {blur} dB, more than {names}." in text
+    text = headline(found, 20.0, 25.2, mean=23.0)
+    assert "A blur" not in text
+    assert text.endswith("The mean of all pixels reaches 23.0 dB, more than B.")
 
 
 @pytest.mark.parametrize(

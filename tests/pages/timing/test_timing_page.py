@@ -76,7 +76,7 @@ def test_the_first_visit_shows_a_recorded_run(mode, side):
 def test_the_result_of_a_gpu_names_another_device_and_its_growth_is_below():
     at = open_timing(t_beside="cuda_forward", variants=PAIR)
     below = details(at)
-    assert re.search(r"^- On the .*, Local \(from about \d+ tokens\) is faster", below)
+    assert re.search(r"^- \*\*On one.*\*\*, Local \(from about \d+ tokens\) is faster", below)
     assert re.search(r"is [\d.]+ times as fast as softmax\.\n", below)
     assert "\n- In long texts, softmax takes about " in below
     assert "With short texts, the GPU mostly waits for the next of many small operations to start.\n" in below

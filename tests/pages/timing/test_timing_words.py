@@ -294,7 +294,7 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, last, expe
 def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
     text = other_device_note([line("softmax"), line("local")], other)
-    assert text == "On the A GPU, Local (at every measured length) is faster than softmax."
+    assert text == "**On a GPU (A GPU)**, Local (at every measured length) is faster than softmax."
     assert other_device_note([line("softmax"), line("local~window~4")], other) == ""
     twice = [*other, replace(line("local"), live=False, name="Local · window 4")]
     assert "Local with window 16 (at every measured length) and Local with window 4 (at" in other_device_note(
@@ -393,7 +393,7 @@ def test_only_chosen_variants_are_reported_as_left_out(live, run):
     assert text == [
         rf"There are no {run} measurements of Local and Linear at 2,048 tokens or more. Reason for each variant: "
         r"Too \*slow\*.",
-        "Linear left out: No step.",
+        "Linear is left out. Reason: No step.",
     ]
 
 
@@ -537,15 +537,16 @@ def on_other_device(*times, shown=None, **short):
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
-        ((32.0,), "On the A GPU, Local (from about 130 tokens) is faster than softmax."),
-        ((32.0, 32.0), "On the A GPU, every variant shown is faster than softmax from about 130 tokens on."),
-        ((32.0, 50.0), "On the A GPU, every variant shown is faster than softmax from about 180 tokens on."),
-        ((32.0, 99.0), "On the A GPU, only Local (from about 130 tokens) is faster than softmax."),
+        ((32.0,), "**On a GPU (A GPU)**, Local (from about 130 tokens) is faster than softmax."),
+        ((32.0, 32.0), "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 130 tokens on."),
+        ((32.0, 50.0), "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 180 tokens on."),
+        ((32.0, 99.0), "**On a GPU (A GPU)**, only Local (from about 130 tokens) is faster than softmax."),
         (
             (32.0, 99.0, 32.0),
-            "On the A GPU, only Local (from about 130 tokens) and Top-k (from about 130) are faster than softmax.",
+            "**On a GPU (A GPU)**, only Local (from about 130 tokens) and Top-k (from about 130) are faster "
+            "than softmax.",
         ),
-        ((99.0, 64.0), "On the A GPU, no variant shown is faster than softmax at the longest length."),
+        ((99.0, 64.0), "**On a GPU (A GPU)**, no variant shown is faster than softmax at the longest length."),
     ],
 )
 def test_the_variants_that_are_faster_on_another_device_are_named(times, expected):
@@ -553,25 +554,25 @@ def test_the_variants_that_are_faster_on_another_device_are_named(times, expecte
 
 
 def test_variants_that_are_faster_at_every_length_on_another_device_are_counted_or_named():
-    every = "On the A GPU, every variant shown is faster than softmax from about 130 tokens on."
+    every = "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 130 tokens on."
     assert on_other_device(32.0, 32.0, linear=0.5) == every
     assert on_other_device(32.0, 99.0, local=0.5) == (
-        "On the A GPU, only Local (at every measured length) is faster than softmax."
+        "**On a GPU (A GPU)**, only Local (at every measured length) is faster than softmax."
     )
 
 
 def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_of_them():
     assert on_other_device(32.0, 32.0, shown=[line("softmax"), line("local"), line("linear"), line("topk")]) == (
-        "On the A GPU, Linear (from about 130 tokens) and Local (from about 130) are faster than softmax."
+        "**On a GPU (A GPU)**, Linear (from about 130 tokens) and Local (from about 130) are faster than softmax."
     )
 
 
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
-        ((99.0,), "On the A GPU, Local is not faster than softmax at the longest length."),
-        ((99.0, 64.0), "On the A GPU, Local and Linear are not faster than softmax at the longest length."),
-        ((99.0, 32.0), "On the A GPU, Linear (from about 130 tokens) is faster than softmax."),
+        ((99.0,), "**On a GPU (A GPU)**, Local is not faster than softmax at the longest length."),
+        ((99.0, 64.0), "**On a GPU (A GPU)**, Local and Linear are not faster than softmax at the longest length."),
+        ((99.0, 32.0), "**On a GPU (A GPU)**, Linear (from about 130 tokens) is faster than softmax."),
     ],
 )
 def test_only_the_variants_that_another_device_measured_are_called_slower_there(times, expected):
@@ -610,7 +611,8 @@ def test_the_speedup_is_reported_if_every_variant_is_faster(last, expected):
     charts.mark_speedup(figure, lines)
     labels = [each["text"] for each in figure["layout"].get("annotations", ())]
     times = re.findall(r"(?:\d+ to )?\d+ times as fast as softmax", expected)
-    assert labels == [f"variants: {each}" for each in times]
+    name = "Local · window 16" if len(last) == 1 else "variants"
+    assert labels == [f"{name}: {each}" for each in times]
     if times:
         [shape], [mark] = figure["layout"]["shapes"], figure["layout"]["annotations"]
         heights = [float(each) for each in re.findall(r"[ML][\d.]+ ([\d.]+)", shape["path"])]
