@@ -27,7 +27,7 @@ def matrix_board(
     col_labels: Sequence[str] | None = None,
     pinned: int | None = None,
     on_pin: Callable[[int | None], None] | None = None,
-    on_turn: Callable[[str, object, bool], None] | None = None,
+    on_turn: Callable[[str, object], None] | None = None,
     on_open: Callable[[str], None] | None = None,
     redraw: Callable[[str], Panel | None] | None = None,
     scale: Literal["shared", "panel"] = "shared",
@@ -59,7 +59,7 @@ def matrix_board(
         on_pin: called before the script's next run with the pinned row, or None if the pin was removed. Without this
             function, rows cannot be pinned.
         on_turn: called before the script's next run, when the visitor moves a knob (a panel's slider), with the panel's
-            key, the new value, which has not been checked, and whether the knob is still being dragged.
+            key and the new value, which has not been checked.
         on_open: called before the next run with the key of a panel whose settings the visitor wants to open.
         redraw: returns a panel by its key while its knob is dragged, in a rerun that draws only this panel; None if the
             panel no longer exists. Without this function, each change of a knob reruns the board's script or
@@ -131,7 +131,7 @@ def last_turn(key: str) -> int:
 def setting_events(
     key: str,
     panels: Set[str],
-    on_turn: Callable[[str, object, bool], None] | None,
+    on_turn: Callable[[str, object], None] | None,
     on_open: Callable[[str], None] | None,
 ) -> dict[str, Callable[[object], None]]:
     """Return the callbacks for knobs and for buttons that open the settings of a panel, by the event's name.
@@ -146,7 +146,7 @@ def setting_events(
     def turn(event: object) -> None:
         if on_turn and isinstance(event, dict):
             st.session_state[f"{key}.last_turn"] = event.get("turn", 0)
-            on_turn(str(event.get("panel")), event.get("value"), event.get("dragging") is True)
+            on_turn(str(event.get("panel")), event.get("value"))
 
     def open_settings(event: object) -> None:
         if on_open and isinstance(event, str) and event in panels:
@@ -161,7 +161,7 @@ def send_dragged_panel(
     panels: Set[str],
     redraw: Callable[[str], P | None],
     to_message: Callable[[P], bytes],
-    on_turn: Callable[[str, object, bool], None],
+    on_turn: Callable[[str, object], None],
 ) -> None:
     """Send only the panel whose knob is being dragged, in a rerun of this fragment.
 
@@ -178,7 +178,7 @@ def send_dragged_panel(
 
     def turn(event: object) -> None:
         if isinstance(event, dict) and event.get("panel") in panels:
-            on_turn(event["panel"], event.get("value"), True)
+            on_turn(event["panel"], event.get("value"))
             st.session_state[state_key] = event["panel"], event.get("turn", 0)
 
     panel, turn_number = st.session_state.pop(state_key, (None, 0))

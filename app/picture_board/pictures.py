@@ -72,7 +72,7 @@ def picture_board(
     legend: str,
     file_name: str,
     on_pin: Callable[[int | None], None],
-    on_turn: Callable[[str, object, bool], None],
+    on_turn: Callable[[str, object], None],
     on_open: Callable[[str], None],
     redraw: Callable[[str], Tile | None],
 ) -> None:
@@ -88,8 +88,7 @@ def picture_board(
         legend: what the colours or the tokens are.
         file_name: the name of a downloaded picture of the board, without extension.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
-        on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
-            whether the slider is still being dragged.
+        on_turn: called before the next run with a tile's key and its slider's new value, which has not been checked.
         on_open: called before the next run with the key of a tile whose settings the visitor wants to open.
         redraw: returns a tile by its key while its slider is dragged, in a rerun that draws only this tile; None if the
             tile no longer exists.

@@ -110,7 +110,7 @@ def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairK
     )
 
 
-def _set_budget(key: str, value: object, dragging: bool) -> None:
+def _set_budget(key: str, value: object) -> None:
     """Store the value of a panel's slider: a variant's budget or the number of layers. Invalid values are ignored."""
     if key != PANEL_KEY:
         variant_picker.set_budget(key, value)

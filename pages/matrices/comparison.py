@@ -203,7 +203,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         transform=MatricesOptions.tone.value,
         pinned=comparison.row,
         on_pin=MatricesOptions.row.set,
-        on_turn=_set_budget,
+        on_turn=variant_picker.set_budget,
         on_open=variant_picker.toggle_settings,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
         redraw=partial(_redraw, comparison.view, comparison.chosen.qkv.m, hidden=hidden, difference=difference),
@@ -257,7 +257,3 @@ def _panel(attention: ac.Attention, compared: MatrixComparison, n: int, *, hidde
         tooltip=_(attention.variant.summary),
         settings_label=_("Settings of {name}", name=_(attention.title)),
     )
-
-
-def _set_budget(key: str, value: object, dragging: bool) -> None:
-    variant_picker.set_budget(key, value)

@@ -120,7 +120,7 @@ def show(subject: Subject) -> None:
         legend=subject.legend,
         file_name="picture",
         on_pin=PictureOptions.pixel.set,
-        on_turn=_set_budget,
+        on_turn=variant_picker.set_budget,
         on_open=variant_picker.toggle_settings,
         redraw=partial(_redraw, subject.draw, subject.side),
     )
@@ -133,10 +133,6 @@ def explain(subject: Subject) -> None:
         st.markdown(text)
     for text in subject.remarks:
         st.markdown(text)
-
-
-def _set_budget(key: str, value: object, dragging: bool) -> None:
-    variant_picker.set_budget(key, value)
 
 
 def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:

@@ -41,7 +41,7 @@ if case == "knob":
     panels[1] = replace(panels[1], knob=Knob("window", list(range(21)), state.get("turned", 5)))
 
 
-def turn(key, value, dragging):
+def turn(key, value):
     time.sleep(0.5)
     state.update(turned=value, turns=state.get("turns", 0) + 1)
 

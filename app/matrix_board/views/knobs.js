@@ -122,7 +122,7 @@ export class Knobs {
     this.pageOutdated = this.dragging;
     const sendDragged = this.dragging ? dragSenders.get(this.board.root.dataset.board ?? "") : undefined;
     if (sendDragged) this.markOutdated(panel);
-    (sendDragged ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn, dragging: this.dragging });
+    (sendDragged ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn });
     this.timeout = setTimeout(() => this.sendNext(), ANSWER_TIMEOUT);
   }
 
