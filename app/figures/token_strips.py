@@ -3,8 +3,7 @@
 Changes before and after the replaced token have different colours; unchanged tokens are grey.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,21 +22,8 @@ _ROW, _HEAD, _FOOT = 42, 24, 96
 """Height in pixels of a strip with its title, of the space above all strips, and of the axis below."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Strip:
-    """One row of the heat map, which belongs to one variant.
-
-    Attributes:
-        title: title above the strip.
-        sizes: how much each token's output changes when one token is replaced, ``[n]``; zero if it does not change.
-    """
-
-    title: str
-    sizes: np.ndarray
-
-
 def strips(
-    rows: Sequence[Strip],
+    rows: Mapping[str, np.ndarray],
     token: int,
     labels: Sequence[str],
     *,
@@ -50,7 +36,8 @@ def strips(
     """Draw the strips over one axis of tokens.
 
     Args:
-        rows: strips from top to bottom.
+        rows: how much each token's output changes, ``[n]``, by the title of the strip, from top to bottom; zero for an
+            unchanged output.
         token: index of the token that was replaced.
         labels: one label per token.
         span: changes at the start and at the end of the colours, which are logarithmic between them.
@@ -62,8 +49,7 @@ def strips(
     ramps = DARK if dark else LIGHT
     n = len(labels)
     sizes = np.full((2 * len(rows), n), np.nan)  # The row above each strip stays empty, for the strip's title.
-    for i, strip in enumerate(rows):
-        sizes[2 * i + 1] = strip.sizes
+    sizes[1::2] = list(rows.values())
     with np.errstate(divide="ignore"):
         logs = np.where(sizes > 0, np.log10(sizes), np.nan)
     low, high = map(float, np.log10(span))
@@ -108,7 +94,7 @@ def strips(
     indices = range(0, n, -(-n // (_MAX_TICKS_NARROW if narrow else _MAX_TICKS)))
     return finish_rows(
         data,
-        [strip.title for strip in rows],
+        list(rows),
         n,
         sizes=(_ROW, _HEAD, _FOOT),
         xaxis=axis(

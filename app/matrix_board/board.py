@@ -129,10 +129,7 @@ def last_turn(key: str) -> int:
 
 
 def setting_events(
-    key: str,
-    panels: Set[str],
-    on_turn: Callable[[str, object], None] | None,
-    on_open: Callable[[str], None] | None,
+    key: str, panels: Set[str], on_turn: Callable[[str, object], None] | None, on_open: Callable[[str], None] | None
 ) -> dict[str, Callable[[object], None]]:
     """Return the callbacks for knobs and for buttons that open the settings of a panel, by the event's name.
 

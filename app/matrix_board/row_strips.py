@@ -1,28 +1,14 @@
 """The row that the visitor pinned on a board of matrices, as text: one line of coloured tokens per matrix."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 from app.board_messages.packing import encode
 from app.matrix_board.component import mount
 from app.words.i18n import _
 
 
-@dataclass(frozen=True, kw_only=True)
-class Strip:
-    """The title line above a strip. A strip shows the text in the colours of one matrix's pinned row.
-
-    Attributes:
-        key: the panel's key.
-        note: a short line after the panel's title.
-    """
-
-    key: str
-    note: str
-
-
 def row_strips(
-    strips: Sequence[Strip],
+    notes: Mapping[str, str],
     tokens: Sequence[str],
     *,
     joined: Sequence[bool],
@@ -33,13 +19,14 @@ def row_strips(
     unfolded: str | None,
     on_unfold: Callable[[str | None], None],
 ) -> None:
-    """Draw the text once for each panel of a board, which provides the numbers, the colours and the pin.
+    """Draw a strip for each panel of a board: the text in the colours of the pinned row of the panel's matrix.
 
-    A click on a word pins its row on the board, which reports the pin. If the text is longer than a line, only words
-    with the largest weights are written out. The other words are thin bars until the strip is unfolded.
+    The board provides the numbers, the colours and the pin. A click on a word pins its row on the board, which reports
+    the pin. If the text is longer than a line, only words with the largest weights are written out. The other words are
+    thin bars until the strip is unfolded.
 
     Args:
-        strips: the title line of each panel's strip.
+        notes: a short line after the title of each strip, by the panel's key.
         tokens: one token per column of the board.
         joined: for each token, whether it is only a further part of a character that begins in the token before it.
             The earlier token then shows the character.
@@ -70,7 +57,7 @@ def row_strips(
     settings = {
         "pinned": pinned,
         "unfolded": unfolded,
-        "strips": [asdict(line) for line in strips],
+        "strips": [{"key": panel, "note": note} for panel, note in notes.items()],
         "texts": {**texts, "unfold": _("Show whole text"), "fold": _("Show one line")},
     }
 

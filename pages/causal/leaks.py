@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.figures.token_strips import Strip, strips
+from app.figures.token_strips import strips
 from app.jobs import cached, dispatch, runs
 from app.jobs.scheduler import TaskStatus
 from app.matrix_board import Panel, matrix_board
@@ -167,10 +167,10 @@ def share(leaking: float) -> str:
 
 
 def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
-    rows = []
+    rows = {}
     for attention, influence in influences.items():
         text = changed_outputs(influence.earlier_changes(t), t)
-        rows.append(Strip(title=f"<b>{label(attention)}</b> · {text}", sizes=influence.moved[t]))
+        rows[f"<b>{label(attention)}</b> · {text}"] = influence.moved[t]
     st.caption(
         _(
             "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. The scale is "

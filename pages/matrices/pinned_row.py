@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.figures.bars import row_multiples
-from app.matrix_board import Strip, row_strips
+from app.matrix_board import row_strips
 from app.state.session import REFERENCE
 from app.ui import chart
 from app.words.i18n import _, escape_markdown, paragraph
@@ -53,7 +53,7 @@ def show(comparison: Comparison) -> None:
         )
     MatricesOptions.coloured.restrict_to(comparison.arrays)
     row_strips(
-        [Strip(key=attention.key, note=note(comparison, attention)) for attention in comparison.visible],
+        {attention.key: note(comparison, attention) for attention in comparison.visible},
         comparison.key_words,
         joined=comparison.joined,
         queries=comparison.words if comparison.chosen.qkv.crosses else None,

@@ -5,7 +5,7 @@ import pytest
 from driver import board, charts, chosen, full_text, numbers, spoken
 
 import attention_core as ac
-from app.figures.token_strips import Strip, strips
+from app.figures.token_strips import strips
 from app.jobs import dispatch
 from attention_core.analysis.matrix.influence import Influence, influence
 from attention_core.errors import WorkerError
@@ -162,9 +162,8 @@ def test_the_strips_have_the_colours_of_the_maps(changes, span):
 
 def test_a_narrow_screen_names_fewer_tokens():
     def named(narrow):
-        row = Strip(title="a", sizes=np.ones(56))
         options = {"span": (0.1, 1.0), "dark": False, "narrow": narrow, "x_title": "", "still": ""}
-        return len(strips([row], 3, ("t",) * 56, **options)["layout"]["xaxis"]["tickvals"])
+        return len(strips({"a": np.ones(56)}, 3, ("t",) * 56, **options)["layout"]["xaxis"]["tickvals"])
 
     assert (named(False), named(True)) == (28, 14)
 
