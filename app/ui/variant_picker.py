@@ -12,7 +12,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.board_messages.panel import Knob
-from app.jobs import cached
+from app.jobs import cached, dispatch
 from app.state import url
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel
@@ -272,6 +272,15 @@ def set_budget(key: str, value: object) -> None:
         if attention.key == key and attention.variant.budget is not None:
             with suppress(ac.LabError):
                 _change_setting(key, attention.variant.budget.name, value)
+
+
+def redraw(draw: Callable[[ac.Attention], T], key: str) -> T | None:
+    """Return what ``draw`` returns for a chosen variant with its current settings; None if it has been removed."""
+    attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
+    if attention is None:
+        return None
+    with cached.page_lock().acquired(dispatch.visitor()):
+        return draw(attention)
 
 
 def _change_setting(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - the setting validates the value

@@ -10,7 +10,7 @@ from operator import not_
 import numpy as np
 
 import attention_core as ac
-from app.jobs import cached, dispatch
+from app.jobs import cached
 from app.jobs.cached import MatrixView
 from app.matrix_board import Panel, matrix_board
 from app.state import url
@@ -191,11 +191,14 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
     """
     hidden, difference = comparison.hidden, comparison.difference
     link, address = comparison.special_link
+    view, n = comparison.view, comparison.chosen.qkv.m
+
+    def redraw(attention: ac.Attention) -> Panel:
+        # Every session keeps this function while the page is open, so it refers to the settings, not to the matrices.
+        return _panel(attention, cached.matrix(view, attention), n, hidden=hidden, difference=difference)
+
     matrix_board(
-        [
-            _panel(a, comparison.matrices[a], comparison.chosen.qkv.m, hidden=hidden, difference=difference)
-            for a in comparison.visible
-        ],
+        [_panel(a, comparison.matrices[a], n, hidden=hidden, difference=difference) for a in comparison.visible],
         labels=comparison.labels,
         col_labels=comparison.key_labels if comparison.chosen.qkv.crosses else None,
         key=BOARD,
@@ -205,8 +208,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         on_pin=MatricesOptions.row.set,
         on_turn=variant_picker.set_budget,
         on_open=variant_picker.toggle_settings,
-        # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
-        redraw=partial(_redraw, comparison.view, comparison.chosen.qkv.m, hidden=hidden, difference=difference),
+        redraw=partial(variant_picker.redraw, redraw),
         diverging=difference,
         ceiling=comparison.ceiling,
         above_ceiling=_("above softmax's maximum (up to {most})"),
@@ -230,15 +232,6 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         hint=effective_keys_note(comparison.matrices) if has_captions and not difference else "",
         unit=comparison.unit,
     )
-
-
-def _redraw(view: MatrixView, n: int, key: str, *, hidden: str, difference: bool) -> Panel | None:
-    """Return one panel drawn with its variant's current settings; None if the variant has been removed."""
-    attention = next((a for a in SharedOptions.variants.value if a.key == key), None)
-    if attention is None:
-        return None
-    with cached.page_lock().acquired(dispatch.visitor()):
-        return _panel(attention, cached.matrix(view, attention), n, hidden=hidden, difference=difference)
 
 
 def _values(compared: MatrixComparison, *, difference: bool) -> np.ndarray:

@@ -61,7 +61,7 @@ def show(comparison: Comparison) -> None:
         board=BOARD,
         pinned=comparison.row,
         unfolded=MatricesOptions.coloured.value,
-        on_unfold=_set_coloured,
+        on_unfold=MatricesOptions.coloured.set,
     )
 
 
@@ -111,7 +111,3 @@ def show_bars(comparison: Comparison) -> None:
 
 def _set_row() -> None:
     MatricesOptions.row.set(st.session_state[PICKER_KEY])
-
-
-def _set_coloured(variant: str | None) -> None:
-    MatricesOptions.coloured.set(variant)

@@ -100,22 +100,13 @@ def _set_setting(control: WordsControl, index: int, key: str, name: str, value: 
     changed = variant_picker.with_setting(attention, name, value).word
     if changed not in words:  # A variant is not listed twice with equal settings.
         words[index] = changed
-        _set_words(control, tuple(words))
+        control.set(tuple(words))
 
 
 def _remove(control: WordsControl, word: str) -> None:
-    _set_words(control, tuple(other for other in control.value if other != word))
+    control.set(tuple(other for other in control.value if other != word))
     ModelOptions.shown.set(0)
     _open(None)
-
-
-def _set_words(control: WordsControl, words: tuple[str, ...]) -> None:
-    if control is ModelOptions.encoders:
-        ModelOptions.encoders.set(words)
-    elif control is ModelOptions.replacements:
-        ModelOptions.replacements.set(words)
-    else:
-        ModelOptions.words.set(words)
 
 
 def _menu(control: WordsControl, causal: bool, offered: Sequence[str]) -> None:
@@ -149,5 +140,5 @@ def _add_chosen(control: WordsControl) -> None:
 def _add(control: WordsControl, word: str) -> None:
     words = control.value
     if word not in words and len(words) < current().swap_variants:
-        _set_words(control, (*words, word))
+        control.set((*words, word))
         ModelOptions.shown.set(len(words))

@@ -11,7 +11,6 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app.jobs import cached, dispatch
 from app.picture_board import Tile, picture_board
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
@@ -110,8 +109,9 @@ def _sizes(attention: ac.Attention) -> dict[str, int]:
 def show(subject: Subject) -> None:
     """Draw the board: the tiles of the subject itself, and the image of each variant."""
     PictureOptions.pixel.restrict_to(range(subject.side**2))
+    tile = partial(_tile, subject.draw, subject.side)
     picture_board(
-        [*subject.tiles, *(_tile(subject.draw, subject.side, attention) for attention in subject.variants)],
+        [*subject.tiles, *map(tile, subject.variants)],
         key="picture.board",
         cell=cell_side(subject.side),
         pinned=PictureOptions.pixel.value,
@@ -122,7 +122,7 @@ def show(subject: Subject) -> None:
         on_pin=PictureOptions.pixel.set,
         on_turn=variant_picker.set_budget,
         on_open=variant_picker.toggle_settings,
-        redraw=partial(_redraw, subject.draw, subject.side),
+        redraw=partial(variant_picker.redraw, tile),
     )
     st.caption(subject.units)
 
@@ -133,15 +133,6 @@ def explain(subject: Subject) -> None:
         st.markdown(text)
     for text in subject.remarks:
         st.markdown(text)
-
-
-def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:
-    """Return one tile drawn with its variant's current settings; None if the variant has been removed."""
-    attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
-    if attention is None:
-        return None
-    with cached.page_lock().acquired(dispatch.visitor()):
-        return _tile(draw, side, attention)
 
 
 def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:

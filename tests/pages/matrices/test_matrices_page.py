@@ -308,7 +308,8 @@ def test_a_dragged_slider_is_answered_with_the_displayed_options(monkeypatch):
         now = {"special": False, "causal": True, "variants": (PLAIN, ac.get("nystrom", landmarks=3))}
         with monkeypatch.context() as patch:
             others = {name: SimpleNamespace(value=value) for name, value in now.items()}
-            patch.setattr(comparison, "SharedOptions", SimpleNamespace(**others))
+            for module in (comparison, comparison.variant_picker):
+                patch.setattr(module, "SharedOptions", SimpleNamespace(**others))
             held.append((panels, redraw("nystrom"), redraw("local")))
         return event
 
