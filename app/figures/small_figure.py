@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from unicodedata import east_asian_width
 
-from app.figures.lines.line_names import wrap_name
+from app.figures.lines.line_names import spread_positions, wrap_name
 from app.figures.theme import COLOURS, GREY, SERIES
 from attention_core.formatting import MAX_INTEGER_DIGITS, format_readable, number
 
@@ -99,25 +99,6 @@ def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tup
     return float(f"{first * step:.10g}"), float(f"{last * step:.10g}")
 
 
-def spread_labels(centres: Sequence[float], sizes: Sequence[float], room: float) -> list[float]:
-    """Return the centres of labels, as close to the wanted ones as they can be without overlap, in the same order.
-
-    Args:
-        centres: the wanted centres, from 0 to ``room``, in ascending order.
-        sizes: the labels' heights.
-        room: the available height, at least the sum of the sizes.
-    """
-    tops = [0.0] * len(centres)
-    bottom = 0.0
-    for i, (centre, size) in enumerate(zip(centres, sizes, strict=True)):
-        tops[i] = bottom = max(bottom, centre - size / 2)
-        bottom += size
-    limit = room
-    for i in reversed(range(len(tops))):
-        limit = tops[i] = min(tops[i], limit - sizes[i])
-    return [top + size / 2 for top, size in zip(tops, sizes, strict=True)]
-
-
 def _lines(
     medians: Mapping[str, Line],
     colours: Mapping[str, str],
@@ -138,7 +119,8 @@ def _lines(
     y_pixel = _scale(axis, (room - EDGE, EDGE), log=log_y)
     order = sorted(name_lines, key=lambda name: y_pixel(medians[name][-1][1]))
     sizes = [LINE * len(name_lines[name]) for name in order]
-    centres = spread_labels([y_pixel(medians[name][-1][1]) for name in order], sizes, room)
+    centres = spread_positions([y_pixel(medians[name][-1][1]) for name in order], sizes, 0, room)
+    assert centres is not None, "the room is at least the sum of the sizes"
     shapes = [f'<path d="M{EDGE} {EDGE}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     for name in order:
         points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]

@@ -4,13 +4,12 @@ import base64
 import html
 import math
 import re
-from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.figures.small_figure import EDGE, HEIGHT, LINE, WIDTH, _wrap, axis_range, small_figure, spread_labels
+from app.figures.small_figure import EDGE, HEIGHT, WIDTH, _wrap, axis_range, small_figure
 from app.figures.theme import COLOURS, GREY, SERIES
 
 TITLES = {"x_title": "tokens n", "y_title": "error (%)"}
@@ -110,22 +109,6 @@ def test_both_axes_have_a_name_and_two_ticks_and_names_are_in_the_order_of_the_l
     ]  # fmt: skip
     shares = small_figure({"a": [(1, 0.1), (2, 0.84)]}, share=True, **TITLES)
     assert {"84%", "0%"} <= set(words(shares))
-
-
-@given(st.lists(st.tuples(st.floats(0, 120), st.integers(1, 3)), min_size=1, max_size=6))
-def test_names_keep_their_order_and_do_not_overlap(given_labels):
-    labels = sorted(given_labels)
-    sizes = [LINE * lines for _place, lines in labels]
-    room = max(HEIGHT, sum(sizes))
-    centres = spread_labels([place for place, _lines in labels], sizes, room)
-    edges = [(centre - size / 2, centre + size / 2) for centre, size in zip(centres, sizes, strict=True)]
-    assert edges[0][0] >= -1e-9
-    assert edges[-1][1] <= room + 1e-9
-    assert all(below <= above + 1e-9 for (_top, below), (above, _bottom) in pairwise(edges))
-
-
-def test_names_without_neighbours_stay_at_their_lines():
-    assert spread_labels([20.0, 90.0], [16, 16], 120) == [20.0, 90.0]
 
 
 @pytest.mark.parametrize("log", [False, True])
