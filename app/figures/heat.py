@@ -34,14 +34,9 @@ class Row:
 
 
 def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title: str, scale: str) -> Figure:
-    """Draw the rows with their titles above them, so that the cells can use the full width of a phone.
+    """Draw the rows from top to bottom with their titles above them, so that the cells use the full width of a phone.
 
-    Args:
-        rows: rows from top to bottom.
-        ticks: labels of positions on the colour scale.
-        dark: whether the page is dark.
-        x_title: title of the axis that counts the cells from 0.
-        scale: title of the colour scale.
+    ``ticks`` labels positions on the colour scale, and ``scale`` is its title.
     """
     n = max((len(row.positions) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)

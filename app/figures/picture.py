@@ -61,11 +61,7 @@ def pixels_url(pixels: np.ndarray) -> str:
 def curve_url(points: Sequence[tuple[float, float]], colour: str, unknown: str, *, dark: bool) -> str:
     """Return the data URL of an SVG picture: a curve, and a question mark in place of a second, unknown curve.
 
-    Args:
-        points: the points of the curve, scaled so that they fill the picture.
-        colour: the colour of the curve.
-        unknown: the colour of the question mark.
-        dark: whether the page is dark.
+    The points are scaled so that they fill the picture. ``unknown`` is the colour of the question mark.
     """
     line = np.array(points, float)
     low, high = line.min(0), line.max(0)
@@ -80,13 +76,7 @@ def curve_url(points: Sequence[tuple[float, float]], colour: str, unknown: str, 
 
 
 def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> str:
-    """Return the data URL of an SVG picture of a sentence, with an orange background behind some of its words.
-
-    Args:
-        words: the words of the sentence.
-        marked: the indices of the words with an orange background.
-        dark: whether the page is dark.
-    """
+    """Return the data URL of an SVG picture of a sentence, with an orange background behind the ``marked`` words."""
     font = f'font-family="monospace" font-size="{TYPE}" fill="{INK[dark]}"'
     x, y, elements = float(MARGIN), LINE, []
     for i, word in enumerate(words):

@@ -178,13 +178,7 @@ def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, 
 
 
 def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:  # noqa: ANN401 - properties of plotly's layout
-    """Build a figure with the shared look.
-
-    Args:
-        data: traces of the figure.
-        height: height in pixels.
-        layout: axes, and properties that differ from the shared look.
-    """
+    """Build a figure with the shared look; ``layout`` adds axes and other properties, and the height is in pixels."""
     for name, properties in layout.items():
         if name[1:].startswith("axis") and properties.get("type") == "log":
             smallest, largest = _data_range(data, name[0], name[5:])

@@ -133,9 +133,6 @@ def spinner(text: str) -> Iterator[None]:
     """Show a spinner once the code in the ``with`` block needs a result that is not cached.
 
     A spinner shown from the start would need a thread even if all results were cached.
-
-    Args:
-        text: the text, which says what is computed.
     """
     with ExitStack() as stack:
         outer_show = getattr(_spinner_state, "show", None)

@@ -131,14 +131,7 @@ def last_turn(key: str) -> int:
 def setting_events(
     key: str, panels: Set[str], on_turn: Callable[[str, object], None] | None, on_open: Callable[[str], None] | None
 ) -> dict[str, Callable[[object], None]]:
-    """Return the callbacks for knobs and for buttons that open the settings of a panel, by the event's name.
-
-    Args:
-        key: the board's key.
-        panels: the keys of its panels.
-        on_turn: as in `matrix_board`.
-        on_open: as in `matrix_board`.
-    """
+    """Return the callbacks for knobs and for buttons that open the settings of a panel, by the event's name."""
 
     def turn(event: object) -> None:
         if on_turn and isinstance(event, dict):
@@ -163,13 +156,6 @@ def send_dragged_panel(
     """Send only the panel whose knob is being dragged, in a rerun of this fragment.
 
     If no knob is being dragged, for example because a run draws the whole board, an empty message is sent.
-
-    Args:
-        key: the board's key.
-        panels: the keys of its panels.
-        redraw: returns a panel by its key; None if it no longer exists.
-        to_message: returns the message to the browser for a panel.
-        on_turn: as in `matrix_board`.
     """
     state_key = f"{key}.dragged"
 

@@ -28,9 +28,6 @@ def freeze_objects(name: str) -> None:
 
     The collector never scans these objects again. Parts of live sessions that only a collection could free therefore
     stay allocated, so the names must come from a bounded set. Call it for a page after its first run in this process.
-
-    Args:
-        name: name of the page or the objects that were just loaded.
     """
     if name in _frozen_names:
         return

@@ -109,14 +109,7 @@ class Control(Generic[T]):
         return self.value
 
     def draw(self, **layout: Any) -> T:  # noqa: ANN401 - arguments of Streamlit's widget
-        """Draw the option's widget.
-
-        Args:
-            layout: arguments of the widget that override the declared ones.
-
-        Returns:
-            The current value.
-        """
+        """Draw the option's widget and return the current value; ``layout`` overrides arguments of the widget."""
         assert self._widget is not None, f"{self.name} has no widget of its own"
         cached.page_lock().yield_turn()
         arguments = {"help": _(self.help) or None, **self._arguments(), **layout}
@@ -132,17 +125,9 @@ class Control(Generic[T]):
         widget: Callable[..., U] = st.selectbox,
         **layout: Any,  # noqa: ANN401 - arguments of Streamlit's widget
     ) -> U:
-        """Draw a widget with the currently available options, which may not include the default.
+        """Draw a widget with the currently available options, which may not include the default, and return its value.
 
-        Args:
-            options: values that can be chosen.
-            fallback: value shown while none of the options is chosen.
-            key: key of the widget.
-            widget: Streamlit function that draws it.
-            layout: further arguments of the widget.
-
-        Returns:
-            The value shown.
+        ``fallback`` is shown while none of the options is chosen.
         """
         cached.page_lock().yield_turn()
         arguments = {"help": _(self.help) or None, **layout}

@@ -305,9 +305,6 @@ def opening_fields(opening: Mapping[str, Any]) -> dict[str, Field]:
     """Return the fields that all pages have, with one page's values for an address without a query.
 
     If the default model's weights are not installed, such an address opens with synthetic input.
-
-    Args:
-        opening: the page's opening values, by field name.
     """
     if not models.are_default_weights_installed():
         opening = {SharedOptions.input.name: SyntheticSource.key, **opening}

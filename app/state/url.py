@@ -241,14 +241,7 @@ def restrict_to(**options: Container[Any]) -> None:
 
 
 def widget_arguments(name: str, options: Sequence[Any], fallback: object, *, key: str) -> dict[str, Any]:
-    """Return the arguments of a widget that shows a value, or a fallback while the value is not among ``options``.
-
-    Args:
-        name: name of the value, whose default need not be among the options.
-        options: values that can be chosen.
-        fallback: value shown while none of the options is chosen.
-        key: key of the widget.
-    """
+    """Return the arguments of a widget that shows a value, or a fallback while the value is not among ``options``."""
     restrict_to(**{name: options})
     current = value(name)
     st.session_state[key] = current if current in options else fallback

@@ -15,13 +15,7 @@ def lazy_popover(label: str, draw: Callable[[], None], *, intro: str = "", key: 
 
     ``st.popover(on_change=...)`` also reports what is open, but treats a changed label as a new button. A visitor who
     changes a setting shown in the label would lose the keyboard focus. Here a form stays open until another one opens.
-
-    Args:
-        label: label of the button.
-        draw: draws the form.
-        intro: Markdown at the top of the form, shown even before the form is built.
-        key: key of the button.
-        arguments: further arguments of ``st.popover``.
+    ``intro`` is Markdown at the top of the form, shown even before the form is built.
     """
     with st.popover(label, key=key, **arguments):
         if intro:
@@ -40,15 +34,7 @@ def lazy_expander(
     on_change: Any = "rerun",  # noqa: ANN401 - any callback
     **arguments: Any,  # noqa: ANN401
 ) -> None:
-    """Draw an expander, and its content only while it is open.
-
-    Args:
-        label: label of the expander.
-        draw: draws the content.
-        key: key of the expander.
-        on_change: called when it is opened or closed.
-        arguments: further arguments of ``st.expander``.
-    """
+    """Draw an expander, and its content only while it is open; ``arguments`` are those of ``st.expander``."""
     expander = st.expander(label, key=key, on_change=on_change, **arguments)
     with expander:
         if expander.open or to_css_name(key) in st.session_state.get(OPEN_FORMS, ()):

@@ -199,13 +199,9 @@ SettingCallback = Callable[[str, Value], None]
 def draw_knobs(
     attention: ac.Attention, on_change: SettingCallback, *, prefix: str = "knob", hidden: Sequence[str] = ()
 ) -> None:
-    """Draw the widgets for the settings of a variant.
+    """Draw the widgets for the settings of a variant, except the ``hidden`` ones, which have no effect here.
 
-    Args:
-        attention: variant with its current settings.
-        on_change: callback for a changed setting, called before the script reruns.
-        prefix: prefix of the widgets' keys.
-        hidden: settings to leave out because they have no effect here.
+    ``prefix`` begins the widgets' keys. ``on_change`` is called before the script reruns.
     """
     for setting in attention.variant.params.settings():
         if setting.name not in hidden:

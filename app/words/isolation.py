@@ -20,9 +20,6 @@ def isolate(text: str) -> str:
     words are returned without isolates, which would change nothing on screen. Control characters become visible
     symbols, and characters that override the direction of the text are removed. Applying the function twice changes
     nothing more.
-
-    Args:
-        text: a token, a name, or a sentence that may already hold isolated words.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -39,11 +39,6 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     """Return the token's median weight in the later half of the rows.
 
     It is given for linear attention, softmax and the variant with a decay for which it is smallest.
-
-    Args:
-        lines: lines drawn, including linear attention and softmax.
-        token: index of the followed token.
-        labels: labels of the tokens.
     """
     n = len(labels)
     if n == 1:

@@ -185,9 +185,6 @@ def time_text(lines: Sequence[Series]) -> str:
     """Return which variant is faster than softmax from the shortest length on, and which is slowest at the longest.
 
     The text is empty without a variant whose time can be compared with softmax.
-
-    Args:
-        lines: softmax and variants of one run.
     """
     found = [(line, point) for line in lines if not line.is_reference and (point := crossing(line.ratios)) is not None]
     if not found:

@@ -63,9 +63,7 @@ def _effort(task: BytesTask | DifferenceTask) -> float:
 def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> str:
     """Return the memory of the three algorithms at one length, and the largest difference of the gradients, if known.
 
-    Args:
-        rows: counted memory, and differences of the gradients. Only differences in float32 are reported.
-        name: name of the variant.
+    Only differences in float32 are reported.
     """
     counted = [row for row in rows if isinstance(row, BytesRow)]
     differences = [row for row in rows if isinstance(row, DifferenceRow)]

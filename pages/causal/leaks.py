@@ -108,13 +108,7 @@ def _compute_influences(
 
 
 def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
-    """Return which variants leak if token t is replaced; if t is the first token, those that leak for any token.
-
-    Args:
-        influences: influence map of each variant.
-        t: index of the replaced token.
-        labels: labels of the tokens.
-    """
+    """Return which variants leak if token t is replaced; if t is the first token, those that leak for any token."""
     if len(labels) == 1:
         return Finding(_("The input has only one token, so no later token could leak. Use a longer input."))
     token = escape_markdown(labels[t])
@@ -269,13 +263,7 @@ def _set_token(row: int | None) -> None:
 
 
 def notes(replaced: int, n: int, *, all_heads: bool) -> str:
-    """Return the notes on what the maps show.
-
-    Args:
-        replaced: number of tokens replaced in turn.
-        n: tokens of the input.
-        all_heads: whether all heads are shown.
-    """
+    """Return the notes on what the maps show; ``replaced`` of the ``n`` tokens were replaced in turn."""
     return paragraph(
         _(
             "Cells left of the diagonal are earlier outputs, so a change there is a leak (orange). Changes are divided "

@@ -99,12 +99,7 @@ def scope(chosen: ChosenInput) -> Scope:
 
 
 def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
-    """Return how many variants can generate text, the memory of softmax and linear attention, and why some cannot.
-
-    Args:
-        rows: the variants that can generate text, with linear attention among them.
-        not_causal: names of the variants that cannot generate text.
-    """
+    """Return how many variants can generate text, the memory of softmax and linear attention, and why some cannot."""
     linear = linear_row(rows)
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
@@ -135,12 +130,7 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
 
 
 def counts_text(rows: Sequence[MemoryRow], not_causal: int) -> str:
-    """Return how many variants have growing memory, how many have constant memory, and how many cannot generate text.
-
-    Args:
-        rows: the variants that can generate text.
-        not_causal: number of variants that cannot.
-    """
+    """Return how many variants have growing memory, how many constant memory, and how many cannot generate text."""
     growing = sum(row.grown_bytes > 0 for row in rows)
     return _(
         "Growing memory: {growing} · constant memory: {constant} · cannot generate text: {unable} (last rows)",

@@ -65,14 +65,7 @@ def state_size(history: StateHistory, name: str) -> Finding:
 
 
 def output_distance(history: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
-    """Return the distance of the output of token i from other outputs.
-
-    Args:
-        history: states after each token.
-        i: index of the last token taken in.
-        labels: labels of the tokens.
-        name: name of the variant.
-    """
+    """Return the distance of the output of token i from other outputs."""
     return paragraph(
         _n(
             "{name} has read {n} token: “{token}”.",

@@ -139,13 +139,7 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
 
 
 def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Finding:
-    """Return whether outputs are equal, the memory of the algorithms, and the length above which cumsum needs less.
-
-    Args:
-        n: tokens of the input.
-        rows: differences between the outputs of the algorithms, and counted costs of the algorithms of one variant.
-        name: name of the variant.
-    """
+    """Return whether outputs are equal, the memory of the algorithms, and the length above which cumsum needs less."""
     length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]
     agreement = (
         _n(
@@ -211,13 +205,7 @@ def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
-    """Return what the algorithms do, how far their outputs differ, and what is counted.
-
-    Args:
-        n: tokens of the input.
-        rows: differences between the outputs of the algorithms, and counted costs.
-        without_cumsum: names of the selected variants that have no cumsum form.
-    """
+    """Return what the algorithms do, how far their outputs differ, and what is counted."""
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
         for name in DTYPES

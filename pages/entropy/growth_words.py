@@ -131,10 +131,6 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
 
     Return "" if the number does not grow with softmax, if it grows as much with log n scaling, or if the curves do not
     have at least two lengths in common.
-
-    Args:
-        softmax: softmax's effective keys by length.
-        scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
     """
     log_n = dict(zip(scaled.x, scaled.middle, strict=True)) if scaled else {}
     own = {n: keys for n, keys in zip(softmax.x, softmax.middle, strict=True) if n in log_n}

@@ -193,11 +193,9 @@ class View(Generic[RowT]):
 
 
 def with_scale_names(lines: Sequence[Curve], axes: Mapping[str, Any]) -> tuple[Sequence[Curve], dict[str, Any]]:
-    """Return the lines and axes of a chart; titles of logarithmic axes name the scale, if there is room.
+    """Return the lines and axes (arguments of ``curves``) of a chart; titles of logarithmic axes name the scale.
 
-    Args:
-        lines: the lines.
-        axes: arguments of ``curves`` that describe the axes.
+    A title without room for the name of the scale does not change.
     """
     titles = {
         f"{axis}_title": axis_title(axes[f"{axis}_title"], log=True)

@@ -55,10 +55,7 @@ def _rows(variants: Sequence[ac.Variant]) -> None:
 def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:
     """Return a variant's row as Markdown. A click on its name expands its summary and formula.
 
-    Args:
-        variant: variant to describe.
-        query: query parameters that links to other pages carry.
-        dark: whether the page has a dark theme.
+    Links to other pages carry the parameters of ``query``.
     """
     alt = _("{name}: attention matrix on the same 32 tokens", name=_(variant.title))
     costs = _(

@@ -131,11 +131,7 @@ def notes(budgets: BudgetComparison) -> list[str]:
 
 
 def row(steps: BudgetSteps) -> Row:
-    """Return the row that shows the sentence with the attention weights of one variant.
-
-    Args:
-        steps: the variant's results at each value of its slider.
-    """
+    """Return the row that shows the sentence with the attention weights of one variant."""
     variant = steps.attentions[0].variant
     budget = variant.budget if variant.key in BUDGETS else None
     return Row(

@@ -75,12 +75,7 @@ def with_matrices(rows: Sequence[LearnRow]) -> list[LearnRow]:
 
 
 def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
-    """Return triangles for the row below the step slider, as HTML: each marks the largest rise of a variant's accuracy.
-
-    Args:
-        results: the variants.
-        steps: the training steps that the slider offers.
-    """
+    """Return triangles for the row below the step slider, as HTML; each marks a variant's largest rise of accuracy."""
     marks = []
     for outcome in results:
         if outcome.largest_rise is None:
@@ -144,11 +139,8 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:
 def _frames(places: Sequence[tuple[int, int]], tokens: Sequence[str]) -> str:
     """Return a frame around each answer of a causal matrix, and the tokens of their rows and columns, as HTML.
 
-    The tokens are written beyond the diagonal, where the matrix is empty. They are left out if there are many answers.
-
-    Args:
-        places: the row (query) and the column (key) of each answer.
-        tokens: the tokens of the sequence.
+    An answer has the place (row, column). The tokens are written beyond the diagonal, where the matrix is empty. They
+    are left out if there are many answers.
     """
     n = len(tokens)
     frames = [

@@ -13,12 +13,7 @@ from pages.learn.outcomes import Outcome, PartOutcome
 
 
 def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
-    """Return a message that lists the chosen variants without a recorded run; empty without any.
-
-    Args:
-        chosen: the chosen variants.
-        rows: the recorded measurements with the chosen settings.
-    """
+    """Return a message that lists the chosen variants without a recorded run; empty without any."""
     recorded = {each.row.variant for each in rows}
     names = [escape_markdown(in_words(label(attention))) for attention in chosen if attention.word not in recorded]
     if not names:
@@ -37,10 +32,7 @@ def not_recorded_at_all() -> str:
 def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
     """Return a message that lists the variants that would exceed the number of models to train; empty if none would.
 
-    Args:
-        chosen: the chosen variants that can be trained on the task.
-        seeds: number of seeds.
-        models: number of models that are trained for each variant.
+    For each variant, ``models`` models are trained.
     """
     names = [escape_markdown(in_words(label(attention))) for attention in chosen[max_variants(models) :]]
     if not names:

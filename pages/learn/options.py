@@ -147,22 +147,12 @@ def models_per_variant(seeds: int) -> int:
 
 
 def max_variants(models: int) -> int:
-    """Return how many variants can be trained within the app's limit of models; at least one.
-
-    Args:
-        models: number of models that are trained for each variant.
-    """
+    """Return how many variants can be trained with ``models`` models each within the app's limit; at least one."""
     return max(1, current().learn_models // models)
 
 
 def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...]) -> Plan:
-    """Return the plan that trains complete models (no part removed) of some variants.
-
-    Args:
-        options: the options of the page.
-        words: the variants as in links, such as ``local~window~16``.
-        seeds: the seeds; one model per variant and seed is trained.
-    """
+    """Return the plan that trains complete models (no part removed), one for each variant and seed."""
     task = options.task
     return learning.plan(
         words,

@@ -201,12 +201,7 @@ def numbers_stored(model: ModelSpec) -> tuple[int, int]:
 
 
 def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list[PartOutcome]:
-    """Return the measurements of each model with all parts and with one part removed; models without rows are left out.
-
-    Args:
-        rows: measurements of complete models and of models with a part removed.
-        models: the complete models.
-    """
+    """Return the measurements of each model, complete and with one part removed; models without rows are left out."""
     by_model: dict[ModelSpec, list[LearnRow]] = {}
     for each in rows:
         by_model.setdefault(each.spec.model, []).append(each)

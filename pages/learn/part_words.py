@@ -26,11 +26,8 @@ MISSING_PARTS = {
 def largest_losses(results: Sequence[PartOutcome]) -> Finding:
     """Return the sentences about the part whose removal lowers each variant's accuracy most, and by how much.
 
-    The explanation lists the variants whose accuracy no removed part changes. If there are only such variants, this
-    list is the finding.
-
-    Args:
-        results: the variants; those without a removed part are left out.
+    Variants without a removed part are left out. The explanation lists the variants whose accuracy no removed part
+    changes. If there are only such variants, this list is the finding.
     """
     lost: dict[str, list[tuple[float, str]]] = {}
     unchanged = []

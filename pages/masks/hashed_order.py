@@ -58,15 +58,7 @@ def _add_hashing() -> None:
 
 
 def sorting_note(missed: int, *, head: int, is_sorted: bool, causal: bool, rounds: int) -> str:
-    """Return the sentences about what a hash round does, and about pairs that share a bucket but are not allowed.
-
-    Args:
-        missed: number of these pairs.
-        head: the shown head.
-        is_sorted: whether the board shows the tokens in sorted order.
-        causal: whether a causal mask is used.
-        rounds: number of hashing rounds.
-    """
+    """Return sentences about a hash round, and about the ``missed`` pairs that share a bucket but are not allowed."""
     return paragraph(
         _(
             "A hashing round assigns each token to a bucket and sorts the tokens by bucket, then by position. "

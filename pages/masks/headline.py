@@ -222,11 +222,7 @@ def multiples(step: int, max_distance: int) -> str:
 
 
 def hub_sentence(hubs: Mapping[str, int]) -> str:
-    """Return how the global tokens of variants connect all pairs in two layers; empty without variants.
-
-    Args:
-        hubs: number of global tokens of each variant, by its name.
-    """
+    """Return how variants with these numbers of global tokens connect all pairs in two layers; empty without any."""
     if not hubs:
         return ""
     return _n(
@@ -294,11 +290,7 @@ def _missing_reason(step: int) -> str:
 
 
 def fewest_pairs(shares: Mapping[str, float]) -> str:
-    """Return the sentence about the variant that allows the fewest pairs; empty without variants.
-
-    Args:
-        shares: the share of pairs that each variant allows, by its name.
-    """
+    """Return the sentence about the variant that allows the fewest pairs; empty without variants."""
     if not shares:
         return ""
     fields = {"name": min(shares, key=shares.__getitem__), "share": min(shares.values())}

@@ -92,9 +92,7 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
 def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
     """Return the sum of the allowed pairs in ``depth`` layers, divided by the pairs of one softmax layer.
 
-    Args:
-        layers: patterns of the layers, which are repeated up to the depth.
-        depth: number of layers.
+    The given layers are repeated up to the depth.
     """
     return sum(pattern.pairs for pattern in islice(cycle(layers), depth)) / layers[0].possible
 
@@ -102,9 +100,7 @@ def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
 def pairs_sum(layers: Sequence[Pattern], depth: int) -> str:
     """Return the sum of the shares of allowed pairs in ``depth`` layers, such as ``28.7% + 12.5% = 41.2%``.
 
-    Args:
-        layers: patterns of the layers, which are repeated up to the depth.
-        depth: number of layers, at least two.
+    The given layers are repeated up to the depth, which is at least two.
     """
     counts = [len(range(place, depth, len(layers))) for place in range(min(depth, len(layers)))]
     shares = [pattern.pairs / pattern.possible for pattern in layers]

@@ -133,10 +133,6 @@ def scale_end(softmax_max: float, largest_magnitude: float) -> float:
     """Return the value at which the shared colour scale ends; 0 if it ends at the largest weight on screen.
 
     The scale ends at softmax's largest weight if another weight is much larger and would make all others pale.
-
-    Args:
-        softmax_max: softmax's largest weight.
-        largest_magnitude: largest magnitude on screen.
     """
     return 0.0 if largest_magnitude <= MAX_SCALE_EXTENSION * softmax_max else softmax_max
 

@@ -199,11 +199,6 @@ def farthest_because_flat(name: str, compared: MatrixComparison, *, causal: bool
     """Return that linear attention is farthest from softmax because its rows are flat.
 
     The text is empty if its error is much larger than that of equal weights, because flat rows then do not explain it.
-
-    Args:
-        name: the variant's name.
-        compared: its numbers; its rows are flatter than those of softmax.
-        causal: whether future keys are hidden.
     """
     fields = {
         "name": name,
@@ -392,12 +387,7 @@ def _near_baseline(names: Sequence[str], margin: float, **fields: object) -> str
 
 
 def _baseline(margin: float, **fields: object) -> str:
-    """Return the error of equal weights, compared with the largest error of the variants.
-
-    Args:
-        margin: difference of the two errors in percentage points.
-        fields: values of the message.
-    """
+    """Return the error of equal weights, compared with the variants' largest; ``margin`` is in percentage points."""
     if margin < 0:
         return _("Equal weights on {keys} would have an output error of only {zero:.0%}.", **fields)
     if margin == 0:

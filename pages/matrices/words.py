@@ -72,10 +72,7 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
 def caption(attention: Attention, compared: MatrixComparison, *, difference: bool) -> str:
     """Return the lines under a panel's title: output error, effective keys, and the reference if it is not softmax.
 
-    Args:
-        attention: the variant.
-        compared: its numbers.
-        difference: whether the panel shows the difference from the reference; the effective keys are then left out.
+    A panel with the difference from the reference has no effective keys.
     """
     metrics = compared.passport
     if not math.isfinite(metrics.row_sum_max):
@@ -295,12 +292,7 @@ def head_findings(scores: Sequence[HeadScores]) -> str:
 
 
 def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
-    """Return which head has the highest rank by a score, or why the score ranks no head.
-
-    Args:
-        ranking: all heads, ranked by the score.
-        score_name: name of the score.
-    """
+    """Return which head has the highest rank by a score, or why the score ranks no head."""
     first, score = ranking[0], HeadScores.columns()[score_name].label
     value = getattr(first, score_name)
     if math.isnan(value) and score_name == "induction":

@@ -78,12 +78,7 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
 
 
 def by_budget(rows: Sequence[SwapRow], word: str) -> list[CurvePoint]:
-    """Return one variant's perplexity and copying loss by budget.
-
-    Args:
-        rows: all measurements.
-        word: the variant and its settings as in links, such as ``local~window~64``.
-    """
+    """Return one variant's perplexity and copying loss by budget."""
     budgets = {each.word: budget_value(each.word) for each in swap.budget_variants(word, swap.PERIOD * 2)}
     return curve_points([row for row in rows if row.layers], lambda row: budgets.get(row.word))
 
@@ -121,12 +116,7 @@ def budget_value(word: str) -> float:
 
 
 def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> Lines:
-    """Return the findings about the budgets with which perplexity and copying are preserved, one line per variant.
-
-    Args:
-        lines: measurements by budget, by the variant's word.
-        rows: all measurements, including those of the original model.
-    """
+    """Return the findings about the budgets with which perplexity and copying are preserved, one line per variant."""
     reading_row, copy_row = original_rows(rows)
     if reading_row is None or copy_row is None:
         return []

@@ -52,15 +52,7 @@ def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:
 def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:
     """Return a model's curve of the loss by position: the mean over random sequences, and a band from min to max.
 
-    Args:
-        rows: the measurements; one for each model and finished random sequence.
-        name: name of the model on screen.
-        word: the variant that replaces softmax, as in links.
-        layers: the replaced layers.
-        colour: index of the colour.
-
-    Returns:
-        The curve; None if no sequence is finished.
+    The result is None if no sequence is finished.
     """
     draws = [row for row in _copies(rows) if (row.word, row.layers) == (word, layers) and row.losses]
     if not draws:

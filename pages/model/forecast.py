@@ -77,12 +77,7 @@ def _budget_words(question: Question) -> list[str]:
 
 
 def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None) -> Lines:
-    """Return the findings about whether output error ranks variants in the same order as perplexity and copying loss.
-
-    Args:
-        points: the measured variants with their settings.
-        copy_row: the original model's copy test; None if it is not measured yet.
-    """
+    """Return the findings about whether output error ranks variants in the order of perplexity and copying loss."""
     total, points = len(points), measurable(points)
     if len(points) < MIN_POINTS <= total and len(points) < total / 2:
         return to_lines(
@@ -141,12 +136,9 @@ def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ..
 
 
 def _order(name: str, rho: float, n: int) -> str:
-    """Return the sentence that compares the rankings by output error and by another measurement.
+    """Return the sentence that compares the rankings by output error and by another measurement, such as "perplexity".
 
-    Args:
-        name: the other measurement, such as "perplexity".
-        rho: the rank correlation; NaN if it is not defined.
-        n: number of points.
+    ``rho`` is their rank correlation; NaN if it is not defined.
     """
     values = {"name": name, "rho": number(rho, 2), "n": n}
     if math.isnan(rho):

@@ -159,12 +159,7 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
 
 
 def _where(points: Sequence[CurvePoint], n: float) -> str:
-    """Return the tested number of replaced layers with which something changes, and the last one before it.
-
-    Args:
-        points: measurements by number of replaced layers.
-        n: the first tested number after the change.
-    """
+    """Return the tested number ``n`` of replaced layers with which something changes, and the last one before it."""
     if before := [point.x for point in points if point.x < n]:
         return _("with {high} replaced layers (not yet with {low})", low=round(max(before)), high=round(n))
     return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
@@ -237,13 +232,7 @@ LAYERS = View(
 
 
 def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow], *, key: str) -> None:
-    """Draw the maps of perplexity and of copying, each as soon as the original model has been measured.
-
-    Args:
-        lines: measurements by replaced layer, by the variant's word.
-        rows: all rows, including those of the original model.
-        key: prefix of the elements' keys.
-    """
+    """Draw the maps of perplexity and of copying, each as soon as the original model has been measured."""
     reading_row, copy_row = original_rows(rows)
     left, right = st.columns(2)
     if reading_row:

@@ -99,12 +99,7 @@ def layers_control(count: Callable[[], int]) -> Control[tuple[int, int]]:
 
 
 def words_control(default: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]]:
-    """Return the control of the variants that replace softmax.
-
-    Args:
-        default: words of the variants of a first visit.
-        causal: whether only causal variants are allowed.
-    """
+    """Return the control of the variants that replace softmax."""
     return link_only_option(
         lambda: Field(
             default,
@@ -270,11 +265,7 @@ def layers_text(layers: Sequence[int]) -> str:
 
 
 def display_name(word: str) -> str:
-    """Return the name of a variant on screen, with its main setting (budget) and other changed settings.
-
-    Args:
-        word: the variant and its changed settings as in links.
-    """
+    """Return the name of a variant on screen, with its main setting (budget) and other changed settings."""
     if word == UNIFORM:
         return _("Equal weights")
     if word == swap.BASELINES[1]:

@@ -55,10 +55,7 @@ def describe_outcome(
 ) -> Lines | str:
     """Return the findings about the effect of the variants, or a message if no variant is chosen or measured yet.
 
-    Args:
-        question: what is measured.
-        rows: the measurements so far.
-        describe: returns the findings, given the scores of the original model and of the variants.
+    ``describe`` gets the scores of the original model and of the variants.
     """
     if not question.words:
         return _("No replacement for softmax is chosen yet.")

@@ -73,15 +73,7 @@ def _write(
     to_json: Callable[[Stamp, list[tuple[TaskT, RowT]]], bytes],
     path: str,
 ) -> None:
-    """Compute the missing results of one experiment and write its file.
-
-    Args:
-        tasks: the tasks to record.
-        load_row: returns the recorded result of a task, or None.
-        compute: computes the result of a task.
-        to_json: returns the content of the file.
-        path: path of the file, relative to the package ``attention_core``.
-    """
+    """Compute the missing results of one experiment and write its file; the path is relative to ``attention_core``."""
     file, start = Path(attention_core.__file__).parent / path, time.monotonic()
     file.parent.mkdir(exist_ok=True)
     rows = [(task, row) for task in tasks if (row := load_row(task))] if "--continue" in sys.argv else []

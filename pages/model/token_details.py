@@ -31,11 +31,7 @@ MAX_UNCHANGED = 1e-6
 def show(question: Question, original: ReadingRow, changed: ReadingRow, *detail_column: DeltaGenerator) -> None:
     """Draw a collapsed list of the largest increases in loss, and the selected token's details.
 
-    Args:
-        question: what is measured.
-        original: the text as read by the original model.
-        changed: the text as read with a variant.
-        detail_column: the column for the details; without it, they are not drawn.
+    Without a column for the details, they are not drawn.
     """
     token = question.options.token
     if detail_column and token is not None and 0 < token < original.tokens:
@@ -112,12 +108,7 @@ def format_probability(probability: float) -> str:
 
 
 def describe_token(row: NextTokenRow, name: str) -> str:
-    """Return the sentences about how a token's probability changed, and where the attention weights changed most.
-
-    Args:
-        row: the predictions of the token by the original model and with a variant.
-        name: the variant's name on screen.
-    """
+    """Return the sentences about how a token's probability changed, and where the attention weights changed most."""
     values = {
         "token": escape_markdown(row.label),
         "before": format_probability(row.probabilities[0]),

@@ -188,13 +188,7 @@ def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
 
 
 def _effect_on_texts(name: str, least: float, most: float) -> str:
-    """Return a clause about the effect of a variant on the perplexity of several texts.
-
-    Args:
-        name: the variant's name in a sentence.
-        least: the smallest perplexity, relative to the original model.
-        most: the largest one.
-    """
+    """Return a clause about the smallest and largest perplexity of several texts, relative to the original model."""
     if least >= 1 / SAME_RATIO and most <= SAME_RATIO:
         # Rounded up, after an error in the last digits of a float is removed.
         bound = max(1, math.ceil(round(100 * max(1 - least, most - 1), 6)))

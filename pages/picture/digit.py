@@ -31,12 +31,7 @@ SHARED_VALUES: dict[str, Any] = {"causal": False, "positions": OWN}
 
 
 def subject(source: TrainedSource, head: int | None) -> Subject:
-    """Return a digit as a subject of the page.
-
-    Args:
-        source: the model, its layer, and the digit.
-        head: index of the head; None for the average of all heads.
-    """
+    """Return a digit as a subject of the page, for one head, or for the average of all heads if ``head`` is None."""
     digit = int(sequence_of(source.spec, source.sequence).targets[0, 0])
     pixels = _pixels(source)
     compared = {each: _compared(source, head, each) for each in shown_variants(len(pixels))}

@@ -228,10 +228,7 @@ def noise_removal(softmax: DenoisedImage, noisy: float) -> str:
 def few_features(name: str, effective: float, features: int) -> str:
     """Return why all queries of Performer have almost the same weights; empty if it uses several features.
 
-    Args:
-        name: the variant's name.
-        effective: number of features on which the weights of the median query effectively depend.
-        features: number of features.
+    ``effective`` is the number of features on which the weights of the median query effectively depend.
     """
     if effective >= MAX_FEATURES:
         return ""
@@ -341,12 +338,7 @@ def square_cost(square: str, reach: int, side: int, cost: float) -> str:
 
 
 def definition(patch: int, pixels: int) -> str:
-    """Return how attention denoises an image.
-
-    Args:
-        patch: side of a patch in pixels.
-        pixels: number of pixels.
-    """
+    """Return how attention denoises an image with this number of pixels; ``patch`` is the side of a patch in pixels."""
     return paragraph(
         _(
             "Each of the {pixels:,} pixels is a token. Its query and its key are the patch of {patch} × {patch} pixels "
@@ -410,9 +402,7 @@ def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float
 def error_ranking(errors: Mapping[str, float], equal: float) -> Lines:
     """Return which variant is closest to softmax on a digit, and which is farthest.
 
-    Args:
-        errors: the output error of each variant that is compared with softmax, by its name.
-        equal: the output error of equal weights for all pixels.
+    ``equal`` is the output error of equal weights for all pixels.
     """
     if not errors:
         text = _("**Only softmax is shown.** Add a variant to see where its attention differs from softmax's.")

@@ -226,12 +226,7 @@ def crossover_text(name: str, overtaking: Overtaking) -> str:
 
 
 def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
-    """Return the curves of the chart next to the time chart.
-
-    Args:
-        side: the chart, a key of ``TITLES``.
-        series: the timed variants.
-    """
+    """Return the curves of the chart ``side``, a key of ``TITLES``, next to the time chart."""
     if side == "ratio":
         return [
             curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], series)

@@ -13,10 +13,7 @@ from pages.timing.words import name
 def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     """Return sentences about chosen variants that were not measured at long lengths, one per length and reason.
 
-    Args:
-        run: the run.
-        names: names of the chosen variants, by key.
-        live: whether the run was made on this machine in this session.
+    A live run was made on this machine in this session.
     """
     missing: dict[tuple[int, str], list[str]] = {}
     for skipped in run.left_out:
@@ -65,11 +62,8 @@ def words_of(run: Run) -> dict[str, list[str]]:
 def not_measured(run: Run, *, live: bool) -> list[str]:
     """Return the sentence that names the chosen variants that a run did not measure.
 
-    It is returned as a list, which is empty if the run measured all.
-
-    Args:
-        run: the run.
-        live: whether the run was made on this machine in this session.
+    It is returned as a list, which is empty if the run measured all. A live run was made on this machine in this
+    session.
     """
     measured = words_of(run)
     missing = [

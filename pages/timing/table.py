@@ -71,12 +71,7 @@ def _column_at(n: int) -> str:
 
 
 def first_columns(n: int, *, several_runs: bool) -> list[str]:
-    """Return the titles of the columns that are shown initially.
-
-    Args:
-        n: number of tokens.
-        several_runs: whether the table has a live run and a recorded run, which a column then names.
-    """
+    """Return the titles of the columns that are shown initially; with several runs, one column names the run."""
     return [
         _("variant"),
         *([_("run")] if several_runs else []),

@@ -277,13 +277,9 @@ def slow_start_cause(series: Sequence[Series]) -> str:
 
 
 def memory_sentence(series: Sequence[Series]) -> str:
-    """Return the sentence about the variant that needs the least memory at the longest length measured for all.
+    """Return a paragraph about the variant that needs the least memory at the longest length measured for all.
 
-    Args:
-        series: the timed variants of one run. Series of softmax with a mask are ignored.
-
-    Returns:
-        One paragraph; empty without softmax, or without any other variant.
+    It is empty without softmax, or without any other variant. Series of softmax with a mask are ignored.
     """
     peaks = {line.name: {p.n: p.peak_bytes for p in line.points} for line in series if not line.masked}
     softmax = next((line.name for line in series if line.is_reference), None)

@@ -329,15 +329,8 @@ def _write_names(
 ) -> None:
     """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend.
 
-    Texts next to points are placed so that they cross neither lines nor each other.
-
-    Args:
-        figure: the figure.
-        lines: its lines.
-        visible: the parts of these lines that the horizontal axis shows.
-        mark: position of a vertical line; None without one.
-        log_x: whether the horizontal axis is logarithmic.
-        log_y: whether the vertical axis is logarithmic.
+    Texts next to points are placed so that they cross neither lines nor each other. ``visible`` has the parts of the
+    lines that the horizontal axis shows, and ``mark`` is the position of a vertical line.
     """
     layout = figure["layout"]
     indices = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.

@@ -91,8 +91,7 @@ def train() -> None:
 def draw(*, task: str = "") -> None:
     """Draw the choice of the model and of the sequence, and what the model has learned.
 
-    Args:
-        task: key of the only task that the page shows; empty if the visitor chooses the task.
+    ``task`` is the key of the only task that the page shows; empty if the visitor chooses the task.
     """
     draw_model(task=task)
     SharedOptions.sequence.draw()

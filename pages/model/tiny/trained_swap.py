@@ -91,9 +91,7 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
 def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Lines | str:
     """Return the finding about the variants with which the accuracy falls, rises, and stays the same.
 
-    Args:
-        rows: the measurements so far; the unchanged model comes first.
-        chance: the accuracy of guessing.
+    The unchanged model has the first row.
     """
     if len(rows) < 2:
         return _("Choose a replacement above.") if rows else ""
@@ -138,12 +136,7 @@ def _changes(rows: Sequence[TrainedSwapRow], words: Sequence[str]) -> str:
 
 
 def table(rows: Sequence[TrainedSwapRow], spec: TrainSpec) -> list[dict[str, str]]:
-    """Return one table row per model, and one for guessing. They have the perplexity if answers are the next tokens.
-
-    Args:
-        rows: the measurements.
-        spec: the training run.
-    """
+    """Return one table row per model, and one for guessing. They have the perplexity if answers are the next tokens."""
     predicts_next = spec.model.task in NEXT_TOKEN_TASKS
     models = [
         {
@@ -180,13 +173,7 @@ def perplexity(loss: float) -> float:
 
 
 def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
-    """Return the sentences about what is measured, and about an accuracy below that of guessing.
-
-    Args:
-        spec: the training run.
-        layers: number of replaced layers.
-        rows: the measurements.
-    """
+    """Return the sentences about what is measured, and about an accuracy below that of guessing."""
     task = TASKS[spec.model.task]
     if task.key in NEXT_TOKEN_TASKS:
         measure = _("The perplexity is the exponential of the mean loss per predicted token.")
