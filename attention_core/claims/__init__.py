@@ -98,7 +98,7 @@ class Outcome:
     untestable_reason: UntestableError | None = None
 
     @property
-    def claim(self) -> Claim[Any]:
+    def claim(self) -> Claim:
         """The claim with this key."""
         return claim(self.key)
 
@@ -129,6 +129,7 @@ def discover() -> dict[str, Claim]:
 
     Raises:
         TypeError: if a file does not define ``CLAIM``.
+        AttributeError: if neither ``CLAIM`` nor the module has a function ``measure`` or ``numbers``.
     """
     ordered = [*_ordered(checks), *_ordered(trained)]
     return {claim.key: replace(claim, number=number) for number, claim in enumerate(ordered, 1)}
@@ -140,11 +141,13 @@ def _ordered(package: ModuleType) -> list[Claim]:
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.ispkg:
             continue
-        claim = getattr(importlib.import_module(info.name), "CLAIM", None)
+        module = importlib.import_module(info.name)
+        claim = getattr(module, "CLAIM", None)
         if not isinstance(claim, Claim):
             raise TypeError(f"{info.name} must define CLAIM, a Claim")
         *_package, subject, key = info.name.split(".")
-        result.append(replace(claim, key=key, subject=subject))
+        functions = {name: getattr(claim, name) or getattr(module, name) for name in ("measure", "numbers")}
+        result.append(replace(claim, key=key, subject=subject, **functions))
     sources = [(claim.subject, claim.source) for claim in result]
 
     def position(claim: Claim) -> tuple[int, int, int]:

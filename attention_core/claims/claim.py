@@ -6,7 +6,7 @@ outcome is stored in advance.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -23,6 +23,8 @@ from attention_core.variant import Paper
 MAX_DECODER_TOKENS = 128
 """Maximum number of tokens that the decoder, a language model, reads for a claim about its predictions; it reads them
 about a dozen times."""
+_FROM_MODULE: Any = None
+"""Default of a function of a claim (see ``Claim``): the function of the same name in the claim's module is used."""
 R = TypeVar("R")
 """The row type of a claim's experiment: a frozen dataclass of plain values."""
 
@@ -102,8 +104,11 @@ class ExperimentInput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim(Generic[R]):
+class Claim:
     """A claim and how it is checked.
+
+    ``measure`` and ``numbers`` are by default the functions of these names in the claim's module. Discovery sets them,
+    and also the key, the subject and the number.
 
     Attributes:
         statement: the claim in plain words.
@@ -134,18 +139,17 @@ class Claim(Generic[R]):
         uses_decoder: whether a decoder reads the source's text many times, which is slow. The claim then needs a text,
             and ``needs`` counts tokens of that decoder.
         uses_image: whether the experiment uses a whole image; if the input is not an image, an included photograph.
-        is_recorded: whether the claim is about trained models and judged on their recorded runs without an input.
-        key: the claim's name in links and on the command line, set by discovery to the module's name.
+        key: the claim's name in links and on the command line, which is the module's name.
         subject: one of ``claims.SUBJECTS``, such as "sparse": the folder of the claim's module.
-        number: the claim's position on the Claims page, set by discovery.
+        number: the claim's position on the Claims page.
     """
 
     statement: str
     short: str
     source: Paper
     experiment: str
-    measure: Callable[[ExperimentInput], Iterable[R]]
-    numbers: Callable[[Sequence[R]], Numbers]
+    measure: Callable[[ExperimentInput], Iterable[Any]] = _FROM_MODULE
+    numbers: Callable[[Sequence[Any]], Numbers] = _FROM_MODULE
     rule: str
     verdict: Rule
     finding: str
@@ -162,12 +166,16 @@ class Claim(Generic[R]):
     timed: bool = False
     uses_decoder: bool = False
     uses_image: bool = False
-    is_recorded: bool = False
     key: str = ""
     subject: str = ""
     number: int = 0
 
-    def rows(self, inputs: ExperimentInput) -> tuple[R, ...]:
+    @property
+    def is_recorded(self) -> bool:
+        """True if the claim is about trained models and judged on their recorded runs without an input."""
+        return self.subject == "trained"
+
+    def rows(self, inputs: ExperimentInput) -> tuple[Any, ...]:
         """Run the experiment and return its rows.
 
         Raises:
@@ -198,7 +206,7 @@ class Claim(Generic[R]):
         """
         return not self.uses_decoder and (longest if self.measures_lengths else min(n, longest)) < self.needs
 
-    def judge(self, rows: Sequence[R]) -> tuple[Numbers, Verdict]:
+    def judge(self, rows: Sequence[Any]) -> tuple[Numbers, Verdict]:
         """Return the numbers computed from the rows, and the verdict of the rule on them."""
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)

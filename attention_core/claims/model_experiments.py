@@ -97,7 +97,7 @@ def correlation_claim(
     quantities: tuple[Quantity, ...],
     figure: Figure,
     **declared: Any,  # noqa: ANN401 - the other fields of Claim
-) -> Claim[ReplacementRow]:
+) -> Claim:
     """Return a claim about the rank correlation between the quantities on its figure's axes, over all replacements.
 
     The claim's source is the paper on Performer, which compares approximations by the error of their outputs. The

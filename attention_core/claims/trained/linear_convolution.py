@@ -46,8 +46,6 @@ CLAIM = Claim(
     "steps, with and without a short convolution. The convolution mixes each query, key and value with those of the "
     "two tokens before it. The models have no position encoding. The learning rate of each model is tuned in "
     "separate runs with another random seed.",
-    measure=measure,
-    numbers=numbers,
     rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
     "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
     "Accuracies are medians over three runs with different random seeds. The claim holds if linear attention learns "
@@ -73,5 +71,4 @@ CLAIM = Claim(
         Quantity("highest", "accuracy of linear attention without the short convolution, highest of three runs", "%"),
     ),
     figure=STEPS_FIGURE,
-    is_recorded=True,
 )

@@ -60,8 +60,6 @@ CLAIM = Claim(
     "the model must predict its value. Models with linear attention and with softmax have two layers and a short "
     "convolution. They are trained for 400 steps on sequences of 32 tokens with 4 pairs, and tested with up to 24 "
     "pairs. Sequences with more pairs are also longer, up to 128 tokens.",
-    measure=measure,
-    numbers=numbers,
     rule="A model counts as recalling a given number of pairs of keys and values if at least {learned}% of its answers "
     "are correct. Accuracies are medians over three runs with different random seeds. The claim can hold or partly "
     "hold only if both models recall as many pairs as there were in training. It holds if linear attention recalls "
@@ -90,5 +88,4 @@ CLAIM = Claim(
     figure=Figure(
         x="items", y="accuracy", by="model", x_title="number of pairs to remember", y_title="correct answers (%)"
     ),
-    is_recorded=True,
 )

@@ -47,8 +47,6 @@ CLAIM = Claim(
     "squared ReLU ÷ n. They have two layers, a short convolution over 3 tokens and no position encoding. They are "
     "trained for 400 steps with 5 to 16 numbers, and tested with up to 256 numbers. The learning rate of each model is "
     "tuned in separate runs with another random seed.",
-    measure=measure,
-    numbers=numbers,
     rule="The models must find the largest number. The drop of a model is its accuracy with 16 numbers "
     "minus its accuracy with 256 numbers, in percentage points. Accuracies are medians over three runs with "
     "different random seeds. The claim holds if three conditions are met. (1) The drop of softmax is more than "
@@ -114,5 +112,4 @@ CLAIM = Claim(
     figure=Figure(
         x="items", y="accuracy", by="model", x_title="numbers to compare", y_title="correct answers (%)", log="x"
     ),
-    is_recorded=True,
 )

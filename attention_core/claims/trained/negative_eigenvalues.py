@@ -57,8 +57,6 @@ CLAIM = Claim(
     "is above 1. Models with two layers and a short convolution over 3 tokens are trained for 400 steps on sequences "
     "of 32 tokens, and tested on up to 256 tokens. The write strength of each token is learned, between 0 and a limit "
     "of 1 or 2. The learning rate of each model is tuned in separate runs with another random seed.",
-    measure=measure,
-    numbers=numbers,
     rule="A model has learned parity (whether the count of ones so far is odd) if its accuracy is at least "
     "{learned}%. It has not learned parity if its accuracy is below {missed}%, halfway between guessing and "
     "100%. Accuracies are medians over three runs with different random seeds. DeltaNet stores values under keys "
@@ -88,5 +86,4 @@ CLAIM = Claim(
         Quantity("longest", "largest length tested", "tokens"),
     ),
     figure=LENGTHS_FIGURE,
-    is_recorded=True,
 )

@@ -42,8 +42,6 @@ CLAIM = Claim(
     "and a short convolution over 3 tokens are trained for 400 steps with a learning rate of 0.003. The window is "
     "either 4 tokens or all 32 tokens. With the window of 4 tokens, two layers and the convolutions together reach 12 "
     "tokens back.",
-    measure=measure,
-    numbers=numbers,
     rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
     "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
     "Accuracies are medians over three runs with different random seeds. The claim holds if local attention learns "
@@ -64,5 +62,4 @@ CLAIM = Claim(
         Quantity("wide", "accuracy of local attention with a window of 32 tokens", "%"),
     ),
     figure=STEPS_FIGURE,
-    is_recorded=True,
 )

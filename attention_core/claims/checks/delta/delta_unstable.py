@@ -83,8 +83,6 @@ CLAIM = Claim(
     "times the new value. All updates of this input run in float64, with keys scaled to norm 1 and β from 0.5 to 3. "
     "The growth factor is the largest factor by which all these updates together can multiply the size of an initial "
     "state if no new values are added. It is computed after half of the text and after the whole text.",
-    measure=measure,
-    numbers=numbers,
     rule="The delta rule stores values in a matrix (the state) and updates it at every token with strength β. Keys "
     "have norm 1. The growth factor is the largest factor by which all updates of the text together can enlarge "
     "a state if no new values are stored. The claim holds if two conditions are met. (1) For every β up to 2, "

@@ -76,8 +76,6 @@ CLAIM = Claim(
     "products of each key with the keys before it. It is inverted in float64 for longer and longer parts of the "
     "text, with keys of norm 1 and with keys whose squared norms average 1. The diagonal of the inverse is always "
     "1, so the check ignores it.",
-    measure=measure,
-    numbers=numbers,
     rule="The delta rule subtracts from each value the value already stored under its key. Together, these corrections "
     "multiply all values by the inverse of a matrix. This matrix is the identity I plus the dot products of each "
     "key with the keys before it. The claim holds if, with keys of norm 1, no entry of the inverse below the "

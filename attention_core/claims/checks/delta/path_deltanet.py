@@ -87,8 +87,6 @@ CLAIM = Claim(
     "They are compared with DeltaNet's attention weights, which come from solving a triangular system. Three "
     "choices of the directions w are measured: (1) the keys k, (2) rotated keys, with halves swapped and one half "
     "negated, and (3) one direction for all tokens.",
-    measure=measure,
-    numbers=numbers,
     rule="In PaTH attention, each token removes the component along its direction from all earlier keys. Here, this "
     "direction is the token's own key. The claim holds if PaTH's logits (before its softmax) differ from DeltaNet's "
     "attention weights by at most {most} in every head.",

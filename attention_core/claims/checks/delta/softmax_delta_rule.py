@@ -87,8 +87,6 @@ CLAIM = Claim(
     "adds an update of strength 1/t, computed from the matrix before the multiplication. The matrix error is the size "
     "of the difference from softmax's attention matrix, divided by the size of softmax's matrix. The app also shows a "
     "delta rule with limited strength, whose stored matrix stays stable. This rule does not affect the verdict.",
-    measure=measure,
-    numbers=numbers,
     rule="The delta rule stores values under keys in a matrix. Here, token t updates this matrix with strength 1/t. "
     "The matrix error is the relative difference of an attention matrix from softmax's matrix. The claim holds "
     "if two conditions are met. (1) The matrix error of the delta rule is at most {near}% in at least {most}% of "

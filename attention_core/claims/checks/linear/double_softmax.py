@@ -77,8 +77,6 @@ CLAIM = Claim(
     "of them are a double softmax: without a mask, over landmarks, and with a causal mask. The fourth method is "
     "linear attention with the feature map elu + 1, before it divides by the row sums. Landmarks are means of "
     "neighbouring tokens. A causal mask hides later tokens.",
-    measure=measure,
-    numbers=numbers,
     rule="The double softmax applies one softmax to the components of each query and another to each component of the "
     "keys, over all tokens. It multiplies the two results. A row sum is the sum of all weights of one query. The claim "
     "holds if two conditions are met. (1) Without a mask, every row sum of the double softmax is within {exact} of 1, "

@@ -126,8 +126,6 @@ CLAIM = Claim(
     "recent tokens. Three methods are compared: linear attention without decay, linear attention with a decay "
     "that halves weights over a quarter of the input, and softmax. Finally, the tokens are ranked by the weight "
     "that the last query gives them, and the top quarters without and with the decay are compared.",
-    measure=measure,
-    numbers=numbers,
     rule="Linear attention, with and without a decay that shrinks earlier weights, is compared with softmax. The "
     "share of weight on the first 4 of n tokens (median over heads) falls as 1/nᵖ. The tokens are ranked by the "
     "weight that the last query gives them. The claim holds if two conditions are met. (1) Without a decay, the "

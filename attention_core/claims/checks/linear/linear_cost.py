@@ -41,7 +41,6 @@ CLAIM = Claim(
     "increasing lengths. Two costs are counted: the work in multiply-adds, and the peak memory, which is the largest "
     "count of numbers stored at one time.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
-    numbers=numbers,
     rule="Work is the number of multiply-adds, and n is the number of tokens. The claim holds if two conditions are "
     "met. (1) The work and the peak memory of linear attention grow no faster than n to the power {linear}. (2) Full "
     "attention does more work than linear attention at the longest length. The claim partly holds if only the first "

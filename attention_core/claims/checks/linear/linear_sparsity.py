@@ -55,8 +55,6 @@ CLAIM = Claim(
     "keys that the row's query can attend to. S is 1 if all keys have the same weight, and falls to 1/√n if one of n "
     "keys has all the weight. A smaller S means a sparser row. S is averaged over the rows of each head, for softmax "
     "and for three variants of linear attention: plain linear attention, Hedgehog and cosFormer.",
-    measure=measure,
-    numbers=numbers,
     rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. "
     "The claim holds if two conditions are met. (1) In at least {less}% of the heads, linear attention and its "
     "variants Hedgehog and cosFormer all have a larger S than softmax. (2) The median S over heads is larger for each "

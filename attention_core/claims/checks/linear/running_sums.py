@@ -114,8 +114,6 @@ CLAIM = Claim(
     "differentiation, which stores the state after every token. Peak memory is counted for one head, with the "
     "full head size and with a half, a quarter and an eighth of it. The number of tokens is the largest "
     "available power of two, at most 512.",
-    measure=measure,
-    numbers=numbers,
     rule="The gradients of linear attention are computed with running sums, and with the state (the sum so far) "
     "stored after every token. The claim holds if three conditions are met. (1) The gradients computed in these two "
     "ways differ by at most {same} of the largest gradient entry. (2) Storing all states needs more memory than "

@@ -106,8 +106,6 @@ CLAIM = Claim(
     "outputs are compared. Peak memory, the largest count of numbers stored at one time, is measured at lengths n "
     "below and above d², where d is the head size. If the input is too short for n to exceed d², only some dimensions "
     "of each head are used.",
-    measure=measure,
-    numbers=numbers,
     rule="Linear attention is computed token by token, in chunks, by cumulative sum, and with the whole matrix of "
     "weights. The claim holds if two conditions are met. (1) The outputs of these four ways differ by at most "
     "{same}, relative to the size of the output. (2) For n tokens and head size d, the cumulative sum needs less "

@@ -45,7 +45,6 @@ CLAIM = Claim(
     "verdict on the claim uses one landmark for every four tokens. The figure also shows one for every eight tokens "
     "and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
-    numbers=numbers,
     rule="Nyström attention inverts the matrix of weights between its landmarks (averages of tokens), here one for "
     "every four tokens. The matrix error is the relative difference of Nyström's attention matrix from softmax's "
     "matrix. The inverse should lower this error, compared with leaving the inverse out. The claim holds if two "

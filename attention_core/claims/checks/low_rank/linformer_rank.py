@@ -88,8 +88,6 @@ CLAIM = Claim(
     "length is four times the shortest. At each length, Linformer's matrix is compared with softmax's matrix. The "
     "comparison is repeated for the matrix of the same rank that is closest to softmax. The matrix error is the "
     "size of the difference from softmax's matrix, divided by the size of softmax's matrix.",
-    measure=measure,
-    numbers=numbers,
     rule="Linformer averages the keys into the same number of means (its rank) at every length. Its matrix error is "
     "the relative difference of its matrix from softmax's matrix (median over heads). The claim holds if two "
     "conditions are met. (1) This error grows no faster than n to the power {flat}, where n is the number of tokens. "

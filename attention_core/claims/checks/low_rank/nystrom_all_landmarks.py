@@ -76,8 +76,6 @@ CLAIM = Claim(
     "n/4, n/2 and n landmarks, on at most 256 tokens. With n landmarks, every token is a landmark. The inverse is "
     "either exact or comes from six iterations. The matrix error is the size of the difference from softmax's "
     "matrix, divided by the size of softmax's matrix.",
-    measure=measure,
-    numbers=numbers,
     rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix. Here, "
     "every token is its own landmark, so no tokens are averaged. The matrix of weights between landmarks is "
     "inverted exactly. The claim holds if the matrix error is at most {equal} in every head. It partly holds if "

@@ -82,8 +82,6 @@ CLAIM = Claim(
     "2d, 4d or 8d random functions of queries and keys (features), where d is the head size. For each of these "
     "numbers, the features are drawn five times. The verdict uses 4d features and the median of the five draws. The "
     "matrix error is the size of the difference from softmax's matrix, divided by the size of softmax's matrix.",
-    measure=measure,
-    numbers=numbers,
     rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer's number of random "
     "features is four times the head size. The claim holds if two conditions are met. (1) Nyström's matrix error is "
     "smaller than Performer's in at least {most}% of the heads. (2) Nyström's median matrix error over heads is at "

@@ -56,8 +56,6 @@ CLAIM = Claim(
     experiment="Performer estimates softmax from random features, and draws new ones for every run. Nyström attention "
     "uses means of neighbouring tokens, which involve no random numbers. Each method is run several times on this "
     "input. In every head, each output is compared with the output of the method's first run.",
-    measure=measure,
-    numbers=numbers,
     rule="The claim holds if two conditions are met. (1) Nyström's output never differs by more than {still}% from "
     "the output of its first run. (2) In the median over runs and heads, Performer's output differs by at least "
     "{moves}% from the output of its first run. The claim partly holds if only the first condition is met.",

@@ -152,8 +152,6 @@ CLAIM = Claim(
     "three times: without a mask, and with each of two masks. The first mask sets the weights on later tokens to "
     "zero and then normalises the rows again. The second mask hides each pool from all positions before the pool's "
     "last token.",
-    measure=measure,
-    numbers=numbers,
     rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
     "changes an earlier output. Two masks are tested. The first mask sets the weights on later tokens in the final "
     "attention matrix to zero. The second mask hides each pool from all queries before the pool's last token. The "

@@ -47,7 +47,6 @@ CLAIM = Claim(
     "matrix, divided by the size of softmax's matrix. The verdict uses one landmark for every four tokens. The "
     "figure also shows one for every eight tokens and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
-    numbers=numbers,
     rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
     "Its matrix error is the relative difference of its matrix from softmax's matrix. For each head, the error "
     "with averages of neighbouring tokens is divided by the error with k-means centres. The claim holds if two "

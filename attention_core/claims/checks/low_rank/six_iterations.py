@@ -76,8 +76,6 @@ CLAIM = Claim(
     "V, an approximate inverse of M. After each iteration, two numbers are measured. The residual is the norm of I − "
     "M V relative to the norm of the identity I. The matrix error is the relative difference of Nyström attention's "
     "matrix from softmax's matrix.",
-    measure=measure,
-    numbers=numbers,
     rule="M is the matrix of attention between Nyström's landmarks (averaged tokens), and V is its approximate "
     "inverse. The residual is the norm of I − M V divided by the norm of the identity I, so it is 0 for an exact "
     "inverse. The claim holds if the median residual over heads after six iterations is at most {inverse}. Otherwise, "

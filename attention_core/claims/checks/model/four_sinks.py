@@ -101,8 +101,6 @@ CLAIM = Claim(
     "second half can be predicted only by copying from the first. The gain from copying is how much lower the "
     "unchanged model's loss is in the second half than in the first. If a window raises the loss in the second half, "
     "this rise is the part of the gain that is lost.",
-    measure=measure,
-    numbers=numbers,
     rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "
     "last 36 tokens again for every prediction. Here, queries attend to a window of recent tokens. The claim holds "
     "if three conditions are met. (1) Without the first tokens (sinks), the perplexity is at least {fails}× that of "

@@ -84,8 +84,6 @@ CLAIM = Claim(
     "sequence twice in a row. The second half can be predicted only by copying from the first. The gain from copying "
     "is how much lower the unchanged model's loss is in the second half than in the first. If a replacement raises the "
     "loss in the second half, this rise is the part of the gain that is lost.",
-    measure=measure,
-    numbers=numbers,
     rule="Perplexity measures how badly the model predicts text. The gain from copying is how much better the "
     "unchanged model predicts tokens at their second appearance than at their first. Here, softmax is replaced only "
     "in the middle layer. The claim holds if two conditions are met. (1) No replacement multiplies the perplexity "

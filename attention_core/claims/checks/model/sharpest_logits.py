@@ -52,7 +52,6 @@ CLAIM = Claim(
     "weight on this key, as a share of softmax's weight on it (at most 100%). It is averaged over queries, heads and "
     "layers.",
     measure=replacement_rows,
-    numbers=numbers,
     rule="For each query, consider the weight that softmax gives to the highest-scoring key. A replacement for softmax "
     "keeps this highest weight if its own weight on the same key is, on average, at least {keeps}% of softmax's "
     "weight. A replacement works if the model's perplexity (how badly it predicts text) is at most {survives}× that of "

@@ -63,8 +63,6 @@ CLAIM = Claim(
     "softmax itself, and (2) a series of its exponential, followed by the usual division by row sums. The first "
     "series subtracts the mean key from all keys. The second is therefore measured with and without this subtraction. "
     "The matrix error is the norm of the difference from softmax's matrix, divided by the norm of softmax's matrix.",
-    measure=measure,
-    numbers=numbers,
     rule="A Taylor series of the whole softmax is compared with a series of only its exponential. The matrix error "
     "is the relative difference from softmax's matrix. The claim holds if two conditions are met. (1) In at least "
     "{closer}% of the heads, the series of the whole softmax has the smaller matrix error. (2) Its median matrix "

@@ -112,8 +112,6 @@ CLAIM = Claim(
     "logits. The factor is the logarithm of the number of allowed keys, divided by the logarithm of a base length. "
     "The base length is the middle of the measured lengths and represents the length used in training. Squared "
     "ReLU, which replaces softmax's exponential with the square of each positive logit, is measured in the same way.",
-    measure=measure,
-    numbers=numbers,
     rule="The effective number of keys, over which a query spreads its weight, grows as nᵖ, where n is the number of "
     "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and beyond it. "
     "The log n factor on the logits is proportional to the logarithm of the number of keys that a query can attend to. "

@@ -43,7 +43,6 @@ CLAIM = Claim(
     "once with a fused kernel, which never stores this matrix. The number of elements in the largest tensor is "
     "counted.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
-    numbers=numbers,
     rule="The claim holds if doubling the number of tokens multiplies the size of the score matrix by 4 ± {holds}. "
     "It partly holds if this factor is within 4 ± {partly}.",
     bounds={"holds": 0.1, "partly": 0.5},

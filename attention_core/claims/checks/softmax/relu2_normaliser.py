@@ -87,8 +87,6 @@ CLAIM = Claim(
     "of a query is the sum of these squares over its keys. Row sums are measured at increasing lengths n of this "
     "input, as the geometric mean over the queries that have a positive logit. In every head, the growth of this "
     "mean is fitted by a power nᵖ.",
-    measure=measure,
-    numbers=numbers,
     rule="Squared ReLU squares positive logits and sets all others to 0. The row sum of a query is the sum of these "
     "values over its keys. It grows as nᵖ, where n is the number of tokens. The claim holds if the median of p over "
     "the heads is at most {clearly}. It partly holds if p is at most {clearly} in at least {some}% of the heads.",

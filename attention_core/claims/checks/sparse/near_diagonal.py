@@ -112,8 +112,6 @@ CLAIM = Claim(
     "Local attention allows only keys within this window, and its output is compared with that of full attention. Both "
     "measurements are repeated after the first token is removed from the input, because trained models often put much "
     "weight on this token for every query.",
-    measure=measure,
-    numbers=numbers,
     rule="The local window of a query contains the keys up to about n/16 tokens away, where n is the number of "
     "tokens. Two conditions are tested, each on the whole input and again without its first token. (1) The "
     "window receives at least {times}× as much attention as with equal weights for all keys. (2) Local "

@@ -92,8 +92,6 @@ CLAIM = Claim(
     "is their covariance. For each head, softmax's total weight on the 3 blocks that a query attends to is averaged "
     "over the queries that can choose from more than 2 other blocks. The figure also shows the results for 1 and 4 "
     "other blocks, and for two more scores of a block: Quest's upper bound on its logits, and its true weight.",
-    measure=measure,
-    numbers=numbers,
     rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. A block is "
     "scored by the mean of its keys alone, or by their mean and covariance. The claim holds if scoring by mean and "
     "covariance selects blocks with more of softmax's weight in at least {most}% of the heads. It partly holds if the "

@@ -49,8 +49,6 @@ CLAIM = Claim(
     "= 4. Atrous attention allows keys at distances that are multiples of k. Local attention allows keys at a distance "
     "of at most k. Local attention runs in blocks of tokens, so on an input of only one or two blocks, it costs almost "
     "as much as full attention.",
-    measure=measure,
-    numbers=numbers,
     rule="Cost is counted in multiply-adds for atrous attention (every k-th key) and local attention (nearby keys). "
     "The claim holds if two conditions are met. (1) At the longest length, full attention costs {k} ± {off} times as "
     "much as atrous attention with k = {k}. (2) Over the longer half of the lengths, the cost of local attention "

@@ -125,8 +125,6 @@ CLAIM = Claim(
     "fused kernel, which stores no score matrix, (2) with an explicit score matrix, (3) with this matrix masked to the "
     "local window. All of these are timed in several rounds. Each measured time is divided by the fused kernel's time "
     "in the same round.",
-    measure=measure,
-    numbers=numbers,
     rule="Full attention runs as a fused kernel, which stores no score matrix. Each comparison is made at the "
     "longest length that was timed for it. The claim holds if three conditions are met. (1) Local and sparse "
     "attention both take more than {even}× the time of full attention. (2) Atrous attention takes less time than "

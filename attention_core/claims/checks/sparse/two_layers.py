@@ -88,8 +88,6 @@ CLAIM = Claim(
     "√n. The local layer allows keys at a distance of at most r − 1. Both layers have residual connections, so "
     "every token also keeps its own vector. Two tokens are connected if a path of weights above zero leads from one "
     "to the other through the layers. In a causal model, a path can lead only from an earlier to a later token.",
-    measure=measure,
-    numbers=numbers,
     rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
     "claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced keys) "
     "together connect {holds}% of all pairs of tokens (mean over heads). It partly holds if they connect at least "

@@ -70,8 +70,6 @@ CLAIM = Claim(
     "and the mean of all values, which attention with equal weights returns. If the model is causal, the mean at "
     "each token covers only the values up to this token. Distances are divided by the distance between the mean and "
     "softmax's output.",
-    measure=measure,
-    numbers=numbers,
     rule="The claim holds if, in at least {most}% of the heads, the output of linear attention is closer to the mean "
     "of all values than to softmax's output. It partly holds if this is true in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},

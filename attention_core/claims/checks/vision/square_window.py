@@ -59,8 +59,6 @@ CLAIM = Claim(
     "surroundings are similar to its own. The window has 9, 25, 49 or 121 pixels, either all in the pixel's row, or "
     "in a square around the pixel. If the input is not an image, an included photograph is used. The quality is the "
     "peak signal-to-noise ratio (PSNR), which compares the denoised image with the image without noise.",
-    measure=measure,
-    numbers=numbers,
     rule="Local attention denoises an image, with a square window or with a window of as many pixels along the row. "
     "The claim holds if the square window removes more noise (higher PSNR) at all four window sizes. It partly holds "
     "if it does so at one size or more.",
