@@ -18,7 +18,7 @@ from attention_core.experiments import swap
 from attention_core.formatting import format_readable
 from attention_core.inputs import models
 from attention_core.model_patching import UNIFORM, from_word, losses, perplexity, swapped
-from attention_core.variant import SOFTMAX, Paper
+from attention_core.variant import SOFTMAX
 
 PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
@@ -37,9 +37,6 @@ REPLACEMENTS = (
 )
 """The replacements for softmax in all layers: some at two budgets, some poor approximations, and one that ignores the
 keys."""
-PERFORMER = Paper(
-    "Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794", authors="Choromanski et al."
-)
 TOKENS = Quantity("tokens", "number of tokens that SmolLM2 reads from the text", "tokens")
 
 
@@ -119,7 +116,7 @@ def correlation_claim(
         }
 
     return Claim(
-        source=PERFORMER,
+        source=registry.variant("performer").source,
         place=Place("model", {"m_view": "predicts"}),
         measure=replacement_rows,
         numbers=numbers,

@@ -15,7 +15,7 @@ from attention_core.claims.trained_models import (
 )
 from attention_core.formatting import N_
 from attention_core.learning.studies import PARITY_VARIANTS
-from attention_core.variant import Paper
+from attention_core.learning.tasks import parity
 
 STRONG, WEAK, SOFTMAX = "DeltaNet, write strengths up to 2", "DeltaNet, write strengths up to 1", N_("softmax")
 NAMES = dict(zip(PARITY_VARIANTS, (STRONG, WEAK, SOFTMAX), strict=True))
@@ -44,12 +44,7 @@ CLAIM = Claim(
     "each correction of stored values, may exceed 1. Softmax does not learn parity, and even DeltaNet fails on "
     "sequences longer than in training.",
     short="DeltaNet learns parity only with strengths above 1",
-    source=Paper(
-        "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
-        2024,
-        "https://arxiv.org/abs/2411.12537",
-        authors="Grazzi et al.",
-    ),
+    source=parity.TASK.source,
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", PARITY_VARIANTS[0])),
     experiment="The model reads zeros and ones. After each digit, it must predict whether the count of ones so far is "
     "odd. DeltaNet stores values in a matrix. At each token with write strength β, it multiplies the value stored "

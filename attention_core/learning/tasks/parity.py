@@ -28,6 +28,9 @@ TASK = LearningTask(
     longest=1024,
     label=str,
     source=Paper(
-        "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", 2024, "https://arxiv.org/abs/2411.12537"
+        "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        2024,
+        "https://arxiv.org/abs/2411.12537",
+        authors="Grazzi et al.",
     ),
 )

@@ -145,6 +145,7 @@ VARIANT = fast_weights.variant(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
         "https://arxiv.org/abs/2505.16381",
+        authors="Yang et al.",
     ),
     note="Each token has a direction w. A token removes part of the component along w from all earlier keys. The "
     "strength β sets how much: nothing at 0, all of it at 1. Queries and keys are scaled to length 1. In PaTH, w and β "

@@ -67,5 +67,6 @@ VARIANT = Variant(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,
         "https://arxiv.org/abs/2402.04347",
+        authors="Zhang et al.",
     ),
 )

@@ -108,6 +108,7 @@ VARIANT = Variant(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,
         "https://arxiv.org/abs/2006.16236",
+        authors="Katharopoulos et al.",
     ),
     further=(
         articles.MUST_IT_HAVE_SOFTMAX,

@@ -265,6 +265,8 @@ VARIANT = Variant(
     "all of them have the same length (“fixed”), only the estimates of “relu” are right on average. In both cases, the "
     "weights are wrong on average, because each row is divided by its sum, which is itself a random estimate. With the "
     "kind “trig”, weights can be negative. They can also be very large if the estimates of a row nearly sum to zero.",
-    source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
+    source=Paper(
+        "Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794", authors="Choromanski et al."
+    ),
     further=(articles.PERFORMER,),
 )

@@ -129,7 +129,12 @@ VARIANT = Variant(
             when=lambda p: not p.share,
         ),
     ),
-    source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
+    source=Paper(
+        "Linformer: Self-Attention with Linear Complexity",
+        2020,
+        "https://arxiv.org/abs/2006.04768",
+        authors="Wang et al.",
+    ),
     approximates="softmax",
     causal_reason="each projected key is a mixture of tokens from the whole text, including later tokens.",
     rows_sum_to_one=False,

@@ -153,6 +153,7 @@ VARIANT = Variant(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,
         "https://arxiv.org/abs/2102.03902",
+        authors="Xiong et al.",
     ),
     further=(articles.NYSTROMFORMER,),
     special_cases=(SpecialCase("softmax", {"landmarks": TOKENS, "inverse": "exact"}),),

@@ -155,7 +155,9 @@ VARIANT = Variant(
     note="The first tokens of the text are global: all tokens attend to them, and they attend to all tokens. The "
     "published model computes separate queries, keys and values for global attention. Here, global and local "
     "attention share the same queries, keys and values.",
-    source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
+    source=Paper(
+        "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
+    ),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),
         SpecialCase("softmax", {"window": TOKENS}),

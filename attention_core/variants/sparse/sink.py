@@ -93,6 +93,11 @@ VARIANT = Variant(
     approximates="softmax",
     note="StreamingLLM removes the tokens between the sinks and the window from the cache and renumbers the positions "
     "of the others. Here, queries and keys keep their original positions.",
-    source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
+    source=Paper(
+        "Efficient Streaming Language Models with Attention Sinks",
+        2023,
+        "https://arxiv.org/abs/2309.17453",
+        authors="Xiao et al.",
+    ),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

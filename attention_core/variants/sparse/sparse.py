@@ -216,7 +216,12 @@ VARIANT = Variant(
     params=SparseParams,
     pairs="n (2 w + 1 + n / r)",
     approximates="softmax",
-    source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
+    source=Paper(
+        "Generating Long Sequences with Sparse Transformers",
+        2019,
+        "https://arxiv.org/abs/1904.10509",
+        authors="Child et al.",
+    ),
     special_cases=(
         SpecialCase("softmax", {"window": TOKENS}),
         SpecialCase("softmax", {"stride": 1, "pattern": "strided"}),

@@ -17,7 +17,6 @@ from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments.error import doubling_lengths
 from attention_core.ops.delta.delta_rule import unit_vectors
-from attention_core.variant import Paper
 from attention_core.variants.gated.path import FIXED, KEYS, ROTATED, rule_directions
 
 NAMES = {
@@ -75,12 +74,7 @@ CLAIM = Claim(
     "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
     "attention that corrects stored values.",
     short="PaTH's logits along keys equal DeltaNet's weights",
-    source=Paper(
-        "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
-        2025,
-        "https://arxiv.org/abs/2505.16381",
-        authors="Yang et al.",
-    ),
+    source=registry.variant("path").source,
     place=Place("matrices", {"causal": "1"}, variants=("softmax", "deltanet", "path~along~keys")),
     experiment="In PaTH attention, each token removes the component along its direction w from all earlier keys. "
     "PaTH's logits (before its softmax) are computed token by token in float64, with queries and keys of norm 1. "

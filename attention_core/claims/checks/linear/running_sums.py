@@ -14,7 +14,6 @@ from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
 from attention_core.experiments.causal_modes import causal_forward
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Paper
 
 NAMES = {SUMS: "gradient with running sums", STATES: "gradient with all states stored"}
 WORD = "linear"
@@ -102,12 +101,7 @@ CLAIM = Claim(
     statement="The gradient of causal linear attention needs only two running sums over the tokens. Storing these sums "
     "after every token would take about d² numbers per token (d: head size) instead of about d.",
     short="running sums need less memory than stored states",
-    source=Paper(
-        "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
-        2020,
-        "https://arxiv.org/abs/2006.16236",
-        authors="Katharopoulos et al.",
-    ),
+    source=registry.variant("linear").source,
     place=Place("causal", {"c_view": "gradient"}),
     experiment="Causal linear attention keeps a state, the running sum of keys times values. The gradients on this "
     "input are computed in two ways: with running sums, which keep only the current state, and by automatic "

@@ -10,7 +10,6 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Paper
 
 LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of Linformer's rank", "equal weights"
 LENGTH_FACTORS = (4, 6, 8, 12, 16)
@@ -76,12 +75,7 @@ CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
     short="Linformer needs no more averages for longer texts",
-    source=Paper(
-        "Linformer: Self-Attention with Linear Complexity",
-        2020,
-        "https://arxiv.org/abs/2006.04768",
-        authors="Wang et al.",
-    ),
+    source=registry.variant("linformer").source,
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer~rank~{rank}")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. "
     "These averages are not learned. The rank is a quarter of the shortest measured length. The longest measured "

@@ -12,7 +12,6 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, any_of
 from attention_core.ops.low_rank.inverse import inverse_steps
-from attention_core.variant import Paper
 
 LANDMARKS, ITERATIONS, MAX_ITERATIONS = 64, 6, 12
 TOKENS_PER_LANDMARK = 2
@@ -64,12 +63,7 @@ CLAIM = Claim(
     statement="Nyström attention with 64 landmarks (averaged tokens) must invert a 64 × 64 matrix. Six steps of an "
     "iterative method are enough for this.",
     short="six iterations are enough to invert Nyström's matrix",
-    source=Paper(
-        "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
-        2021,
-        "https://arxiv.org/abs/2102.03902",
-        authors="Xiong et al.",
-    ),
+    source=registry.variant("nystrom").source,
     place=Place("inside", {"inside": f"nystrom~landmarks~{LANDMARKS}", "step": "3"}),
     experiment="Nyström attention summarises the tokens by 64 landmarks, each of which is the mean of at least two "
     "tokens. It needs the inverse of M, the 64 × 64 matrix of attention between landmarks. Twelve iterations compute "

@@ -7,13 +7,14 @@ many of the latest tokens as the window and the sinks have together, without a c
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading_row, reread_perplexity
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import swap
 from attention_core.inputs import models
-from attention_core.variant import SOFTMAX, Paper
+from attention_core.variant import SOFTMAX
 
 WINDOW = 32
 """Width of the window in tokens, much shorter than the text."""
@@ -86,12 +87,7 @@ CLAIM = Claim(
     statement="If each query attends only to the most recent tokens, a language model predicts text badly. Attending "
     "to the first four tokens (sinks) as well prevents this, and more than four sinks add nothing.",
     short="windows of recent tokens need the first four tokens",
-    source=Paper(
-        "Efficient Streaming Language Models with Attention Sinks",
-        2023,
-        "https://arxiv.org/abs/2309.17453",
-        authors="Xiao et al.",
-    ),
+    source=registry.variant("sink").source,
     place=Place("model", {"m_view": "budget"}),
     experiment="SmolLM2-135M reads the first 128 tokens of the text, without retraining. In all layers, each query "
     "attends only to the last 32 tokens (window) and to the first 0, 1, 2, 4 or 8 tokens (sinks). Perplexity measures "

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from attention_core import metrics
+from attention_core import metrics, registry
 from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, ReplacementRow, replacement_rows
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
-from attention_core.variant import Paper
 
 MIN_KEPT, MAX_RATIO, MAX_LOST = 50, 1.5, 50
 """Thresholds: per cent of weight kept on the largest logit, ratio of perplexities, per cent of copying lost."""
@@ -35,12 +34,7 @@ CLAIM = Claim(
     statement="A variant can replace softmax in a trained model if it gives each query's highest-scoring key as much "
     "weight as softmax does. Otherwise, the model predicts text badly.",
     short="replacements work if the top key keeps its weight",
-    source=Paper(
-        "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
-        2024,
-        "https://arxiv.org/abs/2402.04347",
-        authors="Zhang et al.",
-    ),
+    source=registry.variant("hedgehog").source,
     place=Place("model", {"m_view": "predicts"}),
     experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "
     "nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without a "

@@ -9,7 +9,6 @@ from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.cost_counts import DECIMALS, CostRow, cost_rows, exponent
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.variant import Paper
 
 MATRIX, FUSED = "whole matrix", "fused kernel (stores no matrix)"
 ATTEND: dict[str, Callable[..., Tensor]] = {
@@ -32,12 +31,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory that full attention needs for its scores.",
     short="doubling the tokens quadruples memory for scores",
-    source=Paper(
-        "Generating Long Sequences with Sparse Transformers",
-        2019,
-        "https://arxiv.org/abs/1904.10509",
-        authors="Child et al.",
-    ),
+    source=registry.variant("sparse").source,
     place=Place("timing", {"t_side": "memory"}, variants=("softmax", "linear")),
     experiment="Full attention is run on this input at increasing lengths, once with an explicit score matrix and "
     "once with a fused kernel, which never stores this matrix. The number of elements in the largest tensor is "

@@ -12,7 +12,6 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, Untestabl
 from attention_core.claims.rule import Condition, Measured, Numbers, parts
 from attention_core.experiments.error import uniform_weights
 from attention_core.metrics.approximation import relative_error
-from attention_core.variant import Paper
 
 WINDOW_DIVISOR = 16
 """The judged window extends 1/16 of the text to either side, so that it covers about an eighth of all keys."""
@@ -103,9 +102,7 @@ CLAIM = Claim(
     statement="Trained models attend mostly to nearby tokens. Their output changes little if each query may attend "
     "only to a window of nearby keys.",
     short="nearby keys get extra weight and are enough",
-    source=Paper(
-        "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
-    ),
+    source=registry.variant("longformer").source,
     place=Place("matrices", variants=("softmax", "local~window~{window}")),
     experiment="For increasing distances w, the experiment measures the share of every head's attention on keys at "
     "most w tokens from the query. The verdict uses w = n/16 (at least one token), where n is the number of tokens. "
