@@ -1,9 +1,9 @@
 """Claim: linear attention needs a short convolution over neighbouring tokens to learn to recall a key's value."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attention_core import articles
-from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import (
@@ -16,11 +16,6 @@ from attention_core.claims.trained_models import (
 )
 
 WITH, WITHOUT = "with a convolution", "without a convolution"
-
-
-def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy during training, with and without the convolution."""
-    yield from recorded_rows("linear_convolution", lambda model: WITH if model.convolution else WITHOUT)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -46,6 +41,7 @@ CLAIM = Claim(
     "steps, with and without a short convolution. The convolution mixes each query, key and value with those of the "
     "two tokens before it. The models have no position encoding. The learning rate of each model is tuned in "
     "separate runs with another random seed.",
+    measure=lambda _inputs: recorded_rows("linear_convolution", lambda model: WITH if model.convolution else WITHOUT),
     rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
     "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
     "Accuracies are medians over three runs with different random seeds. The claim holds if linear attention learns "

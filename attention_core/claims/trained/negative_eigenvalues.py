@@ -1,8 +1,8 @@
 """Claim: DeltaNet learns parity only if its write strength may exceed 1, and even then fails on longer sequences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.claims.trained_models import (
@@ -19,11 +19,6 @@ from attention_core.learning.tasks import parity
 
 STRONG, WEAK, SOFTMAX = "DeltaNet, write strengths up to 2", "DeltaNet, write strengths up to 1", N_("softmax")
 NAMES = dict(zip(PARITY_VARIANTS, (STRONG, WEAK, SOFTMAX), strict=True))
-
-
-def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy of the trained models at the length of training and at larger lengths."""
-    yield from recorded_rows("negative_eigenvalues", lambda model: NAMES[model.word], tests=True)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -52,6 +47,7 @@ CLAIM = Claim(
     "is above 1. Models with two layers and a short convolution over 3 tokens are trained for 400 steps on sequences "
     "of 32 tokens, and tested on up to 256 tokens. The write strength of each token is learned, between 0 and a limit "
     "of 1 or 2. The learning rate of each model is tuned in separate runs with another random seed.",
+    measure=lambda _inputs: recorded_rows("negative_eigenvalues", lambda model: NAMES[model.word], tests=True),
     rule="A model has learned parity (whether the count of ones so far is odd) if its accuracy is at least "
     "{learned}%. It has not learned parity if its accuracy is below {missed}%, halfway between guessing and "
     "100%. Accuracies are medians over three runs with different random seeds. DeltaNet stores values under keys "

@@ -1,9 +1,9 @@
 """Claim: local attention cannot learn to recall a key's value if its window is shorter than the distance to the key."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attention_core import articles
-from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import (
@@ -19,11 +19,6 @@ from attention_core.variant import SOFTMAX
 
 SHORT, WIDE = "window of 4 tokens", "window of 32 tokens"
 NAMES = {f"local~window~{SHORT_WINDOW}": SHORT, f"local~window~{LONG_WINDOW}": WIDE}
-
-
-def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy during training, with each of the two windows."""
-    yield from recorded_rows("short_window", lambda model: NAMES[model.word])
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -42,6 +37,7 @@ CLAIM = Claim(
     "and a short convolution over 3 tokens are trained for 400 steps with a learning rate of 0.003. The window is "
     "either 4 tokens or all 32 tokens. With the window of 4 tokens, two layers and the convolutions together reach 12 "
     "tokens back.",
+    measure=lambda _inputs: recorded_rows("short_window", lambda model: NAMES[model.word]),
     rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
     "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
     "Accuracies are medians over three runs with different random seeds. The claim holds if local attention learns "

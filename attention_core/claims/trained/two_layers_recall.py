@@ -1,8 +1,8 @@
 """Claim: without a short convolution, softmax attention needs two layers to learn to recall a key's value."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim import Claim
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import (
@@ -21,11 +21,6 @@ TWO, ONE, CONVOLUTION = "two layers", "one layer", "one layer and a short convol
 
 def _describe(model: ModelSpec) -> str:
     return TWO if model.layers > 1 else CONVOLUTION if model.convolution else ONE
-
-
-def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
-    """Yield the accuracy of the three models during training."""
-    yield from recorded_rows("two_layers_recall", _describe)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -50,6 +45,7 @@ CLAIM = Claim(
     "0.003. This rate was chosen because a model with two layers learned recall with it in a run with another random "
     "seed. A third model has one layer, a short convolution over 3 tokens and no position encoding, and is trained for "
     "400 steps.",
+    measure=lambda _inputs: recorded_rows("two_layers_recall", _describe),
     rule="A model has learned recall (to find the value of a key) if at least {learned}% of its answers are "
     "correct. It has not learned recall if this accuracy is below {missed}%, halfway between guessing and 100%. "
     "Accuracies are medians over three runs with different random seeds. The claim holds if, without a short "
