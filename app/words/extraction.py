@@ -9,7 +9,7 @@ import attention_core as ac
 from app.words.i18n import SETTING
 
 VARIANT_ARGS = "help summary title mechanism causal_reason cross_reason note complexity reference_name noncausal_method"
-CLAIM_ARGS = "statement short experiment rule finding details theorem label x_title y_title"
+CLAIM_ARGS = "statement short experiment rule finding details theorem label"
 TEXT_ARGUMENTS = {*VARIANT_ARGS.split(), *CLAIM_ARGS.split()}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
@@ -63,6 +63,8 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
             texts += node.args[:1]
         if name == "Quantity":
             texts += node.args[1:]
+        if name == "Figure":
+            texts += [axis.args[1] for keyword in node.keywords if isinstance(axis := keyword.value, ast.Call)]
         yield from _messages(texts)
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from attention_core.claims import checks, trained
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Margin, Verdict
 from attention_core.errors import InputError, name_hint
 from attention_core.experiments.task import Load, load
@@ -36,6 +36,7 @@ from attention_core.inputs.source import Source
 
 __all__ = [
     "SUBJECTS",
+    "Axis",
     "Claim",
     "ClaimTask",
     "ExperimentInput",

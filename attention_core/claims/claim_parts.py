@@ -66,43 +66,42 @@ def values(rows: Iterable[object], name: str, **where: object) -> list[float]:
     return [value for value in found if value is not None]
 
 
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a claim's chart.
+
+    Attributes:
+        attribute: the attribute of the claim's rows that it shows.
+        title: its title, with its unit.
+        log: whether it is logarithmic.
+    """
+
+    attribute: str
+    title: str
+    log: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """The mapping from attributes of a claim's rows to the axes of its chart. Rows with equal x show their spread.
 
     Attributes:
-        x: attribute on the horizontal axis: strings for bars, numbers for lines and points.
-        y: attribute on the vertical axis. Rows without a value are left out.
+        x: horizontal axis, with strings for bars and numbers for lines and points.
+        y: vertical axis. Rows without a value are left out.
         by: attribute that separates the lines, or the bars at one position; its values are the legend's labels.
-        x_title: title of the horizontal axis, with its unit.
-        y_title: title of the vertical axis, with its unit.
         kind: lines, bars, or points that no line joins, for positions without an order such as heads.
-        log: the logarithmic axes: "", "x", "y" or "xy".
         percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
         subject: the value of ``x`` that the claim is about; a small chart of bars marks it.
         main: the only values of ``by`` that a small chart shows; empty for all values.
     """
 
-    x: str
-    y: str
+    x: Axis
+    y: Axis
     by: str
-    x_title: str
-    y_title: str
     kind: Literal["lines", "bars", "points"] = "lines"
-    log: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
     subject: str = ""
     main: tuple[str, ...] = ()
-
-    @property
-    def log_x(self) -> bool:
-        """True if the horizontal axis is logarithmic."""
-        return "x" in self.log
-
-    @property
-    def log_y(self) -> bool:
-        """True if the vertical axis is logarithmic."""
-        return "y" in self.log
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,17 @@ import numpy as np
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import ExperimentInput
-from attention_core.claims.claim_parts import Figure, values
+from attention_core.claims.claim_parts import Axis, Figure, values
 from attention_core.claims.conditions import check_not_uniform, future_percent
 
 UNIFORM = "equal weights"
 TOKENS_PER_LANDMARK, JUDGED = (8, 4, 2), 4
 """Tokens per landmark: the values measured, and the value that the claims are judged at."""
 FIGURE = Figure(
-    x="landmarks", y="error", by="form", x_title="number of landmarks m", y_title="matrix error", log="xy", percent=True
+    x=Axis("landmarks", "number of landmarks m", log=True),
+    y=Axis("error", "matrix error", log=True),
+    by="form",
+    percent=True,
 )
 
 

@@ -107,7 +107,7 @@ def correlation_claim(
     """
 
     def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
-        errors, effects = ([getattr(row, axis) for row in rows] for axis in (figure.x, figure.y))
+        errors, effects = ([getattr(row, axis.attribute) for row in rows] for axis in (figure.x, figure.y))
         return {
             "rho": metrics.rank_correlation(errors, effects),
             "tau": metrics.kendall(errors, effects),

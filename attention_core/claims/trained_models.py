@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from attention_core.claims.claim_parts import Figure, UntestableError, values
+from attention_core.claims.claim_parts import Axis, Figure, UntestableError, values
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.studies import STUDIES
 
@@ -18,9 +18,9 @@ CLOSE = 5
 NOT_RECALLED, NOT_PARITY = 62.5, 75
 """Per cent of correct answers below which a model has not learned recall or parity: half way between guessing, which
 is correct in 25% or 50% of the cases, and 100%."""
-STEPS_FIGURE = Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="correct answers (%)")
+STEPS_FIGURE = Figure(x=Axis("step", "training steps"), y=Axis("accuracy", "correct answers (%)"), by="model")
 LENGTHS_FIGURE = Figure(
-    x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="correct answers (%)", log="x"
+    x=Axis("length", "tokens in a sequence", log=True), y=Axis("accuracy", "correct answers (%)"), by="model"
 )
 
 

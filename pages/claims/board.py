@@ -235,15 +235,15 @@ def card(outcome: Outcome) -> str:
 def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     """Return the points of a claim's small figure by series, in the order of the rows."""
     figure = outcome.claim.figure
-    rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
+    rows = [row for row in outcome.rows if (y := getattr(row, figure.y.attribute)) is not None and y == y]
     rows = [row for row in rows if not figure.main or getattr(row, figure.by) in figure.main]
-    xs = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
+    xs = list(dict.fromkeys(getattr(row, figure.x.attribute) for row in rows))
     points: dict[str, list[tuple[float, float]]] = {}
     # A loop, because grouping with pandas would take most of the page's time: each rerun draws about twenty cards.
     for row in rows:
-        x = getattr(row, figure.x)
+        x = getattr(row, figure.x.attribute)
         x = xs.index(x) if figure.kind == "bars" else x
-        points.setdefault(getattr(row, figure.by), []).append((float(x), float(getattr(row, figure.y))))
+        points.setdefault(getattr(row, figure.by), []).append((float(x), float(getattr(row, figure.y.attribute))))
     return points
 
 
@@ -252,7 +252,7 @@ def picture(outcome: Outcome) -> str | None:
     figure, points_by_series = outcome.claim.figure, series(outcome)
     places: Sequence[str] = ()
     if figure.kind == "bars":
-        places = list(dict.fromkeys(getattr(row, figure.x) for row in outcome.rows))
+        places = list(dict.fromkeys(getattr(row, figure.x.attribute) for row in outcome.rows))
     elif outcome.heads == 1 and figure.kind == "points":  # Points at one position would hide each other.
         places = list(points_by_series)
         points_by_series = {
@@ -260,14 +260,14 @@ def picture(outcome: Outcome) -> str | None:
         }
     return small_figure(
         {_(name): points for name, points in points_by_series.items()},
-        x_title=axis_title(_(figure.x_title), log=figure.log_x),
-        y_title=axis_title(_(figure.y_title), log=figure.log_y),
+        x_title=axis_title(_(figure.x.title), log=figure.x.log),
+        y_title=axis_title(_(figure.y.title), log=figure.y.log),
         colours={_(name): place for name, place in colours.series_colours(points_by_series).items()},
         categories=[_(place) for place in places],
         subject=_(figure.subject) if figure.subject else "",
         joined=figure.kind != "points",
-        log_x=figure.log_x,
-        log_y=figure.log_y,
+        log_x=figure.x.log,
+        log_y=figure.y.log,
         share=figure.percent,
         zero=outcome.claim.is_recorded,  # The values are accuracies, and small differences must look small.
         alt=words.figure_description(outcome.claim),

@@ -114,20 +114,20 @@ def _show_figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars = figure.kind == "bars"
     series_places = {_(name): place for name, place in colours.series_colours(rows[figure.by].unique()).items()}
-    for column in (figure.by, figure.x) if bars else (figure.by,):
+    for column in (figure.by, figure.x.attribute) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
     figure_ = measurements(
         rows,
-        figure.x,
-        figure.y,
+        figure.x.attribute,
+        figure.y.attribute,
         figure.by,
         colours=series_places,
-        x_title=axis_title(_(figure.x_title), log=figure.log_x),
-        y_title=axis_title(_(figure.y_title), log=figure.log_y),
+        x_title=axis_title(_(figure.x.title), log=figure.x.log),
+        y_title=axis_title(_(figure.y.title), log=figure.y.log),
         bars=bars,
         joined=figure.kind != "points",
-        log_x=figure.log_x,
-        log_y=figure.log_y,
+        log_x=figure.x.log,
+        log_y=figure.y.log,
         percent=figure.percent,
     )
     if figure_ is None:

@@ -302,7 +302,7 @@ def article(source: Paper) -> str:
 
 def figure_description(claim: Claim) -> str:
     """Return the alternative text of a claim's figure."""
-    return _("Vertical axis: {y}. Horizontal axis: {x}.", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
+    return _("Vertical axis: {y}. Horizontal axis: {x}.", y=_(claim.figure.y.title), x=_(claim.figure.x.title))
 
 
 def on_request_reason(task: ClaimTask) -> str:

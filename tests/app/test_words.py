@@ -50,7 +50,7 @@ def test_the_catalogue_has_the_texts_of_claims():
         assert {claim.theorem} - {""} <= words
         assert {each.label for each in claim.quantities} <= words
         assert {each.unit for each in claim.quantities} - {""} <= words
-        assert {claim.figure.x_title, claim.figure.y_title} <= words
+        assert {claim.figure.x.title, claim.figure.y.title} <= words
 
 
 def test_the_catalogue_has_the_texts_of_sources():
@@ -73,7 +73,7 @@ def test_the_catalogue_has_the_names_of_lines_in_claims_figures():
         [outcome] = claims.run(task)
         assert not outcome.untestable_reason
         for row in outcome.rows:
-            named = getattr(row, figure.by), getattr(row, figure.x)
+            named = getattr(row, figure.by), getattr(row, figure.x.attribute)
             assert {word for word in named if isinstance(word, str)} <= words
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy, recorded_rows
 from attention_core.formatting import N_
@@ -86,6 +86,6 @@ CLAIM = Claim(
         Quantity("many", "largest number of pairs tested"),
     ),
     figure=Figure(
-        x="items", y="accuracy", by="model", x_title="number of pairs to remember", y_title="correct answers (%)"
+        x=Axis("items", "number of pairs to remember"), y=Axis("accuracy", "correct answers (%)"), by="model"
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
 from attention_core.claims.trained_models import CLOSE, TrainedRow, accuracy, recorded_rows
 from attention_core.formatting import N_
@@ -110,6 +110,6 @@ CLAIM = Claim(
         Quantity("many", "largest count of numbers tested"),
     ),
     figure=Figure(
-        x="items", y="accuracy", by="model", x_title="numbers to compare", y_title="correct answers (%)", log="x"
+        x=Axis("items", "numbers to compare", log=True), y=Axis("accuracy", "correct answers (%)"), by="model"
     ),
 )

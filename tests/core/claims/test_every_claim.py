@@ -122,18 +122,18 @@ def test_a_claim_runs_and_is_judged(claim, found):
 @pytest.mark.parametrize("claim", EVERY)
 def test_the_figure_of_a_claim_can_be_drawn(claim, found):
     figure = claim.figure
-    rows = list(map(attrgetter(figure.x, figure.y, figure.by), found(claim).rows))
+    rows = list(map(attrgetter(figure.x.attribute, figure.y.attribute, figure.by), found(claim).rows))
     heights = [y for _, y, _ in rows if y is not None]
     assert len(heights) > 1
     assert all(math.isfinite(height) for height in heights)
-    if figure.log_y:
+    if figure.y.log:
         assert sum(height > 0 for height in heights) > len(heights) / 2
     places = {x for x, _, _ in rows}
     # On a busy machine, a timed claim may have to skip lengths.
     assert len(places) > 1 or figure.kind == "bars" or claim.timed
     if figure.kind == "lines":
         assert all(isinstance(place, (int, float)) for place in places)
-        assert not figure.log_x or min(places) > 0
+        assert not figure.x.log or min(places) > 0
     names = [by for _, _, by in rows]
     assert all(isinstance(name, str) for name in names)
     assert len(set(names)) <= 6

@@ -242,8 +242,8 @@ def test_each_card_has_a_small_figure(expected):
         shown_words = html.unescape(re.sub("<[^>]+>", "", card.replace("<br>", " ")))
         figure, series = outcome.claim.figure, board.series(outcome)
         named = [] if figure.kind == "bars" and len(series) == 1 else series
-        assert all(text in shown_words for text in (*named, titled(figure.y_title, log=figure.log_y)))
-        assert figure.kind == "bars" or titled(figure.x_title, log=figure.log_x) in shown_words
+        assert all(text in shown_words for text in (*named, titled(figure.y.title, log=figure.y.log)))
+        assert figure.kind == "bars" or titled(figure.x.title, log=figure.x.log) in shown_words
 
 
 def test_a_link_to_one_claim_opens_its_panel_in_its_place():
@@ -290,8 +290,8 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
             assert plain(f"**{shown_number}**") in shown
     axes = charts(at)[0]["layout"]
     figure = claim.figure
-    assert axes["xaxis"]["title"]["text"] == titled(figure.x_title, log=figure.log_x)
-    assert axes["yaxis"]["title"]["text"] == titled(figure.y_title, log=figure.log_y)
+    assert axes["xaxis"]["title"]["text"] == titled(figure.x.title, log=figure.x.log)
+    assert axes["yaxis"]["title"]["text"] == titled(figure.y.title, log=figure.y.log)
 
 
 def test_a_claim_about_trained_models_takes_no_synthetic_input():

@@ -679,7 +679,7 @@ def test_a_claim_has_a_headline_and_a_source():
     assert words.headline(odd) == r"## 2. a\_b"
     assert words.article(odd.source) == r':small[[Su, 2020](https://example.org/a_b "On \[x\]")]'
     assert (
-        words.figure_description(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
+        words.figure_description(odd) == f"Vertical axis: {odd.figure.y.title}. Horizontal axis: {odd.figure.x.title}."
     )
     assert words.source_text(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 

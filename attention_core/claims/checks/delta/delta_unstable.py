@@ -11,7 +11,7 @@ import torch
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, parts
 
@@ -120,12 +120,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="strength",
-        y="factor",
+        x=Axis("strength", "update strength β of the delta rule"),
+        y=Axis("factor", "growth factor of the stored values", log=True),
         by="after",
-        x_title="update strength β of the delta rule",
-        y_title="growth factor of the stored values",
-        log="y",
     ),
     needs=4,
     theorem="The delta rule stores values in a matrix. With keys of norm 1, an update of strength β multiplies the "

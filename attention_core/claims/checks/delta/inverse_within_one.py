@@ -8,7 +8,7 @@ import torch
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments.error import doubling_lengths
@@ -108,12 +108,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="n",
-        y="largest",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("largest", "delta rule: largest |entry| below the diagonal of the inverse matrix", log=True),
         by="keys",
-        x_title="tokens n",
-        y_title="delta rule: largest |entry| below the diagonal of the inverse matrix",
-        log="xy",
     ),
     needs=4,
     theorem="The delta rule corrects all values by one inverse matrix. Each entry below its diagonal is, up to its "

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments.error import doubling_lengths
@@ -114,12 +114,9 @@ CLAIM = Claim(
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(
-        x="n",
-        y="difference",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("difference", "largest difference between PaTH's logits and DeltaNet's weights"),
         by="along",
-        x_title="tokens n",
-        y_title="largest difference between PaTH's logits and DeltaNet's weights",
-        log="x",
     ),
     theorem="DeltaNet stores values in a matrix. With write strength β = 1, it multiplies this matrix by I − k kᵀ "
     "before it stores the value of key k. PaTH multiplies all earlier keys by I − w wᵀ, where w is the direction of "

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.variants.gated.softmax_gdn import capped_weights, rule_inputs, running_means
@@ -129,13 +129,10 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="form",
-        y="error",
+        x=Axis("form", "method"),
+        y=Axis("error", "matrix error (difference from softmax's matrix)", log=True),
         by="form",
-        x_title="method",
-        y_title="matrix error (difference from softmax's matrix)",
         kind="bars",
-        log="y",
         percent=True,
     ),
     needs=8,

@@ -7,7 +7,7 @@ import numpy as np
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.experiments.error import uniform_weights
@@ -108,11 +108,9 @@ CLAIM = Claim(
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
     ),
     figure=Figure(
-        x="kernel",
-        y="error",
+        x=Axis("kernel", "kernel of linear attention"),
+        y=Axis("error", "error relative to softmax"),
         by="of",
-        x_title="kernel of linear attention",
-        y_title="error relative to softmax",
         kind="bars",
         subject=COSINE,
         main=(MATRIX,),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.ops.linear.features import FEATURE_MAPS
 
@@ -98,12 +98,9 @@ CLAIM = Claim(
         Quantity("other", "largest row sum of linear attention with the feature map elu + 1, before normalisation"),
     ),
     figure=Figure(
-        x="product",
-        y="sum",
+        x=Axis("product", "method"),
+        y=Axis("sum", "row sum (sum of a query's weights)", log=True),
         by="row",
-        x_title="method",
-        y_title="row sum (sum of a query's weights)",
         kind="bars",
-        log="y",
     ),
 )

@@ -14,7 +14,7 @@ from attention_core import articles, registry
 from attention_core.analysis.state.token_weight import causal_weights, first_tokens_share
 from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, all_of, parts
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.formatting import N_
@@ -168,12 +168,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="n",
-        y="share",
+        x=Axis("n", "number of tokens read", log=True),
+        y=Axis("share", "weight on the first or last 4 tokens (%)", log=True),
         by="of",
-        x_title="number of tokens read",
-        y_title="weight on the first or last 4 tokens (%)",
-        log="xy",
         main=(EARLY[PLAIN], EARLY[SOFTMAX]),
     ),
     needs=8,

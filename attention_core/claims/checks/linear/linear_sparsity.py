@@ -8,7 +8,7 @@ import torch
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, all_of, parts
 from attention_core.metrics.entropy import sparsity
 
@@ -77,11 +77,9 @@ CLAIM = Claim(
         Quantity("less", "heads in which softmax is the sparsest of four methods", "%", of_heads=True),
     ),
     figure=Figure(
-        x="head",
-        y="sparsity",
+        x=Axis("head", "head"),
+        y=Axis("sparsity", "evenness S of a head's rows (1: equal weights)"),
         by="variant",
-        x_title="head",
-        y_title="evenness S of a head's rows (1: equal weights)",
         kind="points",
     ),
     needs=8,

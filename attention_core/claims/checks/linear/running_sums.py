@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
@@ -143,7 +143,7 @@ CLAIM = Claim(
         Quantity("n", "number of tokens at which memory is counted", "tokens"),
     ),
     figure=Figure(
-        x="size", y="kib", by="algorithm", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"
+        x=Axis("size", "head size d", log=True), y=Axis("kib", "peak memory of a head (KiB)", log=True), by="algorithm"
     ),
     needs=SHORTEST,
     measures_lengths=True,

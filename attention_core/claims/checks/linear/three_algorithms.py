@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_core import articles, metrics, registry
 from attention_core.benchmarking.counting import count
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.ops.linear.causal_scan import CHUNK
 
@@ -144,7 +144,9 @@ CLAIM = Claim(
         Quantity("long", "length n = 2d² for head size d", "tokens"),
     ),
     figure=Figure(
-        x="n", y="elements", by="algorithm", x_title="tokens n", y_title="peak memory (numbers per head)", log="xy"
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("elements", "peak memory (numbers per head)", log=True),
+        by="algorithm",
     ),
     needs=2 * MIN_HEAD_SIZE**2,
     measures_lengths=True,

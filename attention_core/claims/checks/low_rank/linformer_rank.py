@@ -6,7 +6,7 @@ from statistics import median
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
@@ -110,12 +110,9 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="n",
-        y="error",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("error", "matrix error (difference from softmax's matrix)"),
         by="matrix",
-        x_title="tokens n",
-        y_title="matrix error (difference from softmax's matrix)",
-        log="x",
         percent=True,
     ),
     noncausal_method=LINFORMER,

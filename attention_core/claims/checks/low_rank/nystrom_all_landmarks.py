@@ -8,7 +8,7 @@ import torch
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule
 
@@ -106,12 +106,9 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="landmarks",
-        y="error",
+        x=Axis("landmarks", "number of landmarks m", log=True),
+        y=Axis("error", "matrix error", log=True),
         by="inverse",
-        x_title="number of landmarks m",
-        y_title="matrix error",
-        log="xy",
         percent=True,
     ),
     theorem="Every matrix A and its pseudoinverse A⁺ satisfy the equation A A⁺ A = A. If every token is a landmark, "

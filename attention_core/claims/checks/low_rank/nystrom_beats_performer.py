@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, check_not_uniform, future_percent
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.experiments.error import seed_variants
@@ -105,12 +105,9 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="times",
-        y="error",
+        x=Axis("times", "number of Performer's random features ÷ head size", log=True),
+        y=Axis("error", "matrix error (difference from softmax's matrix)"),
         by="variant",
-        x_title="number of Performer's random features ÷ head size",
-        y_title="matrix error (difference from softmax's matrix)",
-        log="x",
         percent=True,
     ),
     noncausal_method=NYSTROM,

@@ -6,7 +6,7 @@ from statistics import median
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments.error import seed_variants
 
@@ -72,11 +72,9 @@ CLAIM = Claim(
         Quantity("runs", "number of runs of each method"),
     ),
     figure=Figure(
-        x="run",
-        y="change",
+        x=Axis("run", "run number"),
+        y=Axis("change", "difference from the first run's output"),
         by="variant",
-        x_title="run number",
-        y_title="difference from the first run's output",
         percent=True,
     ),
     counterexample="If all queries and keys are zero, Performer's random features have no effect, and the claim holds "

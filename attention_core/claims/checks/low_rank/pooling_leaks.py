@@ -10,7 +10,7 @@ from attention_core import articles, registry
 from attention_core.analysis.matrix.influence import MAX_TOKENS
 from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.inputs.source import first_tokens_at_most
 from attention_core.ops.low_rank.inverse import inverse_steps
@@ -203,7 +203,7 @@ CLAIM = Claim(
         Quantity("others", "number of tested variants without pools"),
     ),
     figure=Figure(
-        x="variant", y="back", by="mask", x_title="variant", y_title="how far back outputs change (tokens)", kind="bars"
+        x=Axis("variant", "variant"), y=Axis("back", "how far back outputs change (tokens)"), by="mask", kind="bars"
     ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "

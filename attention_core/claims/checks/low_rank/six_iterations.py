@@ -8,7 +8,7 @@ import torch
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, any_of
 from attention_core.ops.low_rank.inverse import inverse_steps
@@ -95,12 +95,9 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="iteration",
-        y="error",
+        x=Axis("iteration", "number of iterations"),
+        y=Axis("error", "residual of the inverse, or error of the attention matrix (1 = 100%)", log=True),
         by="of",
-        x_title="number of iterations",
-        y_title="residual of the inverse, or error of the attention matrix (1 = 100%)",
-        log="y",
     ),
     noncausal_method="Nyström",
     needs=TOKENS_PER_LANDMARK * LANDMARKS,

@@ -1,6 +1,6 @@
 """Claim: the smaller the error of a variant's outputs, the better a model with that variant copies repeated tokens."""
 
-from attention_core.claims.claim_parts import Figure, Quantity
+from attention_core.claims.claim_parts import Axis, Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
 
 CLAIM = correlation_claim(
@@ -39,10 +39,8 @@ CLAIM = correlation_claim(
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(
-        x="output_copying",
-        y="lost",
+        x=Axis("output_copying", "output error of the replacement (%)"),
+        y=Axis("lost", "share of the gain from copying that is lost (%)"),
         by="variant",
-        x_title="output error of the replacement (%)",
-        y_title="share of the gain from copying that is lost (%)",
     ),
 )

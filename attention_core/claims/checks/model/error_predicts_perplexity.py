@@ -1,6 +1,6 @@
 """Claim: the smaller the error of a variant's outputs, the lower the perplexity of a model with that variant."""
 
-from attention_core.claims.claim_parts import Figure, Quantity
+from attention_core.claims.claim_parts import Axis, Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
 
 CLAIM = correlation_claim(
@@ -34,11 +34,8 @@ CLAIM = correlation_claim(
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(
-        x="output",
-        y="times",
+        x=Axis("output", "output error (%)"),
+        y=Axis("times", "perplexity ÷ perplexity of the unchanged model", log=True),
         by="variant",
-        x_title="output error (%)",
-        y_title="perplexity ÷ perplexity of the unchanged model",
-        log="y",
     ),
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading_row, reread_perplexity
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import swap
@@ -129,12 +129,9 @@ CLAIM = Claim(
         TOKENS,
     ),
     figure=Figure(
-        x="sinks",
-        y="perplexity",
+        x=Axis("sinks", "number of first tokens that every query can attend to (sinks)"),
+        y=Axis("perplexity", "perplexity (lower is better)", log=True),
         by="reader",
-        x_title="number of first tokens that every query can attend to (sinks)",
-        y_title="perplexity (lower is better)",
-        log="y",
     ),
     needs=2 * WINDOW,
     uses_decoder=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading_row
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.experiments import swap
@@ -114,13 +114,10 @@ CLAIM = Claim(
         TOKENS,
     ),
     figure=Figure(
-        x="variant",
-        y="times",
+        x=Axis("variant", "replacement for softmax"),
+        y=Axis("times", "perplexity ÷ perplexity of the unchanged model", log=True),
         by="where",
-        x_title="replacement for softmax",
-        y_title="perplexity ÷ perplexity of the unchanged model",
         kind="bars",
-        log="y",
     ),
     needs=64,
     uses_decoder=True,

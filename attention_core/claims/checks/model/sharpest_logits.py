@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim
-from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, ReplacementRow, replacement_rows
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 
@@ -97,12 +97,9 @@ CLAIM = Claim(
         TOKENS,
     ),
     figure=Figure(
-        x="kept",
-        y="times",
+        x=Axis("kept", "share of each query's highest softmax weight that a replacement for softmax keeps (%)"),
+        y=Axis("times", "perplexity ÷ perplexity of the unchanged model", log=True),
         by="variant",
-        x_title="share of each query's highest softmax weight that a replacement for softmax keeps (%)",
-        y_title="perplexity ÷ perplexity of the unchanged model",
-        log="y",
     ),
     needs=64,
     uses_decoder=True,

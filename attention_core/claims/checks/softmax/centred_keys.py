@@ -6,7 +6,7 @@ from statistics import median
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, parts
 from attention_core.experiments.error import uniform_weights
@@ -95,5 +95,5 @@ CLAIM = Claim(
             "%",
         ),
     ),
-    figure=Figure(x="head", y="error", by="series", x_title="head", y_title="matrix error (%)", kind="points", log="y"),
+    figure=Figure(x=Axis("head", "head"), y=Axis("error", "matrix error (%)", log=True), by="series", kind="points"),
 )

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
@@ -152,12 +152,9 @@ CLAIM = Claim(
         Quantity("squared", "change of squared ReLU's entropy caused by the log n factor", "nats"),
     ),
     figure=Figure(
-        x="n",
-        y="entropy",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("entropy", "entropy (nats): log of the effective number of keys"),
         by="variant",
-        x_title="tokens n",
-        y_title="entropy (nats): log of the effective number of keys",
-        log="x",
         main=(PLAIN, SCALED),
     ),
     needs=16,

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.cost_counts import DECIMALS, CostRow, cost_rows, exponent
 from attention_core.claims.rule import Condition, Numbers, Rule
 
@@ -53,12 +53,9 @@ CLAIM = Claim(
         Quantity("elements", "number of query–key scores per head at the longest length"),
     ),
     figure=Figure(
-        x="n",
-        y="largest",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("largest", "size of the largest tensor (numbers per head)", log=True),
         by="variant",
-        x_title="tokens n",
-        y_title="size of the largest tensor (numbers per head)",
-        log="xy",
     ),
     needs=8,
     measures_lengths=True,

@@ -7,7 +7,7 @@ from statistics import median
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments import normalizer_length
 from attention_core.metrics.fit import fit_power
@@ -110,12 +110,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="n",
-        y="growth",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("growth", "growth factor relative to the shortest length (×)", log=True),
         by="growing",
-        x_title="tokens n",
-        y_title="growth factor relative to the shortest length (×)",
-        log="xy",
     ),
     needs=2 * SHORTEST,
     measures_lengths=True,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.rule import Condition, Measured, Numbers, parts
 from attention_core.experiments.error import uniform_weights
 from attention_core.metrics.approximation import relative_error
@@ -142,12 +142,9 @@ CLAIM = Claim(
         Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),
     figure=Figure(
-        x="window",
-        y="mass",
+        x=Axis("window", "distance w (tokens)", log=True),
+        y=Axis("mass", "attention on keys within distance w (%)"),
         by="attention",
-        x_title="distance w (tokens)",
-        y_title="attention on keys within distance w (%)",
-        log="x",
     ),
     needs=8,
 )

@@ -8,7 +8,7 @@ import torch
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.ops.blocks import key_blocks
@@ -131,11 +131,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="chosen",
-        y="mass",
+        x=Axis("chosen", "number of selected blocks in addition to the query's own"),
+        y=Axis("mass", "softmax's weight in the selected blocks (%)"),
         by="score",
-        x_title="number of selected blocks in addition to the query's own",
-        y_title="softmax's weight in the selected blocks (%)",
     ),
     needs=48,
 )

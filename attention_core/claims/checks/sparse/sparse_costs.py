@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.cost_counts import CostRow, cost_rows, exponent
 from attention_core.claims.rule import Condition, Numbers, parts
 
@@ -68,7 +68,7 @@ CLAIM = Claim(
         Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(
-        x="n", y="multiply_adds", by="variant", x_title="tokens n", y_title="multiply-adds per head", log="xy"
+        x=Axis("n", "tokens n", log=True), y=Axis("multiply_adds", "multiply-adds per head", log=True), by="variant"
     ),
     needs=5,
     measures_lengths=True,

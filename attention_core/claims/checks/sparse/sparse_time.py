@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core import articles, registry
 from attention_core.benchmarking.clock import CpuClock
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 
 LENGTHS = (32, 128, 512, 1024)
@@ -163,12 +163,9 @@ CLAIM = Claim(
         Quantity("matrix", "longest length at which full attention with an explicit score matrix was timed", "tokens"),
     ),
     figure=Figure(
-        x="n",
-        y="ratio",
+        x=Axis("n", "tokens n", log=True),
+        y=Axis("ratio", "time ÷ time of full attention (fused kernel)", log=True),
         by="variant",
-        x_title="tokens n",
-        y_title="time ÷ time of full attention (fused kernel)",
-        log="xy",
     ),
     timed=True,
 )

@@ -8,7 +8,7 @@ from statistics import fmean
 from attention_core import articles, registry
 from attention_core.attention import Attention
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
@@ -112,7 +112,7 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="layers", y="share", by="stack", x_title="number of layers", y_title="share of token pairs connected (%)"
+        x=Axis("layers", "number of layers"), y=Axis("share", "share of token pairs connected (%)"), by="stack"
     ),
     needs=16,
 )

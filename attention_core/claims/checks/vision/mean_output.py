@@ -6,7 +6,7 @@ from statistics import median
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments.error import uniform_weights
 from attention_core.variant import Paper
@@ -100,11 +100,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="target",
-        y="distance",
+        x=Axis("target", "output that linear attention is compared with"),
+        y=Axis("distance", "distance from linear attention's output (100%: distance between mean and softmax)"),
         by="target",
-        x_title="output that linear attention is compared with",
-        y_title="distance from linear attention's output (100%: distance between mean and softmax)",
         kind="bars",
         percent=True,
     ),

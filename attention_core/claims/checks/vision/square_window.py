@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.inputs.image_source import ImageSource
 from attention_core.metrics.image_quality import psnr
@@ -82,12 +82,9 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="pixels",
-        y="psnr",
+        x=Axis("pixels", "number of pixels in the window", log=True),
+        y=Axis("psnr", "PSNR of the denoised image (dB)"),
         by="shape",
-        x_title="number of pixels in the window",
-        y_title="PSNR of the denoised image (dB)",
-        log="x",
     ),
     uses_image=True,
 )
