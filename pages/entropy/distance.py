@@ -81,11 +81,9 @@ def added_rope(title: str) -> str:
     """Return the note that RoPE is added to the model ``title``, with a link to a model that was trained with RoPE."""
     rotary = next(info for info in BUILT_IN if info.rotary)
     return _(
-        "{model} was trained without RoPE, and is not retrained here. [Compare it with {rotary}]({link}), which was "
-        "trained with RoPE.",
+        "{model} was trained without RoPE, and is not retrained here. {rotary} was trained with RoPE.",
         model=title,
-        rotary=rotary.title,
-        link=f"#?model={rotary.key}",
+        rotary=f"[{rotary.title}](#?model={rotary.key})",
     )
 
 

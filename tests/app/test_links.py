@@ -331,13 +331,10 @@ def set_elsewhere():
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     return {name for text in strings for name in re.findall(r"#\?(\w+)=", text)} | {
-        node.func.value.attr
+        node.value.attr
         for _path, tree in sources()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "set"
-        and isinstance(node.func.value, ast.Attribute)
+        if isinstance(node, ast.Attribute) and node.attr == "set" and isinstance(node.value, ast.Attribute)
     }
 
 

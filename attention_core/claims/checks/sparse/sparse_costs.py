@@ -57,9 +57,8 @@ CLAIM = Claim(
     bounds={"k": K, "off": 0.2, "linear": 1.2},
     verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
     finding="Atrous attention allows every fourth key, so it computes one in four scores. At {longest} tokens, full "
-    "attention costs {saving}× as much as atrous attention. The cost of local attention (only nearby keys) grows as n "
-    "to the power {local}, where n is the number of tokens. This power nears 1 only for long inputs, because local "
-    "attention runs in blocks of tokens.",
+    "attention costs {saving}× as much as atrous attention. The cost of local attention (nearby keys only) grows as n "
+    "to the power {local} for n tokens; this power nears 1 only for long inputs.",
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity("saving", "cost of full attention ÷ cost of atrous attention"),
