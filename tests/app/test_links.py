@@ -322,6 +322,10 @@ def used_options(monkeypatch):
     return found
 
 
+SET_AS_ARGUMENTS = {"words", "encoders", "replacements"}
+"""Options of the Model page whose controls are arguments of functions, which set them."""
+
+
 def set_elsewhere():
     """Return the options that a page sets in code, or by a link to the same page, instead of by a widget."""
     strings = [
@@ -330,12 +334,17 @@ def set_elsewhere():
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    return {name for text in strings for name in re.findall(r"#\?(\w+)=", text)} | {
-        node.value.attr
-        for _path, tree in sources()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "set" and isinstance(node.value, ast.Attribute)
-    }
+    in_links = {name for text in strings for name in re.findall(r"#\?(\w+)=", text)}
+    return (
+        SET_AS_ARGUMENTS
+        | in_links
+        | {
+            node.value.attr
+            for _path, tree in sources()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and node.attr == "set" and isinstance(node.value, ast.Attribute)
+        }
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

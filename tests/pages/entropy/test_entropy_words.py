@@ -613,8 +613,8 @@ def test_totals_that_differ_little_have_more_ticks(levels, ticks):
 def test_built_in_models_without_rope_are_known(source, expected):
     assert distance.trained_without_rope(source) == expected
     assert distance.added_rope("MiniLM-L6") == (
-        "MiniLM-L6 was trained without RoPE, and is not retrained here. [SmolLM2-135M](#?model=smollm2) was trained with "
-        "RoPE."
+        "MiniLM-L6 was trained without RoPE, and is not retrained here. [SmolLM2-135M](#?model=smollm2) was trained "
+        "with RoPE."
     )
 
 
