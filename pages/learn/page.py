@@ -146,6 +146,8 @@ def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
 
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> Finding:
+    if gaps.no_tests(task, by=by):
+        return Finding("")  # The view shows this message instead of a chart.
     spec, results = rows[0].spec, outcomes(rows)
     trained_at = spec.length if by == "length" else spec.items
     longest = max((x for each in results for x, _share in each.test_points(by)), default=trained_at)

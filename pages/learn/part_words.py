@@ -30,7 +30,7 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
     changes. If there are only such variants, this list is the finding.
     """
     lost: dict[str, list[tuple[float, str]]] = {}
-    unchanged = []
+    unchanged, unneeded = [], set()
     for outcome in results:
         if not outcome.ablated_accuracy:
             continue
@@ -48,6 +48,7 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
             lost.setdefault(part, []).append((-loss, text))
         else:
             unchanged.append(f"**{escape_markdown(outcome.full.name_in_sentence)}**")
+            unneeded |= set(outcome.ablated_accuracy)
     text = paragraph(
         *(
             _(
@@ -60,9 +61,10 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
     )
     steady = (
         _(
-            "With {names}, removing any one part lowers accuracy by at most {most} percentage points.",
+            "With {names}, removing {part} lowers accuracy by at most {most} percentage points.",
             most=round(100 * MAX_CLOSE),
             names=enumeration(unchanged),
+            part=_(PART_NAMES[next(iter(unneeded))] if len(unneeded) == 1 else N_("any one part")),
         )
         if unchanged
         else ""

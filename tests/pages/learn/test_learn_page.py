@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from driver import board, charts, go, is_chart, links, numbers, open_page, visit
+from driver import board, charts, go, is_chart, links, numbers, open_page, spoken, visit
 
 import attention_core as ac
 from app.figures.theme import style
@@ -136,6 +136,12 @@ def test_the_recorded_runs_include_the_default_variants_of_their_tasks():
     softmax = [row.matrices for row in with_matrices if row.spec.model.word == "softmax"]
     for matrices in softmax:
         assert matrices.sum(-1) == pytest.approx(1.0, abs=0.15)  # stored with 7 bits
+
+
+def test_a_task_without_tests_of_more_items_has_no_finding_about_pairs():
+    at = open_learn(l_view="capacity", l_task="parity")
+    assert any("are not tested with more items" in each.value for each in at.info)
+    assert "pairs" not in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["race", "attention", "longer", "capacity", "parts"])
