@@ -75,6 +75,10 @@ def softmax_1():
     assert f"{spread:.2f} {math.exp(spread):.0f} {sharp:.2f} {math.exp(sharp):.0f}" == "4.38 80 2.64 14"
     assert screen_of_step("softmax", 1).chosen.qkv.n - 2 == 104
     assert f"{math.log(104):.2f}" == "4.64"
+    weights = screen_of_answer("softmax", 1).compare(ac.get("softmax")).weights
+    places = np.arange(104)
+    near = np.abs(places[:, None] - places) <= 8
+    assert (weights * near).sum() > 0.8 * weights.sum()
 
 
 def softmax_2():
@@ -130,6 +134,7 @@ def flat_4():
     n = sharp.chosen.qkv.n - 2
     assert passport(spread, "softmax").entropy > 0.9 * math.log(n) > passport(sharp, "softmax").entropy
     assert number(spread, "output_error", "linear") < number(sharp, "output_error", "linear")
+    assert f"{number(sharp, 'output_error', 'linear'):.0f}" == "82"
     for screen in (sharp, spread):
         assert 0.9 * uniform(screen) < number(screen, "output_error", "linear") < uniform(screen), "a little better"
 
