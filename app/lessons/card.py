@@ -30,7 +30,10 @@ GUESSES = "lesson.guessed"
 ANSWERS = "lesson.answered"
 """The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
 _HIDE_CONTROLS = """<style>
-.stApp { --panel-caption: hidden; --panel-open: hidden; --panel-title: none; --sidebar: none; --chips: none; }
+.stApp {
+  --panel-caption: hidden; --panel-open: hidden; --panel-knob: hidden; --panel-title: none; --sidebar: none;
+  --chips: none;
+}
 .stMain :is(
   .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
   .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales,
@@ -39,8 +42,8 @@ _HIDE_CONTROLS = """<style>
 </style>"""
 """HTML with styles that hide inputs, choices and menus until the step's question is answered.
 
-The captions of panels are hidden too, because their numbers may be the answer. ``app/page_script/style.css``
-reads the custom properties.
+The captions and sliders of panels are hidden too, because they may show the answer; only an animation keeps its slider.
+``app/page_script/style.css`` and the boards read the custom properties.
 """
 
 

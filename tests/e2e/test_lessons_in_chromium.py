@@ -272,6 +272,17 @@ def test_the_numbers_of_panels_appear_with_the_answer(page, server):
     expect(caption).to_be_visible()
 
 
+def test_the_sliders_of_panels_appear_with_the_answer_except_that_of_an_animation(page, server):
+    step = all_lessons()["local_then_atrous"].steps[2]
+    visit(page, f"{server}/{step.at}&lesson=local_then_atrous&lesson_step=3")
+    window, _stride, layers = board(page, "masks.board").get_by_role("slider", include_hidden=True).all()
+    expect(layers).to_be_visible()
+    expect(window).to_be_hidden()
+    card(page).get_by_role("button", name="Show answer").click()
+    assert answered(page)
+    expect(window).to_be_visible()
+
+
 def test_a_lesson_is_made_saved_and_opened_in_another_browser(page, other_page, server):
     visit(page, f"{server}/masks?input=synthetic&n=24&variants=softmax&variants=local~window~3")
     page.get_by_role("button", name="Share").click()
