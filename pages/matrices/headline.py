@@ -57,7 +57,7 @@ def findings(
         causal: whether future keys are hidden.
         hidden: the special tokens that the matrices leave out, in words; empty for none.
         difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
-        can_add: whether the page offers the choice of variants, so that a sentence may ask the visitor to add one.
+        can_add: whether a sentence may ask the visitor to add a variant, because no lesson is shown.
     """
     groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
     for attention, compared in matrices.items():

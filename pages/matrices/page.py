@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.lessons import card
+from app.lessons.options import LessonOptions
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.words.finding import text_above, text_below
@@ -23,7 +24,7 @@ def top() -> Comparison:
         causal=comparison.view.causal,
         hidden=enumeration(comparison.hidden_tokens),
         difference=comparison.difference,
-        can_add=not pending,
+        can_add=LessonOptions.lesson.value is None,
     )
     st.container(key="matrices.headline").markdown(text_above(lines))
     variant_picker.show_settings()
