@@ -43,6 +43,7 @@ def _run_app() -> None:
     def body() -> None:
         url.register_fields(page.options.fields())
         card.hide_answer(key)
+        card.close_finished_lesson(key)
         if page.uses_input:
             with st.sidebar:
                 if page.input_panel:

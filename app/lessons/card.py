@@ -103,6 +103,21 @@ def hide_answer(page: str) -> None:
         st.session_state.update({name: start[name] for name in changed})
 
 
+def close_finished_lesson(page: str) -> None:
+    """Leave the lesson if its last question is answered and the visitor returns to the list of lessons.
+
+    Call it before the page reads its options.
+
+    Args:
+        page: the page that is shown.
+    """
+    if page != "lessons" or (current := _current_step()) is None:
+        return
+    lesson, number = current
+    if number == len(lesson.steps) and _keys(lesson)[-1] in st.session_state.get(ANSWERS, {}):
+        _leave_lesson()
+
+
 def _is_shown(value: object, revealed: object) -> bool:
     """Return whether an option has its revealed value; further variants may be shown next to the revealed ones."""
     if isinstance(value, tuple) and isinstance(revealed, tuple):
@@ -177,7 +192,7 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
         pending: whether the step's question has no answer yet; the page's controls are hidden until then.
     """
     count, present = len(lesson.steps), LessonOptions.present.value
-    kinds = ["lesson-head", *(["present"] if present else [])]
+    kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
     links = [
         step_link(lesson, number - 1, "← " + _("Back"), "before") if number > 1 else "",
         step_link(lesson, number + 1, _("Next") + " →", "after") if number < count else "",
@@ -233,9 +248,10 @@ def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> Non
         has_guess = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         check, show_answer = partial(_submit, step, key, has_guess=True), partial(_submit, step, key, has_guess=False)
-        hint = _("Move the slider to make a guess.") if target is not None and not names and not has_guess else None
-        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check, help=hint)
+        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check)
         st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_answer)
+        if target is not None and not names and not has_guess:
+            st.caption(_("Move the slider to make a guess."), width="content")
 
 
 def _draw_slider(measure: Measure, screen: Screen, key: str) -> None:

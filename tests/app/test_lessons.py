@@ -11,6 +11,7 @@ import pytest
 from driver import (
     board,
     board_settings,
+    go,
     lines_of,
     message,
     metrics,
@@ -30,6 +31,7 @@ from app.jobs import cached
 from app.lessons import answer, answer_text
 from app.lessons.card import ANSWERS, address, length, overview, progress
 from app.lessons.lesson import LINK_LESSON, MAX_BYTES, MAX_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
+from app.lessons.options import LessonOptions
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, _harder_words, all_lessons, lesson_pictures
 from app.measures import PageMeasure, verdict
@@ -246,16 +248,27 @@ def test_a_guess_is_compared_with_the_number():
     assert "The answer is 2.62 nats higher." in card(press(guess(open_lesson("flat"), 2.0), ".check"))
 
 
+def test_a_finished_lesson_is_closed_in_the_list_of_lessons():
+    lesson = LessonOptions.lesson.name
+    at = press(open_lesson("flat", 3), ".show")
+    assert go(at, "lessons").session_state[lesson] is not None
+    at = press(open_lesson("flat", 4), ".show")
+    assert at.session_state[lesson] is not None
+    at = go(at, "lessons")
+    assert at.session_state[lesson] is None
+    assert "This step is on another page" not in card(at)
+
+
 def test_an_unmoved_slider_is_no_guess():
     at = open_lesson("flat")
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert check.disabled
-    assert check.help == "Move the slider to make a guess."
+    assert "Move the slider to make a guess." in spoken(at, "caption")
     at = guess(at, 0.0)
     assert next(s for s in at.slider if s.key.startswith("lesson.")).value == 0.0
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert not check.disabled
-    assert not check.help
+    assert "Move the slider" not in spoken(at, "caption")
     assert "Your guess: 0.00 nats." in card(press(at, ".check"))
 
 
@@ -355,6 +368,7 @@ def test_the_page_explains_only_what_it_shows_before_the_answer():
     assert "effective" not in board_settings(at, "matrices.board")["texts"]["hint"]
     at = press(at, ".show")
     assert "output error of 82%" in spoken(at)
+    assert "Add a variant" not in spoken(press(open_lesson("softmax"), ".show"))
     assert "14 effective keys" in board_settings(at, "matrices.board")["texts"]["hint"]
     assert "Add a variant" in spoken(open_page("matrices", variants=(ac.get("softmax"),)))
 

@@ -33,7 +33,6 @@ def test_a_lesson_is_completed_from_home_with_guesses(page, server):
         settle(page)
         check = card(page).get_by_role("button", name="Check")
         expect(check).to_be_disabled()
-        check.hover(force=True)
         expect(page.get_by_text("Move the slider to make a guess.")).to_be_visible()
         card(page).get_by_role("slider").focus()
         page.keyboard.press("ArrowRight")
