@@ -4,6 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
+from app.state.session import REFERENCE
 from app.ui.tables import table
 from app.words.i18n import _
 from app.words.labels import label, reference_name
@@ -19,10 +20,16 @@ MAX_RANKED_TOKENS = 256
 
 
 def show(comparison: Comparison) -> None:
-    """Draw the table of metrics: one row per metric and one column per variant, like the matrices above it."""
+    """Draw the table of metrics: one row per metric and one column per variant, like the matrices above it.
+
+    If only the reference is shown, the rows that compare a variant with it are left out.
+    """
     with_ranks = len(comparison.words) <= MAX_RANKED_TOKENS or MatricesOptions.ranks.draw()
+    compares = any(attention.word != REFERENCE for attention in comparison.matrices)
     columns = {
-        label(attention): _cells(attention, matrix, cached.ranks(comparison.view, attention) if with_ranks else None)
+        label(attention): _cells(
+            attention, matrix, cached.ranks(comparison.view, attention) if with_ranks else None, compares=compares
+        )
         for attention, matrix in comparison.matrices.items()
     }
     names = list(next(iter(columns.values())))
@@ -38,11 +45,14 @@ def show(comparison: Comparison) -> None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
 
 
-def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | None) -> dict[str, str]:
+def _cells(
+    attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | None, *, compares: bool
+) -> dict[str, str]:
     """Return the cells of a variant's column, by the names of the rows."""
     cells = {_("reference"): reference_name(attention)}
     metrics = [(record, *each) for record in (matrix.passport, ranks) if record for each in record.columns().items()]
-    for record, name, column in sorted(metrics, key=lambda metric: not metric[2].compared):
+    shown = [metric for metric in metrics if compares or not metric[2].compared]
+    for record, name, column in sorted(shown, key=lambda metric: not metric[2].compared):
         cells[_(column.label)] = _text(record.cell(name), column.format)
         if name == "relative_error":
             cells[_("output error")] = formatted(matrix.output_error, ".1%")

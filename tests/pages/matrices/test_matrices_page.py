@@ -86,6 +86,15 @@ def test_numbers_on_screen_equal_those_of_the_library():
         assert read_percent(row["output error"]) == pytest.approx(output_error, abs=5e-4)
 
 
+def test_the_table_compares_with_softmax_only_if_another_variant_is_shown():
+    names = [
+        set(metrics(open_matrices(input="synthetic", n=8, variants=tuple(map(ac.get, keys)), more="numbers")))
+        for keys in (("softmax",), ("softmax", "local"))
+    ]
+    assert names[1] - names[0] >= {"matrix error", "output error", "total variation", "KL (nats)", "shared top keys"}
+    assert {"entropy (nats)", "sparsity"} <= names[0] & names[1]
+
+
 @pytest.mark.parametrize(("tokens", "asked", "there"), [(256, False, True), (257, False, False), (257, True, True)])
 def test_ranks_of_long_inputs_are_computed_on_request(tokens, asked, there):
     at = open_matrices(input="synthetic", n=tokens, heads=1, variants=(ac.get("softmax"),), ranks=asked)
