@@ -250,8 +250,8 @@ def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> Non
         check, show_answer = partial(_submit, step, key, has_guess=True), partial(_submit, step, key, has_guess=False)
         st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check)
         st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_answer)
-        if target is not None and not names and not has_guess:
-            st.caption(_("Move the slider to make a guess."), width="content")
+    if target is not None and not names and not has_guess:
+        st.html(f"<small>{html.escape(_('Move the slider to make a guess.'))}</small>")
 
 
 def _draw_slider(measure: Measure, screen: Screen, key: str) -> None:

@@ -45,9 +45,7 @@ def show(comparison: Comparison) -> None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
 
 
-def _cells(
-    attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | None, *, compares: bool
-) -> dict[str, str]:
+def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | None, *, compares: bool) -> dict[str, str]:
     """Return the cells of a variant's column, by the names of the rows."""
     cells = {_("reference"): reference_name(attention)}
     metrics = [(record, *each) for record in (matrix.passport, ranks) if record for each in record.columns().items()]

@@ -263,12 +263,12 @@ def test_an_unmoved_slider_is_no_guess():
     at = open_lesson("flat")
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert check.disabled
-    assert "Move the slider to make a guess." in spoken(at, "caption")
+    assert "Move the slider to make a guess." in card(at)
     at = guess(at, 0.0)
     assert next(s for s in at.slider if s.key.startswith("lesson.")).value == 0.0
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert not check.disabled
-    assert "Move the slider" not in spoken(at, "caption")
+    assert "Move the slider" not in card(at)
     assert "Your guess: 0.00 nats." in card(press(at, ".check"))
 
 
