@@ -117,14 +117,18 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             ),
         )
     if others:
-        costs = sum_of_pairs([*others.values(), cost])
+        note = _("In brackets: the pairs that the layers allow, as a share of the pairs of one softmax layer.")
+        last = _("the stack {layers}", layers=stack)
         if reach.complete == 2:
             last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])
-            options = alternatives([*map(twice, others), last])
-            return paragraph(_("**Two layers are enough to connect all pairs: {options}.**", options=options), costs)
-        options = alternatives([*others, _("the stack {layers}", layers=stack)])
+        shares = {twice(name) if reach.complete == 2 else name: share for name, share in others.items()} | {last: cost}
+        options = alternatives(
+            [_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in shares.items()]
+        )
+        if reach.complete == 2:
+            return paragraph(_("**Two layers are enough to connect all pairs: {options}.**", options=options), note)
         return paragraph(
-            _("**{n} layers are enough to connect all pairs: {options}.**", n=reach.complete, options=options), costs
+            _("**{n} layers are enough to connect all pairs: {options}.**", n=reach.complete, options=options), note
         )
     return _n(
         "**The stack {stack} connects all pairs of tokens in {n} layer, with {cost:.0%} of the pairs of one softmax "
@@ -134,20 +138,6 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
         n=reach.complete,
         stack=stack,
         cost=cost,
-    )
-
-
-def sum_of_pairs(costs: Sequence[float]) -> str:
-    """Return the sentence about how many pairs the layers of each option allow, as shares of all pairs."""
-    shares = [f"{cost:.0%}" for cost in costs]
-    if len(set(shares)) == 1:
-        return _(
-            "Either way, the allowed pairs of all layers add up to {share} of the pairs of one softmax layer.",
-            share=shares[0],
-        )
-    return _(
-        "In this order, the allowed pairs of all layers add up to {shares} of the pairs of one softmax layer.",
-        shares=enumeration(shares),
     )
 
 

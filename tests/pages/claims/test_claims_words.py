@@ -480,8 +480,8 @@ def test_a_card_shows_the_unmet_conditions_and_the_number_of_those_that_are_met(
     leaks = {"leaking": 6.0, "pooled": 6.0, "moved": 0.0, "left": 1.0}
     assert unmet("pooling_leaks", **leaks) == [
         ":orange[:material/contrast:] 2 of 3 conditions are met",
-        f"{UNMET} Variants that use pools and leak information although queries before a pool's last token cannot see "
-        "the pool: 1 (needs at least 6)",
+        f"{UNMET} Variants with pools that still leak if each pool is hidden from queries before its last token: 1 "
+        "(needs at least 6)",
     ]
     assert unmet("pooling_leaks", **leaks | {"leaking": 5.0})[0].endswith("1 of 3 conditions are met")
 

@@ -281,6 +281,9 @@ def test_layers_that_cannot_be_causal_are_named_once():
 ALL = "40% of the pairs of one softmax layer."
 
 
+IN_BRACKETS = "In brackets: the pairs that the layers allow, as a share of the pairs of one softmax layer."
+
+
 @pytest.mark.parametrize(
     ("depth", "complete", "others", "text"),
     [
@@ -290,22 +293,20 @@ ALL = "40% of the pairs of one softmax layer."
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers are enough to connect all pairs: C twice, D twice, or A and then B.** In this order, "
-            "the allowed pairs of all layers add up to 39%, 50% and 40% of the pairs of one softmax layer.",
+            "**Two layers are enough to connect all pairs: C twice (39%), D twice (50%), or A and then B (40%).** "
+            f"{IN_BRACKETS}",
         ),
         (
             3,
             3,
             {"C": 0.39},
-            "**3 layers are enough to connect all pairs: C, or the stack A → B.** In this order, the "
-            "allowed pairs of all layers add up to 39% and 40% of the pairs of one softmax layer.",
+            f"**3 layers are enough to connect all pairs: C (39%), or the stack A → B (40%).** {IN_BRACKETS}",
         ),
         (
             2,
             2,
             {"C": 0.401},
-            "**Two layers are enough to connect all pairs: C twice, or A and then B.** Either way, the "
-            "allowed pairs of all layers add up to 40% of the pairs of one softmax layer.",
+            f"**Two layers are enough to connect all pairs: C twice (40%), or A and then B (40%).** {IN_BRACKETS}",
         ),
         (
             1,

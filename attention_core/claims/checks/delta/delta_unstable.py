@@ -65,7 +65,8 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
 def numbers(rows: Sequence[NormRow]) -> Numbers:
     """Return the largest factor for β up to 2, the smallest for β = 2.1, and the medians for the largest β."""
     return {
-        "within": max(row.factor for row in rows if row.after == WHOLE and row.strength <= STABLE),
+        # Without rounding, errors of float64 would be shown as growth.
+        "within": round(max(row.factor for row in rows if row.after == WHOLE and row.strength <= STABLE), 9),
         "beyond": min(values(rows, "factor", after=WHOLE, strength=UNSTABLE)),
         "far": median(values(rows, "factor", after=WHOLE, strength=STRENGTHS[-1])),
         "half": median(values(rows, "factor", after=HALF, strength=STRENGTHS[-1])),

@@ -169,7 +169,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("n", "number of tokens read", log=True),
-        y=Axis("share", "weight on the first or last 4 tokens (%)", log=True),
+        y=Axis("share", "weight on four tokens (%)", log=True),
         by="of",
         main=(EARLY[PLAIN], EARLY[SOFTMAX]),
     ),

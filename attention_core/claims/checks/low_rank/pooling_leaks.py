@@ -179,9 +179,7 @@ CLAIM = Claim(
     quantities=(
         Quantity("leaking", "variants that use pools and leak information although weights on later tokens are masked"),
         Quantity(
-            "left",
-            "variants that use pools and leak information although queries before a pool's last token cannot see the "
-            "pool",
+            "left", "variants with pools that still leak if each pool is hidden from queries before its last token"
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(

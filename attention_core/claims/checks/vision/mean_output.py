@@ -74,9 +74,8 @@ CLAIM = Claim(
     "of all values than to softmax's output. It partly holds if this is true in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
-    finding="Attention with equal weights returns the mean of all values, which is a uniform grey in an image. On "
-    "the current input, the output of linear attention is closer to this mean than to softmax's output in {heads}% "
-    "of the heads.",
+    finding="Attention with equal weights returns the mean of all values. On the current input, the output of linear "
+    "attention is closer to this mean than to softmax's output in {heads}% of the heads.",
     details="The output of linear attention has a distance of {mean} from the mean of all values and of {softmax} "
     "from softmax's output (medians over heads). Here, 100% is the distance between the mean and softmax's output.",
     quantities=(
