@@ -52,7 +52,7 @@ def no_parts_removed() -> str:
 
 
 def not_trained_without(results: Sequence[PartOutcome]) -> str:
-    """Return a message that lists the variants without any model with a removed part; empty if there are none."""
+    """Return a message that lists the variants without any model with a removed part; empty if all have one."""
     names = [
         escape_markdown(outcome.full.name_in_sentence) for outcome in results if outcome.parts and not outcome.ablations
     ]

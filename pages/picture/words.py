@@ -284,10 +284,9 @@ def square_comparison(
         return ""
     values = {"high": psnr[1], "low": psnr[0]}
     return paragraph(
+        _("**The pixels of a square window are closer to its centre than those of a window along the row.**"),
         _(
-            "**The pixels of a square window are closer to its centre than those of a window along the row.** {row} "
-            "averages {pixels} pixels, "
-            "up to {far} places before or after a pixel in reading order.",
+            "{row} averages {pixels} pixels, up to {far} places before or after a pixel in reading order.",
             pixels=pixels[0],
             row=row,
             far=reach[0],
