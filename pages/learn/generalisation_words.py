@@ -59,7 +59,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
     ranked = sorted((-share, escape_markdown(outcome.name_in_sentence), outcome.accuracy) for outcome, share in hardest)
     able = [(-share, name) for share, name, _own in ranked if -share >= THRESHOLD]
     unable = [(-share, name) for share, name, _own in ranked if -share < THRESHOLD]
-    values = {"own": trained_at, "n": largest}
+    values, also = {"own": trained_at, "n": largest}, []
 
     def listed(shares: Sequence[tuple[float, str]]) -> str:
         return enumeration(_("{name} ({result})", name=name, result=percent(share)) for share, name in shares)
@@ -79,6 +79,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
         learned = {escape_markdown(outcome.name_in_sentence) for outcome, _share in hardest if outcome.learned_at}
         is_by_learned = by == "items" and {name for _share, name in able} < learned
         surprising, surprise = _position_sentence(results, counterparts, trained_at) if by == "length" else ("", "")
+        also = [(share, name) for share, name in able if surprise and name != surprising]
         losing = [
             (-share, name)
             for share, name, own in ranked
@@ -105,7 +106,14 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
             _("Accuracy falls {losses}.", losses=enumeration(losses)) if losses else "",
         )
     others = [(name, percent(share)) for share, name in unable if (share, name) not in named]
-    return Finding(f"**{text}**", other_results(others))
+    able_too = _n(
+        "{names} also gets at least {most} right.",
+        "{names} also get at least {most} right.",
+        n=len(also),
+        names=listed(also),
+        most=percent(THRESHOLD),
+    )
+    return Finding(f"**{text}**", paragraph(able_too if also else "", other_results(others)))
 
 
 def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, int]) -> str:

@@ -13,7 +13,7 @@ PANEL = 1
 MOVES = [
     ("matrices", "view", ["Difference"], False),
     ("masks", "masks_part", ["Numbers"], False),
-    ("masks", "picture", ["SVG"], True),  # The sidebar has a link that contains this option.
+    ("masks&masks_part=download", "picture", ["SVG"], True),  # The sidebar has a link that contains this option.
     # Runs of this page may be long, so a changed widget must interrupt them, which needs a run of the whole page.
     ("inside", "step", ["1 · Three factors"], True),
 ]
@@ -43,19 +43,21 @@ async def turn(tab, name, value):
 @pytest.mark.parametrize(("page", "name", "value", "all_of_it"), MOVES)
 def test_a_change_redraws_the_left_panel_only_if_the_panel_depends_on_it(server, page, name, value, all_of_it):
     async def go():
-        tab = Tab(server, page, "input=synthetic&n=8&d=4&heads=2")
+        path, _mark, part = page.partition("&")
+        start = f"input=synthetic&n=8&d=4&heads=2&{part}".rstrip("&")
+        tab = Tab(server, path, start)
         await tab.open()
         own = await turn(tab, name, value)
         address = tab.screen.query
         causal = await turn(tab, "causal", True)  # The pictures of heads in the sidebar depend on it.
         await tab.close()
-        return own, address, causal, tab.screen.query
+        return start, own, address, causal, tab.screen.query
 
     with ThreadPoolExecutor(1) as apart:  # This thread may have the event loop of a browser.
-        own, address, causal, after = apart.submit(asyncio.run, asyncio.wait_for(go(), 90)).result()
+        start, own, address, causal, after = apart.submit(asyncio.run, asyncio.wait_for(go(), 90)).result()
     assert len(own) > 10
     assert (PANEL in {path[0] for path in own}) == all_of_it
-    assert address != "input=synthetic&n=8&d=4&heads=2"
+    assert address != start
     assert PANEL in {path[0] for path in causal}
     assert "causal=1" in after
     assert address in after.replace("&causal=1", "")

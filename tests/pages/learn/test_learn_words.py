@@ -719,6 +719,7 @@ def test_the_position_encoding_that_matters_at_the_largest_length_is_the_finding
         found = text_of_tests([shown, of("linear", 1.0), local], by="length", trained_at=32, counterparts=[other])
         assert found.startswith(f"**{text}" if text else "**After training on 32 tokens, ")
         assert "to 10% with Local with window 16.**" in found
+        assert ("Linear (100%) also gets at least 95% right." in found) == bool(text)
         assert not text or found.count("softmax") == 1
     assert "RoPE" not in text_of_tests([without], by="length", trained_at=32)
 
