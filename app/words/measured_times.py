@@ -73,7 +73,9 @@ def faster_finding(series: Sequence[Series]) -> Finding:
     values = {
         "machine": machine_name(series[0]),
         "limits": measured_limits(run),
-        "longest": max(ratio.n for line in series for ratio in line.ratios),
+        "longest": min(
+            line.ratios[-1].n for line in series if line.ratios and not line.is_reference and not line.masked
+        ),
     }
     if faster:
         values |= {"last": format_interpolated(faster[-1][0]), "name": faster[-1][1]}

@@ -147,8 +147,10 @@ def _ordered(package: ModuleType) -> list[Claim]:
         if not isinstance(claim, Claim):
             raise TypeError(f"{info.name} must define CLAIM, a Claim")
         *_package, subject, key = info.name.split(".")
-        functions = {name: getattr(claim, name) or getattr(module, name) for name in ("measure", "numbers")}
-        result.append(replace(claim, key=key, subject=subject, **functions))
+        measure, numbers = (getattr(claim, name) or getattr(module, name, None) for name in ("measure", "numbers"))
+        if measure is None or numbers is None:
+            raise TypeError(f"{info.name} must define measure and numbers")
+        result.append(replace(claim, key=key, subject=subject, measure=measure, numbers=numbers))
     sources = [(claim.subject, claim.source) for claim in result]
 
     def position(claim: Claim) -> tuple[int, int, int]:

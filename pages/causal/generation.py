@@ -70,7 +70,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         place.markdown(time_text(lines) or finding.text)
 
     def draw_memory() -> None:
-        st.markdown(finding.explanation)
+        st.markdown(paragraph(finding.text.replace("**", ""), finding.explanation))
         st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
         _memory_chart(chosen, states, "causal.generation.bytes", colours)
         st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))

@@ -239,9 +239,9 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
 
 
 def scale_end(sizes: np.ndarray, i: int) -> float:
-    """Return the end of a scale for the magnitudes at token i, given those at all tokens, ``[n, ...]``.
+    """Return the upper end of a scale for the numbers at token i, given those at all tokens, ``[n, ...]``.
 
-    It is the largest magnitude so far, rounded up to a power of two, but not more than the largest at any token.
+    It is the largest number so far, rounded up to a power of two, but not more than the largest at any token.
     Growth is visible between two powers, and early tokens are not pale.
     """
     so_far, largest = float(sizes[: i + 1].max()), float(sizes.max())
@@ -283,7 +283,10 @@ def _figure(history: StateHistory, i: int) -> None:
         if history.changes is not None
         else _("output of token i: φ(q)ᵀ S / φ(q)ᵀ z"),
         entry=_("value entry"),
-        keys_range=(min(0.0, float(features[: i + 1].min())), 1.05 * scale_end(features, i)),
+        keys_range=(
+            -1.05 * scale_end(-features, i) if features[: i + 1].min() < 0 else 0.0,
+            1.05 * scale_end(features, i),
+        ),
     )
     chart.show(figure, key="causal.memory", name="state", alt=text)
 

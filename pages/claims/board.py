@@ -290,7 +290,11 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     for outcome in outcomes:
         claim = outcome.claim
         numbers = clauses(
-            _("{name}: {size}", name=_(each.label), size=each.plain(outcome.numbers[each.name]) + words.unit(each))
+            _(
+                "{name}: {size}",
+                name=words.label(outcome, each),
+                size=each.plain(outcome.numbers[each.name]) + words.unit(each),
+            )
             for each in claim.quantities
             if each.name in outcome.numbers
         )

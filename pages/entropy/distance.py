@@ -3,7 +3,6 @@
 The view compares three cases: with RoPE, with ALiBi, and with neither.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -180,26 +179,30 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding
         BIASED: _("With ALiBi, the mean logit is {near} for adjacent keys and {far} for distant keys."),
     }
     near, far = logits[ROTATED]
-    near_plain, far_plain = logits.get(PLAIN, (math.inf, 0.0))
-    falls = {"near": number(near), "far": number(far), "near_plain": number(near_plain), "far_plain": number(far_plain)}
+    near_plain, far_plain = logits.get(PLAIN, (0.0, 0.0))
+    ends = {"near": near, "far": far, "near_plain": near_plain, "far_plain": far_plain}
+    fields = {name: number(end) for name, end in ends.items()}
+    falls, falls_plain = near - far, near_plain - far_plain
+    if f"{near:.2g}" == f"{far:.2g}":
+        finding = _("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
+    elif falls > SAME_RATIO * falls_plain > 0 and f"{near_plain:.2g}" != f"{far_plain:.2g}":
+        finding = _(
+            "**RoPE makes the mean logit fall more with distance: from {near} to {far}, instead of from {near_plain} "
+            "to {far_plain}.**",
+            **fields,
+        )
+    elif falls_plain > SAME_RATIO * falls > 0:
+        finding = _(
+            "**RoPE makes the mean logit fall less with distance: from {near} to {far}, instead of from {near_plain} "
+            "to {far_plain}.**",
+            **fields,
+        )
+    elif far < near:
+        finding = _("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
+    else:
+        finding = _("**With RoPE, distant keys have a higher mean logit than adjacent keys.**")
     return Finding(
-        _(
-            "**RoPE makes the mean logit fall more with distance: from {near} to {far}, instead of from "
-            "{near_plain} to {far_plain}.**",
-            **falls,
-        )
-        if near - far > SAME_RATIO * (near_plain - far_plain) > 0
-        else _(
-            "**RoPE makes the mean logit fall less with distance: from {near} to {far}, instead of from "
-            "{near_plain} to {far_plain}.**",
-            **falls,
-        )
-        if 0 < SAME_RATIO * (near - far) < near_plain - far_plain < math.inf
-        else _("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
-        if f"{near:.2g}" == f"{far:.2g}"
-        else _("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
-        if far < near
-        else _("**With RoPE, distant keys have a higher mean logit than adjacent keys.**"),
+        finding,
         paragraph(
             *(
                 _(texts[form], near=number(first), far=number(last), half=n / 2)

@@ -34,8 +34,8 @@ GROWS = N_(
     "sums grow.**"
 )
 NO_GROWTH = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times, but the totals of squared ReLU do not, so the row sums "
-    "shrink.**"
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times, but the totals of squared ReLU hardly grow, so the row "
+    "sums shrink.**"
 )
 VARIES = N_(
     "**No. From {a:,} to {b:,} tokens, the totals of squared ReLU do not grow as one power of n, so the row sums "
@@ -143,7 +143,7 @@ def _row_sums(relu2: Spread, side: int, tail_side: int) -> str:
     ratio = (last / first) / (b / a)
     if side == tail_side == 0:
         return _(CONSTANT, **values)
-    if side == 0 or abs(ratio - 1) < MAX_EXPONENT_DISTANCE:
+    if side != tail_side and (side == 0 or abs(ratio - 1) < MAX_EXPONENT_DISTANCE):
         return _(VARIES, **values)
     if last / first < 1 + MAX_EXPONENT_DISTANCE:
         return _(NO_GROWTH, **values)

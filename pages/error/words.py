@@ -231,7 +231,12 @@ def verdict(
             "for equal weights.**"
         )
     )
-    if not math.isfinite(baseline):
+    if values["zero"] == question.format_error(best.middle):
+        text = N_(
+            "**{condition}, {name} comes closest to {reference} of the settings shown: {error}, hardly less than equal "
+            "weights.**"
+        )
+    elif not math.isfinite(baseline):
         text = N_("**{condition}, {name} comes closest to {reference} of the settings shown: {error}.**")
     return Finding(_(text, **values))
 

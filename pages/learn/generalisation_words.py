@@ -229,12 +229,13 @@ def _position_shares(
 def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcome], trained_at: int) -> tuple[str, str]:
     """Return the variant for which the position encoding matters most at the largest length, and a sentence about it.
 
-    Both are empty if the accuracies of no variant differ by more than ``MAX_CLOSE``, or if the largest length is not a
-    multiple of ``trained_at``, the length in training. The other arguments are those of ``compare_positions``.
+    Both are empty if the accuracies of no variant differ by more than ``MAX_CLOSE``, or if this variant reaches
+    ``THRESHOLD`` with neither position encoding. They are also empty if the largest length is not a multiple of
+    ``trained_at``, the length in training. The other arguments are those of ``compare_positions``.
     """
     shares = _position_shares(results, counterparts)
     each, largest, rotary, plain = max(shares, key=lambda share: abs(share[2] - share[3]), default=(None, 0, 0.0, 0.0))
-    if each is None or abs(rotary - plain) <= MAX_CLOSE or largest % trained_at:
+    if each is None or abs(rotary - plain) <= MAX_CLOSE or max(rotary, plain) < THRESHOLD or largest % trained_at:
         return "", ""
     name = escape_markdown(each.name_in_sentence)
     return name, _(

@@ -140,7 +140,9 @@ def _ranking(results: Sequence[Outcome]) -> tuple[str, str]:
     if not ranked:
         return waiting, ""
     if len(ranked) == 1:
-        return _("{name} gets {share} of the answers right.", name=in_words(ranked[0].name), share=shares[0]), waiting
+        return _(
+            "{name} gets {share} of the answers right.", name=escape_markdown(in_words(ranked[0].name)), share=shares[0]
+        ), waiting
     if shares[0] == shares[-1]:
         listed = enumeration(names)
         return _(
@@ -351,7 +353,9 @@ def _delta_note(fast: Outcome, tested: Sequence[Outcome]) -> str:
     delta = [outcome for outcome in tested if outcome.word in DELTA_RULE]
     limit = (fast.largest_test("items") or (0, 0.0))[1] - MAX_CLOSE
     shares = [test[1] for outcome in delta if (test := outcome.largest_test("items"))]
-    is_later = all(outcome.learned_at > fast.learned_at for outcome in delta if outcome.learned_at and fast.learned_at)
+    is_later = all(
+        outcome.learned_at[0] > fast.learned_at[0] for outcome in delta if outcome.learned_at and fast.learned_at
+    )
     if fast.word != "linear" or not delta or not is_later or max(shares) >= limit:
         return ""
     return _n(

@@ -136,8 +136,8 @@ def excluded_note(hidden: str) -> str:
     if not hidden:
         return ""
     return _(
-        "All numbers here except the output error and row sums are computed without {tokens}; the remaining weights "
-        "are rescaled.",
+        "All numbers here except output errors and row sums are computed without {tokens}; the remaining weights are "
+        "rescaled.",
         tokens=hidden,
     )
 

@@ -21,9 +21,10 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(in_words(names[key])))
     return [
         _n(
-            "{names} is left out. Reason: {reason}",
-            "{names} are left out. Reason for each variant: {reason}",
+            "{names} is left out of the {run} run. Reason: {reason}",
+            "{names} are left out of the {run} run. Reason for each variant: {reason}",
             n=len(skipped_names),
+            run=_("live") if live else _("recorded"),
             names=enumeration(skipped_names),
             reason=escape_markdown(reason),
         )

@@ -177,14 +177,15 @@ def test_a_narrow_screen_has_a_legend_below_the_chart():
     assert with_legend_below(other) is other
 
 
-def test_the_legend_below_a_chart_names_a_guide_whose_name_is_a_text_in_the_wide_chart():
-    guide = Curve("95%: learned", [1, 10], [0.5, 0.5], texts=["95%: learned", ""], name_at_end=False)
+@pytest.mark.parametrize("name", ["95%: learned", "95%：学会"])
+def test_the_legend_below_a_chart_names_a_guide_whose_name_is_a_text_in_the_wide_chart(name):
+    guide = Curve(name, [1, 10], [0.5, 0.5], texts=[name, ""], name_at_end=False)
     mark = Curve("crossing", [2], [0.5], texts=["from 2 tokens"], name_at_end=False)
     plain, guided = (
         with_legend_below(curves([*lines(3), *more], x_title="", y_title="")) for more in ([mark], [mark, guide])
     )
     shown = [trace["name"] for trace in guided["data"] if trace["showlegend"]]
-    assert shown == [*(trace["name"] for trace in plain["data"] if trace["showlegend"]), "95%: learned"]
+    assert shown == [*(trace["name"] for trace in plain["data"] if trace["showlegend"]), name]
     assert "crossing" not in shown
     assert [trace["text"] for trace in guided["data"] if "text" in trace["mode"]] == [["95%", ""]]
     guide = Curve("floor", [1, 10], [0.5, 0.5], texts=["floor", ""], name_at_end=False)

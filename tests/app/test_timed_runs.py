@@ -108,6 +108,11 @@ def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, f
     assert crossing_text(part[1]) == f"{cell}, so far"
 
 
+def test_the_longest_length_is_the_longest_at_which_every_variant_is_measured():
+    lines = series({"softmax": (1.0, 16.0, 256.0), "local": (2.0,)}, sizes=(16, 64, 256))
+    assert sentence(lines).startswith("**On this server, no variant shown is faster than softmax, even at 16 tokens.**")
+
+
 def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}

@@ -294,9 +294,8 @@ def with_legend_below(figure: Figure) -> Figure:
     # point, so that guides of the same style differ.
     data = []
     for i, trace in enumerate(figure["data"]):
-        share, colon, _rest = guides.get(i, "").partition(":")
-        if colon and share.endswith("%"):
-            data.append(trace | {"text": [share if text else "" for text in trace["text"]], "showlegend": True})
+        if share := re.match(r"[^:：]*%(?=[:：])", guides.get(i, "")):
+            data.append(trace | {"text": [share[0] if text else "" for text in trace["text"]], "showlegend": True})
         else:
             shown = {"showlegend": True} if i in guides else {}
             data.append(trace | {"mode": trace["mode"].removesuffix("+text")} | shown)

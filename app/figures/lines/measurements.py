@@ -1,4 +1,7 @@
-"""A chart of measurements in a table, as lines, points or bars; repeated ones appear as their median and quartiles."""
+"""A chart of measurements in a table, as lines, points or bars.
+
+Repeated measurements appear as their median and, except for points, their quartiles.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -54,7 +57,7 @@ def measurements(
     if bars:
         return whiskers(series, labels, colours=colours, x_title=x_title, y_title=y_title, log_y=log_y, percent=percent)
     lines = [stats.curve(name, colours[name] if colours else i) for i, (name, stats) in enumerate(series.items())]
-    lines = lines if joined else [replace(line, width=0) for line in lines]
+    lines = lines if joined else [replace(line, width=0, low=None, high=None) for line in lines]
     ticks = sorted({tick for line in lines for tick in line.x}) if log_x else ()
     return curves(
         lines,

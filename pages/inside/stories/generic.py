@@ -19,6 +19,8 @@ EQUAL_TOLERANCE = 1e-4
 """Two matrices are equal if they differ by at most this share of the largest weight, because of rounding."""
 LOG_AXIS_RATIO = 8
 """Bars of positive numbers have a logarithmic axis if the largest number exceeds this multiple of the median."""
+LARGEST_RATIO = 1e9
+"""The text gives no larger ratio of the largest number to the smallest, which would then be a rounding error."""
 DECAY_TOKENS = 10
 """Number of tokens after which the findings say how much of a state is left."""
 
@@ -173,10 +175,10 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> tuple[str
 
 def vector_findings(values: np.ndarray, data: HeadData) -> str:
     """Return the sentence about the largest of ``values``, one number per token, compared with the smallest."""
-    if values.min() == values.max():
+    if f"{values.min():.2g}" == f"{values.max():.2g}":
         return _("The chart shows the same number for every token: {value}.", value=number(values[0]))
     largest = {"token": data.token(values.argmax()), "high": number(values.max()), "low": number(values.min())}
-    if values.min() <= 0:
+    if values.min() <= values.max() / LARGEST_RATIO:
         return _("The token “{token}” has the largest number, {high}. The smallest number is {low}.", **largest)
     return _(
         "The token “{token}” has the largest number, {high}. It is {ratio} times the smallest.",

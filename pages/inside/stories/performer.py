@@ -418,12 +418,11 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
             "**positive** features does not fall. It goes from {start} to {end}."
         )
     )
-    rises = end > start and number(end) != number(start)
+    rises = end > max(start, NEAR_ALL) and number(end) != number(start)
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
-            "The logits are large: rare, very large estimates carry the mean of positive features, and {b:.0f} "
-            "directions miss most of them.",
+            "Rare, very large estimates carry the mean of positive features, and {b:.0f} directions miss most of them.",
             b=first.x[-1],
         )
         if rises

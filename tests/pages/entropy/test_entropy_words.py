@@ -282,7 +282,11 @@ def power(exponent):
             "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 1.1 times, so the row sums shrink.",
             "n^0.02",
         ),
-        (0.01, "No. From 16 to 256 tokens, n grows 16 times, but {relu2} do not, so the row sums shrink.", "n^0.01"),
+        (
+            0.01,
+            "No. From 16 to 256 tokens, n grows 16 times, but {relu2} hardly grow, so the row sums shrink.",
+            "n^0.01",
+        ),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
@@ -467,6 +471,10 @@ def test_logits_are_described_in_each_form():
     assert less.startswith(
         "**RoPE makes the mean logit fall less with distance: from 0.50 to 0.40, instead of from 1 to"
     )
+    close = full_text(distance.logits_by_form({PLAIN: (5.02, 5.01), ROTATED: (5.04, 5.01)}, 40))
+    assert close.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
+    tiny = full_text(distance.logits_by_form({PLAIN: (5.02, 5.01), ROTATED: (6.0, 5.0)}, 40))
+    assert tiny.startswith("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
     for plain in ((0.4, 0.5), (0.5, -2.4), (1.0, -2.0)):  # it rises without RoPE, or falls as much
         text = full_text(distance.logits_by_form({PLAIN: plain, ROTATED: (1.0, -2.0)}, 40))
         assert text.startswith("**With RoPE, distant keys have a lower mean logit than adjacent keys.** ")

@@ -125,6 +125,12 @@ def test_a_vector_is_described_by_its_largest_token():
     assert vector_findings(values, step_data) == (
         "The token “t7” has the largest number, 3. It is 3 times the smallest."
     )
+    values[7] = 1.001
+    assert vector_findings(values, step_data) == "The chart shows the same number for every token: 1."
+    values[7], values[2] = 3.0, 1e-300
+    assert vector_findings(values, step_data).startswith(
+        "The token “t7” has the largest number, 3. The smallest number"
+    )
     values[2] = 0.0
     assert vector_findings(values, step_data) == ("The token “t7” has the largest number, 3. The smallest number is 0.")
 

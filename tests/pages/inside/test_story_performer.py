@@ -163,12 +163,14 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     assert ("For an unbiased estimate, theory predicts the exponent −0.5." in text) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
-    assert "rare, very large estimates carry the mean of positive features, and 32 directions miss most" in rising
+    assert "Rare, very large estimates carry the mean of positive features, and 32 directions miss most" in rising
     assert "Divide the logits by 20 above to see the error with small logits." in rising
     assert "Divide the logits" not in fall_sentence(
         spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms, divides=True
     )
-    assert "rare" not in text
+    assert "Rare" not in text
+    small = fall_sentence(spreads(**FALLING | {"positive": (0.0301, 0.0306, 0.0312)}), row_norms=row_norms)
+    assert "It goes from 0.030 to 0.031. A power law" in small
     level = fall_sentence(spreads(**FALLING | {"positive": (1.04, 1.0, 0.96)}), row_norms=row_norms)
     assert "features falls from 1.0 to 0.96." in level
     level = fall_sentence(spreads(**FALLING | {"positive": (1.04, 1.0, 1.03)}), row_norms=row_norms)

@@ -709,6 +709,7 @@ def test_the_accuracy_with_rotary_positions_is_compared_with_that_without_positi
         (1.0, 0.5, 256, "At 8 times the trained length, softmax gets 50% right without position encoding, but 100% "),
         (0.96, 1.0, 256, ""),
         (0.88, 1.0, 250, ""),
+        (0.2, 0.6, 256, ""),
     ],
 )
 def test_the_position_encoding_that_matters_at_the_largest_length_is_the_finding(rotary, plain, length, text):

@@ -169,7 +169,7 @@ def test_hidden_special_tokens_are_not_counted():
 @pytest.mark.parametrize("special", [False, True])
 def test_the_table_says_which_numbers_leave_out_special_tokens(special):
     at = open_matrices(text="one two three four", special=special, more="numbers")
-    note = "except the output error and row sums are computed without the special tokens [CLS] and [SEP]"
+    note = "except output errors and row sums are computed without the special tokens [CLS] and [SEP]"
     assert (note in spoken(at, "caption")) != special
 
 

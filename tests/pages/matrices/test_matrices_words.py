@@ -268,7 +268,7 @@ def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_
     numbers = make_compared("local", output=0.75, relative_error=0.125, entropy=1.5, **WHOLE)
     plain = "Entropy 1.50 nats · output error 75% · matrix error 12% · reference softmax"
     assert details(*numbers, hidden=joined_tokens(["[CLS]", "[SEP]", "[SEP]"])) == (
-        f"{plain}. All numbers here except the output error and row sums are computed without the special tokens [CLS] "
+        f"{plain}. All numbers here except output errors and row sums are computed without the special tokens [CLS] "
         "and [SEP]; the remaining weights are rescaled."
     )
     assert details(*numbers, hidden=joined_tokens([])) == plain

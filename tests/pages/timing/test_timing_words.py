@@ -393,7 +393,7 @@ def test_only_chosen_variants_are_reported_as_left_out(live, run):
     assert text == [
         rf"There are no {run} measurements of Local and Linear at 2,048 tokens or more. Reason for each variant: "
         r"Too \*slow\*.",
-        "Linear is left out. Reason: No step.",
+        f"Linear is left out of the {run} run. Reason: No step.",
     ]
 
 

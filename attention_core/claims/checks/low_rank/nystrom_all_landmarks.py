@@ -107,9 +107,8 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("landmarks", "number of landmarks m", log=True),
-        y=Axis("error", "matrix error", log=True),
+        y=Axis("error", "matrix error (1 = 100%)", log=True),
         by="inverse",
-        percent=True,
     ),
     theorem="Every matrix A and its pseudoinverse A⁺ satisfy the equation A A⁺ A = A. If every token is a landmark, "
     "the two outer factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺. Their product is "

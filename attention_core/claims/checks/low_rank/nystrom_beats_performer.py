@@ -98,7 +98,7 @@ CLAIM = Claim(
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     quantities=(
         Quantity("wins", "heads in which Nyström attention is closer to softmax than Performer", "%", of_heads=True),
-        Quantity("nystrom", "Nyström's median matrix error over heads", share=True),
+        Quantity("nystrom", "Nyström's matrix error, median over heads", share=True),
         Quantity("performer", "matrix error of Performer, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("features", "number of Performer's random features (four times the head size)"),

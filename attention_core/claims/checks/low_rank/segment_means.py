@@ -73,7 +73,7 @@ CLAIM = Claim(
             "most",
             "ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, third quartile over heads",
         ),
-        Quantity("segments", "median matrix error over heads with means of neighbouring tokens", share=True),
+        Quantity("segments", "matrix error with means of neighbouring tokens, median over heads", share=True),
         Quantity("clusters", "matrix error of Nyström attention with k-means centres, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity(

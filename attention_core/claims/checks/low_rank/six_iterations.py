@@ -84,7 +84,7 @@ CLAIM = Claim(
         ),
     ),
     finding="Nyström attention approximates the inverse of its landmark matrix step by step. After six iterations, "
-    "the median residual over heads (distance from an exact inverse) is {residual}. The median matrix error "
+    "the residual (distance from an exact inverse) is {residual} (median over heads). The median matrix error "
     "(difference from softmax's matrix) is {error}.",
     details="If the inverse comes from twelve iterations instead of six, the median matrix error of Nyström attention "
     "over heads is {later}.",
