@@ -308,6 +308,8 @@ def test_points_without_an_order_are_not_joined(joined, width):
     [line] = [trace for trace in drawn_of([("a", 0, 1.0), ("a", 1, 3.0)], joined=joined).data if trace.name == "a"]
     assert "markers" in line.mode
     assert line.line.width == width
+    repeated = drawn_of([("a", at, float(i)) for at in (0, 1) for i in range(5)], joined=joined)
+    assert any(trace.fill == "toself" for trace in repeated.data) == joined, "points have no band"
 
 
 def test_text_labels_become_bars_with_whiskers():

@@ -55,6 +55,17 @@ def test_the_remaining_state_is_the_product_of_the_steps():
     assert found.numbers["far"] > found.numbers["half"] > 1
 
 
+def test_a_rounding_error_is_not_shown_as_growth():
+    rows = [
+        delta_unstable.NormRow(strength=strength, after=after, head=0, factor=1 + 1e-15 if strength <= 2 else 3.0)
+        for strength in delta_unstable.STRENGTHS
+        for after in (delta_unstable.HALF, delta_unstable.WHOLE)
+    ]
+    found = delta_unstable.numbers(rows)
+    assert found["within"] == 1
+    assert claims.claim("delta_unstable").formatted_numbers(found)["within"] == "1"
+
+
 def test_keys_of_norm_zero_are_untestable():
     found = trial("delta_unstable", upload(np.zeros((1, 20, 4), np.float32)))
     assert found.verdict is Verdict.UNTESTABLE

@@ -180,6 +180,13 @@ def test_the_scales_fit_what_has_been_read(open_view, record):
     assert ends[0] < ends[1]
 
 
+def test_the_scale_of_sums_below_zero_ends_at_a_power_of_two(open_view, record):
+    keys = state_history(record, ac.get("cosine"), head=1).keys
+    low = charts(open_view("state", c_at=5, c_state=ac.get("cosine")))[0]["layout"]["yaxis"]["range"][0]
+    assert keys[:6].min() < 0
+    assert low == pytest.approx(-1.05 * scale_end(-keys, 5))
+
+
 @pytest.mark.parametrize(
     ("sizes", "i", "end"), [([1, 3, 9], 1, 4), ([1, 4, 9], 1, 4), ([1, 4.1, 9], 1, 8), ([9, 3], 1, 9), ([0, 3], 0, 3)]
 )
