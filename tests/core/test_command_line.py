@@ -52,7 +52,6 @@ def test_the_columns_of_the_list_are_aligned(capsys):
         (["list"], 141),
         (["bench", "--variants", "softmax", *TINY, "--out", "run.json"], 141),
         (["claims", "--tokens", "24", "--only", "two_layers"], 141),
-        (["swap", "--variants", "softmax", "--text", "one two", "--tokens", "2"], 141),
         (["swap", "--variants", "none_such", "--text", "one two"], 141),
     ],
 )
