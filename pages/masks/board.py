@@ -4,6 +4,8 @@ A stack is a sequence of layers, each with a variant's mask. It connects a pair 
 the query through its layers.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -18,7 +20,7 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, caption, cost_note, layers_text, pairs_sum, percent, rule_text
+from pages.masks.patterns import Masks, caption, cost_note, layers_text, percent, rule_text
 from pages.masks.reach import StackReach, curve_label, left_out_note, stack_title
 from pages.masks.stack import PANEL_KEY
 
@@ -79,18 +81,30 @@ def show(stack_reach: StackReach) -> None:
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed in one layer by"),
-            note=_n(
-                "{names} is not drawn, because it allows all pairs.",
-                "{names} are not drawn, because they allow all pairs.",
-                n=len(unmasked),
-                names=enumeration(unmasked),
-            )
-            if unmasked
-            else "",
+            note=not_drawn(unmasked, causal=masks.view.causal),
             pinned=MasksOptions.front.value,
             on_pin=MasksOptions.front.set,
             file_name="masks",
         )
+
+
+def not_drawn(names: Sequence[str], *, causal: bool) -> str:
+    """Return the note about the named variants without a mask of their own; empty without names."""
+    if not names:
+        return ""
+    if causal:
+        return _n(
+            "{names} is not drawn, because each token can read itself and all earlier tokens.",
+            "{names} are not drawn, because each token can read itself and all earlier tokens.",
+            n=len(names),
+            names=enumeration(names),
+        )
+    return _n(
+        "{names} is not drawn, because it allows all pairs.",
+        "{names} are not drawn, because they allow all pairs.",
+        n=len(names),
+        names=enumeration(names),
+    )
 
 
 def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairKinds) -> Panel:
@@ -130,11 +144,7 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, title: str, *, offset: i
     max_depth, depth = stack_reach.max_depth, stack_reach.depth
     stops = sorted({*range(1, max_depth + 1), depth})
     missing = (reach.first < 0) | (reach.first > max_depth)
-    total = "" if reach.complete in (None, 1) else "\n" + pairs_sum(stack_reach.patterns, reach.complete)
-    frames = [
-        connected_after(reach, number) + total * (reach.complete is not None and number >= reach.complete)
-        for number in range(1, stops[-1] + 1)
-    ]
+    frames = [connected_after(reach, number) for number in range(1, stops[-1] + 1)]
     codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
     return Panel(
         PANEL_KEY,

@@ -59,6 +59,8 @@ def findings(stack_reach: StackReach) -> Lines:
     equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
     hub = hub_sentence({name: hubs for name in equally_deep if (hubs := repeated[name].hubs)})
+    if masks.view.causal:
+        hub = causal_hub_sentence({name: hubs for name, p in others.items() if (hubs := blind_hubs(p))})
     costs = {name: repeated[name].cost for name in equally_deep}
     text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, costs)
     # The sentence about variants that never connect all pairs is left out if there are other explanations, because the
@@ -68,6 +70,19 @@ def findings(stack_reach: StackReach) -> Lines:
 
 def _hubs(pattern: Pattern) -> int:
     return int((pattern.allowed.all(0) & pattern.allowed.all(1)).sum()) if pattern.diameter == 2 else 0
+
+
+def blind_hubs(pattern: Pattern) -> int:
+    """Return the number of a causal pattern's global tokens that all later tokens read, but that read no others.
+
+    It is 0 if the pattern connects all pairs in two layers, or if a token that is not global comes before a global one.
+    """
+    rule = pattern.primitives.get("global")
+    if rule is None or pattern.diameter in (1, 2):
+        return 0
+    is_global = [bool(column[j:].all()) for j, column in enumerate(rule.T)]
+    count = sum(is_global)
+    return count if all(is_global[:count]) else 0
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
@@ -220,6 +235,20 @@ def hub_sentence(hubs: Mapping[str, int]) -> str:
         "in layer 2.",
         "The global tokens of **{names}** alone connect all pairs: they read all tokens in layer 1, and all tokens "
         "read them in layer 2.",
+        n=sum(hubs.values()),
+        names=enumeration(hubs),
+    )
+
+
+def causal_hub_sentence(hubs: Mapping[str, int]) -> str:
+    """Return why the first tokens as global tokens do not connect all pairs with a causal mask; empty without any."""
+    if not hubs:
+        return ""
+    return _n(
+        "**{names}**'s global token is the first token. With a causal mask, it cannot read later tokens and pass on "
+        "their information, so two layers are not enough.",
+        "The global tokens of **{names}** are the first tokens. With a causal mask, they cannot read later tokens and "
+        "pass on their information, so two layers are not enough.",
         n=sum(hubs.values()),
         names=enumeration(hubs),
     )

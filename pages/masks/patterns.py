@@ -50,19 +50,19 @@ def compute_masks(chosen: ChosenInput) -> Masks:
     return Masks(view, patterns, number_repeats(chosen.qkv.names), None if keys is None else number_repeats(keys))
 
 
-def _primitive_names(pattern: Pattern) -> list[str]:
+def rule_names(pattern: Pattern) -> list[str]:
     """Return the names of the rules (primitives, such as "window") that allow some pair of the pattern."""
     return [name for name, part in pattern.primitives.items() if part.any()]
 
 
 def is_window(pattern: Pattern) -> bool:
     """Return whether a query can attend to all keys up to a distance, and to no others."""
-    return _primitive_names(pattern) == ["window"] and pattern.step <= 1
+    return rule_names(pattern) == ["window"] and pattern.step <= 1
 
 
 def rule_text(pattern: Pattern) -> str:
     """Return a short text about which keys a query can attend to, such as ``up to 4 tokens away``."""
-    names = _primitive_names(pattern)
+    names = rule_names(pattern)
     if is_window(pattern):
         return _n("up to {n} token away", "up to {n} tokens away", n=pattern.farthest)
     if names == ["window"]:
@@ -95,24 +95,6 @@ def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
     The given layers are repeated up to the depth.
     """
     return sum(pattern.pairs for pattern in islice(cycle(layers), depth)) / layers[0].possible
-
-
-def pairs_sum(layers: Sequence[Pattern], depth: int) -> str:
-    """Return the sum of the shares of allowed pairs in ``depth`` layers, such as ``28.7% + 12.5% = 41.2%``.
-
-    The given layers are repeated up to the depth, which is at least two.
-    """
-    counts = [len(range(place, depth, len(layers))) for place in range(min(depth, len(layers)))]
-    shares = [pattern.pairs / pattern.possible for pattern in layers]
-    terms = [f"{share:.1%}" if n == 1 else f"{n} × {share:.1%}" for n, share in zip(counts, shares, strict=False)]
-    total = relative_cost(layers, depth)
-    shown = sum(n * round(1000 * share) for n, share in zip(counts, shares, strict=False))
-    return _(
-        "{terms} {sign} {total:.1%} of softmax's pairs",
-        terms=" + ".join(terms),
-        sign="=" if shown == round(1000 * total) else "≈",
-        total=total,
-    )
 
 
 def cost_note(layers: Sequence[Pattern], complete: int | None) -> str:

@@ -3,7 +3,7 @@
 One chart shows how many pairs are connected after each layer. Another shows the tokens connected with a chosen token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,10 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, is_window, relative_cost
+from pages.masks.patterns import Masks, is_window, relative_cost, rule_names
+
+RULE_COLOURS = {"window": 0, "stride": 1, "global": 9, "kept": 2, "chosen": 7, "bucket": 8}
+"""Index in the series of colours that is closest to the colour of a rule in the matrices, by the rule's name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +89,10 @@ def show(stack_reach: StackReach) -> None:
         return
     if smallest := window_sentence(stack_reach):
         st.markdown(smallest)
-    _show_curves(stack_reach.masks, stack_reach.reach, [_(a.title) for a in stack_reach.stack], stack_reach.max_depth)
+    names = [_(a.title) for a in stack_reach.stack]
+    _show_curves(stack_reach.masks, stack_reach.reach, names, stack_reach.max_depth)
     first = stack_reach.reach.first
-    _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
+    _show_front(stack_reach.masks, names, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
     lazy_expander(_("How this is computed"), _explain, key="reach.explained")
 
 
@@ -110,37 +114,43 @@ def window_sentence(stack_reach: StackReach) -> str:
         return ""
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
     window, cost = windows[0].params.window, relative_cost(layers, 2)  # type: ignore[attr-defined]
+    names = " → ".join(_(a.title) for a in stack_reach.stack)
     strided = (
         ""
         if view.causal or len(stack_reach.masks.labels) < 2 * step
         else _(next(a.title for a in stack_reach.stack if a != windows[0]))
     )
-    return smallest_window(step, window, cost, strided)
+    return smallest_window(names, step, window, cost, strided)
 
 
-def smallest_window(stride: int, window: int, cost: float, strided: str = "") -> str:
+def smallest_window(stack: str, stride: int, window: int, cost: float, strided: str = "") -> str:
     """Return the sentence about how small the window of a stack of a window and a stride may be.
 
     Args:
+        stack: names of the two layers.
         stride: the stride; the smallest window with which two layers connect all pairs is one less.
         window: the chosen window.
         cost: sum of the pairs allowed in two layers with the smallest window, as a share of all pairs.
         strided: the variant with the stride, if there are keys on both sides of some queries; empty otherwise.
     """
     if window == stride - 1:
-        return _("With a smaller window, two layers would not connect all pairs.")
-    fields = {"least": stride - 1, "stride": stride, "half": stride // 2, "strided": strided}
+        return _("With a smaller window, the stack {stack} would not connect all pairs in two layers.", stack=stack)
+    fields = {"stack": stack, "least": stride - 1, "stride": stride, "half": stride // 2, "strided": strided}
     return paragraph(
         _(
-            "To connect all pairs, a window of {least} is enough. In the middle of the text, {half} would do, because "
-            "{strided} reads keys on both sides; near the ends, it reads keys on one side only.",
+            "For the stack {stack}, a window of {least} is enough to connect all pairs. In the middle of the text, "
+            "{half} would do, because {strided} reads keys on both sides; near the ends, it reads keys on one side "
+            "only.",
             **fields,
         )
         if strided and stride // 2 < stride - 1
         else _n(
-            "To connect all pairs, a window of {n} is enough, because stride {stride} leaves gaps of {n} key.",
-            "To connect all pairs, a window of {n} is enough, because stride {stride} leaves gaps of {n} keys.",
+            "For the stack {stack}, a window of {n} is enough to connect all pairs, because stride {stride} leaves "
+            "gaps of {n} key.",
+            "For the stack {stack}, a window of {n} is enough to connect all pairs, because stride {stride} leaves "
+            "gaps of {n} keys.",
             n=stride - 1,
+            stack=stack,
             stride=stride,
         ),
         _(
@@ -198,8 +208,10 @@ def curve_label(layers: Sequence[str]) -> str:
 def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) -> None:
     single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
+    by_rule = rule_colours(masks.sparse)
+    colours = by_rule or {a: palette.index(a.key) for a in single}
     lines = [
-        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
+        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=colours[a]) for a, r in single.items()),
         Curve(
             stack_title(titles, depth),
             layers,
@@ -209,7 +221,11 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
             label=curve_label(titles),
         ),
     ]
-    st.caption(_("In this chart, colours show variants. In the matrices above, they show rules, such as a window."))
+    st.caption(
+        _("Each variant's line has the colour of a rule in its matrix.")
+        if by_rule
+        else _("In this chart, colours show variants. In the matrices above, they show rules, such as a window.")
+    )
     chart.show(
         curves(
             lines,
@@ -224,7 +240,22 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
     )
 
 
-def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
+def rule_colours(patterns: Mapping[ac.Attention, Pattern]) -> dict[ac.Attention, int]:
+    """Return a different colour for each variant: the colour of a rule of its pattern; empty if there are too few.
+
+    Patterns with few rules take their colours first.
+    """
+    colours: dict[ac.Attention, int] = {}
+    for attention, pattern in sorted(patterns.items(), key=lambda item: len(rule_names(item[1]))):
+        names = [name for name in rule_names(pattern) if RULE_COLOURS.get(name) not in colours.values()]
+        colour = next((RULE_COLOURS[name] for name in names if name in RULE_COLOURS), None)
+        if colour is None:
+            return {}
+        colours[attention] = colour
+    return colours
+
+
+def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, depth: int) -> None:
     n = len(masks.labels)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
@@ -240,7 +271,7 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
     first = all_first[:, token] if outgoing else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layer_colours(depth))]
-    st.markdown(connected_counts(masks.labels[token], first, depth, outgoing=outgoing))
+    st.markdown(connected_counts(stack, masks.labels[token], first, depth, outgoing=outgoing))
     chart.show(
         reach_rows(first, masks.labels, colours, x_title=_("token"), y_title=_("after layer")),
         key="reach.front",
@@ -251,10 +282,11 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
     )
 
 
-def connected_counts(token: str, first: np.ndarray, depth: int, *, outgoing: bool) -> str:
+def connected_counts(stack: Sequence[str], token: str, first: np.ndarray, depth: int, *, outgoing: bool) -> str:
     """Return the sentence about how many tokens one token is connected with after each layer, as Markdown.
 
     Args:
+        stack: names of the stack's layers.
         token: label of the token.
         first: the first layer that connects it with each token, ``[n]``; -1 if not connected.
         depth: number of layers.
@@ -262,6 +294,7 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, outgoing: boo
     """
     counts = [int(((first >= 0) & (first <= number)).sum()) for number in range(1, depth + 1)]
     values = {
+        "stack": " → ".join(stack),
         "token": escape_markdown(token),
         "counts": enumeration(map(str, counts)),
         "layers": enumeration(map(str, range(1, depth + 1))),
@@ -269,14 +302,14 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, outgoing: boo
     }
     if outgoing:
         return _n(
-            "“{token}” can be read by {counts} of {total} tokens after {layers} layer.",
-            "“{token}” can be read by {counts} of {total} tokens after {layers} layers.",
+            "In the stack {stack}, “{token}” can be read by {counts} of {total} tokens after {layers} layer.",
+            "In the stack {stack}, “{token}” can be read by {counts} of {total} tokens after {layers} layers.",
             n=depth,
             **values,
         )
     return _n(
-        "“{token}” can read {counts} of {total} tokens after {layers} layer.",
-        "“{token}” can read {counts} of {total} tokens after {layers} layers.",
+        "In the stack {stack}, “{token}” can read {counts} of {total} tokens after {layers} layer.",
+        "In the stack {stack}, “{token}” can read {counts} of {total} tokens after {layers} layers.",
         n=depth,
         **values,
     )

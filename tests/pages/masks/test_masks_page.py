@@ -212,7 +212,9 @@ def test_the_captions_equal_the_numbers_of_the_library():
         "local": ("Local", f"{costs}\nup to {window} tokens away · {local / 300:.1%} of pairs allowed"),
         "atrous": ("Atrous", f"never connects all pairs\nevery 8 tokens · {atrous / 300:.1%} of pairs allowed"),
     }
-    assert board_settings(at, "masks.board")["texts"]["note"] == "Softmax is not drawn, because it allows all pairs."
+    assert board_settings(at, "masks.board")["texts"]["note"] == (
+        "Softmax is not drawn, because each token can read itself and all earlier tokens."
+    )
     several = open_masks(variants=chosen("softmax", "linear", "local"))
     note = board_settings(several, "masks.board")["texts"]["note"]
     assert note == "Softmax and Linear are not drawn, because they allow all pairs."
@@ -309,7 +311,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     assert frames[2].endswith("% of pairs connected after 3 layers")
-    assert frames[3].startswith("connects all pairs after 4 layers\n4 × ")
+    assert frames[3] == "connects all pairs after 4 layers"
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
@@ -319,6 +321,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
 def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_pairs(causal, possible, order):
     local, atrous = ac.get("local", window=7), ac.get("atrous", stride=8)
     state = {"n": 60, "causal": causal, "stack": order}
+    names = " → ".join(key.title() for key in order)
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
     need = f"With window 7, the allowed pairs of both layers add up to {scores:.0%} of the pairs of one softmax layer."
@@ -328,13 +331,20 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_p
         else ". In the middle of the text, 4 would do, because Atrous reads keys on both sides; near the ends, it "
         "reads keys on one side only."
     )
-    assert f"To connect all pairs, a window of 7 is enough{reason} {need}" in spoken(wide)
+    assert f"For the stack {names}, a window of 7 is enough to connect all pairs{reason} {need}" in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
-    assert "With a smaller window, two layers would not connect all pairs." in exact
+    assert f"With a smaller window, the stack {names} would not connect all pairs in two layers." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
     assert "window" not in narrow.casefold()
     assert "connects all pairs of tokens in 2 layers" in exact
     assert "connects all pairs of tokens in 2 layers" not in narrow
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_page_says_why_global_tokens_do_not_connect_all_pairs_with_a_causal_mask(causal):
+    variants = (ac.get("softmax"), ac.get("local", window=16), ac.get("bigbird", window=2))
+    text = spoken(open_masks(n=60, variants=variants, causal=causal))
+    assert ("**BigBird**'s global token is the first token. With a causal mask" in text) == causal
 
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():

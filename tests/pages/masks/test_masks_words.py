@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 import attention_core as ac
+from attention_core.analysis.masks import pattern as masks
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.board import connected_after
 from pages.masks.hashed_order import sorting_note
 from pages.masks.headline import (
     RepeatedVariant,
+    blind_hubs,
+    causal_hub_sentence,
     connected_pairs,
     connection_reason,
     equally_deep_variants,
@@ -19,8 +22,8 @@ from pages.masks.headline import (
     never_connected,
     single_variants,
 )
-from pages.masks.patterns import caption, cost_note, layers_text, pairs_sum, percent, rule_text
-from pages.masks.reach import connected_counts, curve_label, left_out_note, smallest_window, stack_title
+from pages.masks.patterns import caption, cost_note, layers_text, percent, rule_text
+from pages.masks.reach import connected_counts, curve_label, left_out_note, rule_colours, smallest_window, stack_title
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
@@ -179,6 +182,48 @@ def test_variants_with_global_tokens_are_named(hubs, words):
     assert hub_sentence(hubs) == words
 
 
+NOT_ENOUGH = "cannot read later tokens and pass on their information, so two layers are not enough."
+
+
+@pytest.mark.parametrize(
+    ("hubs", "words"),
+    [
+        ({}, ""),
+        ({"A": 1}, f"**A**'s global token is the first token. With a causal mask, it {NOT_ENOUGH}"),
+        ({"A": 2}, f"The global tokens of **A** are the first tokens. With a causal mask, they {NOT_ENOUGH}"),
+        (
+            {"A": 1, "B": 1},
+            f"The global tokens of **A and B** are the first tokens. With a causal mask, they {NOT_ENOUGH}",
+        ),
+    ],
+)
+def test_variants_whose_global_tokens_read_no_later_tokens_are_named(hubs, words):
+    assert causal_hub_sentence(hubs) == words
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_global_tokens_of_a_causal_pattern_are_counted_if_two_layers_are_not_enough(count):
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12))
+    attention = ac.get("bigbird", window=1, global_tokens=count, random_keys=0)
+    assert blind_hubs(masks.pattern(qkv, attention, head=0, causal=True)) == count
+    assert blind_hubs(masks.pattern(qkv, attention, head=0, causal=False)) == 0
+    assert blind_hubs(masks.pattern(qkv, ac.get("local", window=1), head=0, causal=True)) == 0
+
+
+@pytest.mark.parametrize(
+    ("rules", "colours"),
+    [
+        ({"A": ["window"], "B": ["stride"], "C": ["window", "global"]}, {"A": 0, "B": 1, "C": 9}),
+        ({"C": ["window", "global"], "A": ["window"]}, {"A": 0, "C": 9}),
+        ({"A": ["window"], "B": ["window"]}, {}),
+        ({"A": ["another"]}, {}),
+    ],
+)
+def test_lines_have_the_colours_of_rules_if_each_variant_has_a_rule_of_its_own(rules, colours):
+    patterns = {name: pattern(5.0, primitives=dict.fromkeys(names, True)) for name, names in rules.items()}
+    assert rule_colours(patterns) == colours
+
+
 @pytest.mark.parametrize(
     ("depth", "complete", "cost", "names"),
     [
@@ -203,36 +248,39 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
 @pytest.mark.parametrize(
     ("window", "words"),
     [
-        (7, "With a smaller window, two layers would not connect all pairs."),
+        (7, "With a smaller window, the stack A → B would not connect all pairs in two layers."),
         (
             16,
-            "To connect all pairs, a window of 7 is enough, because stride 8 leaves gaps of 7 keys. With window 7, "
-            "the allowed pairs of both layers add up to 26% of the pairs of one softmax layer.",
+            "For the stack A → B, a window of 7 is enough to connect all pairs, because stride 8 leaves gaps of 7 "
+            "keys. With window 7, the allowed pairs of both layers add up to 26% of the pairs of one softmax layer.",
         ),
     ],
 )
 def test_the_smallest_window_of_a_stack_is_named(window, words):
-    assert smallest_window(8, window, 0.262) == words
+    assert smallest_window("A → B", 8, window, 0.262) == words
 
 
 @pytest.mark.parametrize(
     ("stride", "words"),
     [
-        (2, "To connect all pairs, a window of 1 is enough, because stride 2 leaves gaps of 1 key."),
+        (
+            2,
+            "For the stack A → B, a window of 1 is enough to connect all pairs, because stride 2 leaves gaps of 1 key.",
+        ),
         (
             3,
-            "To connect all pairs, a window of 2 is enough. In the middle of the text, 1 would do, because Atrous "
-            "reads keys on both sides; near the ends, it reads keys on one side only.",
+            "For the stack A → B, a window of 2 is enough to connect all pairs. In the middle of the text, 1 would do, "
+            "because Atrous reads keys on both sides; near the ends, it reads keys on one side only.",
         ),
         (
             8,
-            "To connect all pairs, a window of 7 is enough. In the middle of the text, 4 would do, because Atrous "
-            "reads keys on both sides; near the ends, it reads keys on one side only.",
+            "For the stack A → B, a window of 7 is enough to connect all pairs. In the middle of the text, 4 would do, "
+            "because Atrous reads keys on both sides; near the ends, it reads keys on one side only.",
         ),
     ],
 )
 def test_a_smaller_window_is_enough_where_keys_are_on_both_sides(stride, words):
-    assert smallest_window(stride, 16, 0.262, "Atrous").startswith(f"{words} With window")
+    assert smallest_window("A → B", stride, 16, 0.262, "Atrous").startswith(f"{words} With window")
     near, n = stride // 2, 5 * stride
     distance = np.abs(np.arange(n)[:, None] - np.arange(n))
     for window, complete in ((near, True), (near - 1, False)):
@@ -257,19 +305,6 @@ def test_the_curve_of_a_stack_is_labelled_with_two_layers():
 )
 def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, depth, words):
     assert stack_title(layers, depth) == words
-
-
-@pytest.mark.parametrize(
-    ("pairs", "depth", "words"),
-    [
-        ((287, 125), 2, "28.7% + 12.5% = 41.2% of softmax's pairs"),
-        ((287,), 3, "3 × 28.7% = 86.1% of softmax's pairs"),
-        ((287, 125), 3, "2 × 28.7% + 12.5% = 69.9% of softmax's pairs"),
-        ((287.4, 125.4), 2, "28.7% + 12.5% ≈ 41.3% of softmax's pairs"),
-    ],
-)
-def test_the_pairs_of_the_layers_add_up(pairs, depth, words):
-    assert pairs_sum([pattern(each) for each in pairs], depth) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -405,10 +440,12 @@ def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, comp
 
 def test_connected_tokens_are_counted_per_layer():
     first = np.array([2, 1, 0, 1, -1])
-    assert connected_counts("a*b", first, 2, outgoing=True) == (
-        r"“a\*b” can be read by 3 and 4 of 5 tokens after 1 and 2 layers."
+    assert connected_counts(["A", "B"], "a*b", first, 2, outgoing=True) == (
+        r"In the stack A → B, “a\*b” can be read by 3 and 4 of 5 tokens after 1 and 2 layers."
     )
-    assert connected_counts("{a}", first, 1, outgoing=False) == ("“{a}” can read 3 of 5 tokens after 1 layer.")
+    assert connected_counts(["A"], "{a}", first, 1, outgoing=False) == (
+        "In the stack A, “{a}” can read 3 of 5 tokens after 1 layer."
+    )
 
 
 @pytest.mark.parametrize(
