@@ -115,10 +115,10 @@ def faster_finding(series: Sequence[Series]) -> Finding:
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
     fastest_below = _fastest_below(series, by_kind)
     below_note = _("Below about {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
-    return Finding(text, paragraph(names, below_note, *others, _rounds_note(series, by_kind), missing_text(run)))
+    return Finding(text, paragraph(names, below_note, *others, rounds_note(series, by_kind), missing_text(run)))
 
 
-def _rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
+def rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
     """Return a note that each time was measured in only one round, or "" if there were more rounds.
 
     Return "" also if no variant becomes faster than softmax, that is, without a group "at" in ``by_kind``.

@@ -22,7 +22,15 @@ from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import axis_title, in_words, label
-from app.words.measured_times import Series, faster_finding, stamp_lines
+from app.words.measured_times import (
+    Series,
+    crossings,
+    machine_name,
+    missing_text,
+    rounds_note,
+    slower_text,
+    stamp_lines,
+)
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import REFERENCE, crossing, ratios, variant_points
@@ -66,7 +74,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
             d,
             spec.dtype,
         )
-        lines = _draw_times(attentions, rows, run if is_comparable else None, f"causal.generation.{key}", colours)
+        shown = run if is_comparable else None
+        lines = _draw_times(attentions, rows, shown, f"causal.generation.{key}", colours, heads=heads, d=d)
         place.markdown(time_text(lines) or finding.text)
 
     def draw_memory() -> None:
@@ -128,17 +137,25 @@ def _sizes(width: int) -> tuple[int, ...]:
 
 
 def _draw_times(
-    attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str, colours: Mapping[int, int]
+    attentions: Sequence[ac.Attention],
+    rows: Sequence[MemoryRow],
+    run: Run | None,
+    key: str,
+    colours: Mapping[int, int],
+    *,
+    heads: int,
+    d: int,
 ) -> list[Series]:
-    """Draw the times of a run, or of the recorded run without one, and return them."""
+    """Draw the times of a run, or of the recorded run without one, and return them.
+
+    ``heads`` and ``d`` are the number and the size of the input's heads.
+    """
     lines = _series(run or _recorded_run(), attentions, colours, live=run is not None)
     if len(lines) > 1:
-        st.caption(timing_origin(lines[0].run.spec, live=lines[0].live))
+        st.caption(timing_origin(lines[0], heads, d))
     _time_chart(lines, f"{key}.time")
     if len(lines) > 1:
-        found = faster_finding(lines)
-        # The headline already emphasises the finding.
-        st.markdown(paragraph(found.text, found.explanation).replace("**", ""))
+        st.markdown(time_details(lines))
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chart.draw_format_choice()
@@ -164,21 +181,40 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: Mapping[int, 
     ]
 
 
-def timing_origin(spec: TimingSpec, *, live: bool) -> str:
-    """Return the words that introduce times measured here, or times from a recorded run."""
-    if live:
-        return _n(
-            "Times measured on this machine, {n} head of size {d}",
-            "Times measured on this machine, {n} heads of size {d}",
-            n=spec.heads,
-            d=spec.head_size,
-        )
-    return _n(
-        "Times of the recorded run, {n} head of size {d}",
-        "Times of the recorded run, {n} heads of size {d}",
-        n=spec.heads,
-        d=spec.head_size,
+def timing_origin(line: Series, heads: int, d: int) -> str:
+    """Return where times were measured, for how many heads of which size, and the input's heads if they differ."""
+    spec = line.run.spec
+    values = {"machine": machine_name(line), "sizes": _heads_text(spec.heads, spec.head_size)}
+    return paragraph(
+        _("Measured on {machine} with random inputs, {sizes}.", **values)
+        if line.live
+        else _("Recorded on {machine} with random inputs, {sizes}.", **values),
+        ""
+        if (spec.heads, spec.head_size) == (heads, d)
+        else _("The chosen input has {sizes}.", sizes=_heads_text(heads, d)),
     )
+
+
+def _heads_text(heads: int, d: int) -> str:
+    return _n("{n} head of size {d}", "{n} heads of size {d}", n=heads, d=d)
+
+
+def time_details(lines: Sequence[Series]) -> str:
+    """Return what each new token reads, and the results that the headline does not have."""
+    by_kind = crossings(lines)
+    faster = [text for _tokens, _name, text in (*by_kind.get("below", []), *by_kind.get("at", []))]
+    even, slower = ([name for _tokens, name, _text in by_kind.get(kind, [])] for kind in ("even", "beyond"))
+    return paragraph(
+        _(
+            "For each new token, softmax reads the keys and values of all tokens so far. The other variants read a "
+            "state of fixed size."
+        ),
+        _("Also faster than softmax: {names}.", names=enumeration(faster[1:])) if faster[1:] else "",
+        slower_text("even", even) if faster and even else "",
+        slower_text("beyond", slower) if faster and len(slower) > 1 else "",
+        rounds_note(lines, by_kind),
+        missing_text(lines[0].run),
+    ).replace("**", "")
 
 
 def time_text(lines: Sequence[Series]) -> str:

@@ -11,7 +11,15 @@ from attention_core.benchmarking.run_records import group_samples
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
-from pages.causal.generation import group_by_size, group_name, group_short_name, summary, time_text, timing_origin
+from pages.causal.generation import (
+    group_by_size,
+    group_name,
+    group_short_name,
+    summary,
+    time_details,
+    time_text,
+    timing_origin,
+)
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
@@ -26,7 +34,9 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
     assert f"From {wide // token + 1} tokens on, the cache is larger than every constant state" in spoken(at)
     assert "Softmax, key-value cache" in clock
-    assert any(c.value == "Times of the recorded run, 8 heads of size 64" for c in at.caption)
+    [origin] = [c.value for c in at.caption if c.value.startswith("Recorded on one CPU core (AMD EPYC")]
+    assert origin.endswith(" with random inputs, 8 heads of size 64. The chosen input has 2 heads of size 32.")
+    assert "Also faster than softmax: Cosine from about 730 tokens, " in spoken(at)
     assert (
         "**Per new token, Linear is faster than softmax from about 580 tokens on. Second-order Taylor is still slower "
         "at 4,096 tokens.**" in spoken(at)
@@ -77,10 +87,9 @@ def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view,
     clock = points(at, 0)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
-    assert any(c.value == "Times measured on this machine, 2 heads of size 8" for c in at.caption)
-    assert "On this server, " in spoken(at)
+    assert any(c.value == "Measured on this server with random inputs, 2 heads of size 8." for c in at.caption)
     at.session_state["heads"] = 1
-    assert any(c.value == "Times of the recorded run, 8 heads of size 64" for c in at.run().caption)
+    assert any(c.value.startswith("Recorded on one CPU core") for c in at.run().caption)
 
 
 def test_variants_of_similar_size_are_one_line():
@@ -114,12 +123,46 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
 
 
 @pytest.mark.parametrize(
-    ("live", "words"), [(True, "Times measured on this machine"), (False, "Times of the recorded run")]
+    ("live", "words"), [(True, "Measured on this server"), (False, r"Recorded on a GPU (A \*GPU\*)")]
 )
 def test_the_origin_of_times_has_the_heads_and_their_size(live, words):
-    spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
-    assert timing_origin(spec, live=live) == f"{words}, 3 heads of size 16"
-    assert timing_origin(replace(spec, heads=1), live=live) == f"{words}, 1 head of size 16"
+    spec = TimingSpec(variants=("softmax",), sizes=(16, 64), heads=1, head_size=16)
+    [line] = series({"softmax": (1.0, 16.0)}, spec=spec, live=live)
+    words += " with random inputs, 1 head of size 16."
+    assert timing_origin(line, 1, 16) == words
+    assert timing_origin(line, 3, 16) == f"{words} The chosen input has 3 heads of size 16."
+    assert timing_origin(line, 1, 8) == f"{words} The chosen input has 1 head of size 8."
+
+
+READS = (
+    "For each new token, softmax reads the keys and values of all tokens so far. The other variants read a state of "
+    "fixed size."
+)
+ROUNDS = (
+    "Each time was measured in only one round, so the lengths from which variants are faster than softmax may differ "
+    "in another run."
+)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"linear": (2.0, 8.0)}, f"{READS} {ROUNDS}"),
+        ({"linear": (2.0, 17.0), "taylor2": (2.0, 18.0)}, READS),
+        (
+            {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (4.0, 15.0)},
+            f"{READS} Also faster than softmax: Cosine from about 60 tokens. {ROUNDS}",
+        ),
+        (
+            {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (2.0, 17.0), "retention": (2.0, 16.0)},
+            f"{READS} Retention shows no clear difference in time from softmax at the longest length. Second-order "
+            f"Taylor and Cosine are slower than softmax at the longest length. {ROUNDS}",
+        ),
+    ],
+    ids=["one faster", "none faster", "one slower", "several slower"],
+)
+def test_the_text_below_the_times_does_not_repeat_the_headline(times, words):
+    assert time_details(series({"softmax": (1.0, 16.0)} | times)) == words
 
 
 def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
