@@ -32,6 +32,7 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
     st.markdown("## " + _("Peak memory to compute the gradient of one head"), anchors=False)
+    st.caption(_("Counted, not timed, for one head of size d = {d}, the head size of the chosen input.", d=d))
 
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         if counted := [row for row in rows if isinstance(row, BytesRow)]:
@@ -46,11 +47,9 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     )
     st.caption(
         _n(
-            "Memory is counted for one head of size d = {d}. Gradients are compared on the first token of this input.",
-            "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} tokens of this "
-            "input.",
+            "Gradients are compared on the first token of the chosen input.",
+            "Gradients are compared on the first {n} tokens of the chosen input.",
             n=min(chosen.qkv.n, causal_gradient.COMPARED_TOKENS),
-            d=d,
         )
     )
     return rows

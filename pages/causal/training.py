@@ -93,7 +93,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
     def draw(rows: list[AgreementRow | CostRow], key: str) -> None:
         if costs := [row for row in rows if isinstance(row, CostRow)]:
             mark, (left, right) = costs[0].d ** 2, st.columns(2)
-            setting = _("random inputs, d = {d}", d=costs[0].d)
+            setting = _("Counted, not timed, on random inputs with head size d = {d}.", d=costs[0].d)
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
             with left:
                 st.markdown("## " + _("Peak memory of one head"), anchors=False)
@@ -162,13 +162,13 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         )
     else:
         crossing_text = _(
-            "For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens.",
+            "For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens (ring).",
             name=escape_markdown(name),
             at=format_interpolated(crossing_point[0]),
         )
     explanation = _(
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. "
-        "With d features per key, a state has d² numbers, so both are equally large at n = d² (dashed line)."
+        "With d features per key, a state has d² numbers, so both are equally large at n = d² (dotted line)."
     )
     return Finding(memory_text.text, paragraph(memory_text.explanation, crossing_text, explanation, agreement))
 
