@@ -21,6 +21,8 @@ def memory(
     outputs: Mapping[str, np.ndarray],
     token: int,
     *,
+    colours: Mapping[str, str],
+    keys_name: str,
     keys_title: str,
     feature: str,
     sizes_title: str,
@@ -39,6 +41,8 @@ def memory(
         sizes: lines of the second chart by name: norm of the state or another quantity after each token, ``[n]``.
         outputs: bars of the last chart: the token's output by the name of its method, ``[d_v]`` each.
         token: index of the token.
+        colours: CSS colour of each line and of each output, by name.
+        keys_name: name of the line that is the norm of the first chart's bars; the bars have its colour.
         keys_title: title of the first chart.
         feature: title of the first chart's horizontal axis.
         sizes_title: title of the second chart.
@@ -53,7 +57,7 @@ def memory(
             "type": "bar",
             "x": np.arange(len(keys)),
             "y": keys,
-            "marker": {"color": SERIES[0]},
+            "marker": {"color": colours[keys_name]},
             "showlegend": False,
             **_axes(1),
             "hovertemplate": feature + " %{x}: %{customdata}<extra></extra>",
@@ -66,14 +70,14 @@ def memory(
             "x": np.arange(len(values)),
             "y": values,
             "name": name,
-            "line": {"color": SERIES[i + 1], "width": 2},
+            "line": {"color": colours[name], "width": 2},
             **_axes(2),
             "mode": "lines+markers" if len(values) == 1 else "lines",
             "legend": "legend",
             "hovertemplate": "%{x}: %{customdata}<extra>" + name + "</extra>",
             "customdata": format_numbers(values),
         }
-        for i, (name, values) in enumerate(sizes.items())
+        for name, values in sizes.items()
     ]
     data += [
         {
@@ -81,13 +85,13 @@ def memory(
             "x": np.arange(len(values)),
             "y": values,
             "name": name,
-            "marker": {"color": SERIES[i + 1 + len(sizes)]},
+            "marker": {"color": colours[name]},
             **_axes(3),
             "legend": "legend2",
             "hovertemplate": entry + " %{x}: %{customdata}<extra>" + name + "</extra>",
             "customdata": format_numbers(values, 4),
         }
-        for i, (name, values) in enumerate(outputs.items())
+        for name, values in outputs.items()
     ]
     layout: dict[str, Any] = {}
     for number, ((low, high), title) in enumerate(zip(ROWS, (feature, position, entry), strict=True), 1):
@@ -102,7 +106,7 @@ def memory(
     before_middle = token < max(map(len, sizes.values())) / 2
     place = {"xref": "x2", "yref": "y2 domain", "yanchor": "top", "xanchor": "left" if before_middle else "right"}
     titles.append(annotation(mark, token, 1, **place))
-    titles[1]["yshift"] = 26  # The second chart's title is above its legend.
+    titles[1]["yshift"] = titles[2]["yshift"] = 26  # The titles of these charts are above their legends.
     figure = finish(
         data,
         height=700,
@@ -111,7 +115,7 @@ def memory(
         margin={"t": 28},
         bargap=0.15,
         legend={"y": ROWS[1][1]},
-        legend2={"orientation": "h", "yanchor": "top", "y": -0.1, "x": 0},
+        legend2={"orientation": "h", "yanchor": "bottom", "y": ROWS[2][1], "x": 0},
     )
     add_line(figure, x=token, axes="2", color=SERIES[GREY], width=2, dash="dot")
     return figure

@@ -1,7 +1,7 @@
 """The State chapter of the Causal page: the numbers that a recurrent variant stores, updated token by token."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -11,12 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.memory import memory
+from app.figures.theme import SERIES, style
 from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.state import url
 from app.state.controls import Options, int_choice, link_only_option
 from app.state.session import SharedOptions, set_text, variant_field, with_chosen_settings
-from app.ui import chart, export, input_forms, input_panel, variant_picker
+from app.ui import chart, export, input_forms, input_panel, palette, variant_picker
 from app.ui.animation import Animation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
@@ -29,6 +30,7 @@ from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
+from attention_core.variant import SOFTMAX
 from pages.causal.shared import export_panel
 from pages.causal.state_words import FAST_WEIGHTS, SUMS, notes, output_distance, state_change, state_size
 
@@ -64,9 +66,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // MAX_PICTURES))
     # While the animation plays, only this fragment reruns for each frame.
-    st.fragment(_draw, run_every=play.tick_interval)(
-        play, load_history, labels, sentence_name(attention), play.is_running
-    )
+    st.fragment(_draw, run_every=play.tick_interval)(play, load_history, labels, attention, play.is_running)
     st.markdown(finding.explanation)
     if words := notes(history, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
@@ -157,13 +157,17 @@ def _set_setting(name: str, value: Value) -> None:
 
 
 def _draw(
-    play: Animation, load_history: Callable[[], StateHistory], labels: tuple[str, ...], name: str, ticking: bool
+    play: Animation,
+    load_history: Callable[[], StateHistory],
+    labels: tuple[str, ...],
+    attention: ac.Attention,
+    ticking: bool,
 ) -> None:
-    """Draw the animated part: the slider, the buttons and the pictures of the named variant.
+    """Draw the animated part: the slider, the buttons and the pictures of the variant.
 
     The fragment keeps ``load_history``, which reads the cached state, so that no visitor's session holds a state.
     """
-    history = load_history()
+    history, name = load_history(), sentence_name(attention)
     i, last = play.advance(ticking), play.last
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -180,7 +184,7 @@ def _draw(
             i = StateOptions.last.draw(label_visibility="collapsed", **token_options(labels))
     _board(history, labels, i)
     st.markdown("  \n".join(filter(None, (output_distance(history, i, labels, name), state_change(history, i)))))
-    _figure(history, i)
+    _figure(history, i, attention)
     if not ticking:
         url.write_link()
     play.rerun_if_changed(ticking)
@@ -205,12 +209,12 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
     matrix_board(
         panels,
         key="causal.state",
-        panel_size=MAX_WIDTH // max(4, len(panels)),
+        panel_size=MAX_WIDTH // max(3, len(panels)),
         transform="sqrt",
         diverging=True,
         masked=_("later token"),
         scale="panel",
-        unit=_("entry"),
+        unit=_("value of the entry"),
         row_title=rows,
         col_title=_("value entry"),
         row_name=rows,
@@ -221,21 +225,26 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
 
 def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels for token i: the state after this token, and the changes that the token makes."""
-    top = scale_end(abs(history.sums), i)
+    top, title = scale_end(abs(history.sums), i), _("State S")
+
+    def panel(key: str, name: str, caption: str, change: np.ndarray) -> Panel:
+        # A change that is larger than every entry of the state so far has a colour scale of its own.
+        return Panel(key, name, caption, change, top=top, scale_panel=title if abs(change).max() <= top else "")
+
     sums = N_("sum of φ(k) vᵀ over {count} tokens") if history.changes is None else N_("after {count} tokens")
-    yield Panel("state", _("State S"), _(sums, count=i + 1), history.sums[i], top=top)
+    yield Panel("state", title, _(sums, count=i + 1), history.sums[i], top=top)
     if history.changes is None:
-        yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i], top=top)
+        yield panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i])
         return
     if history.changes.decay_shares.any():
-        yield Panel("faded", _("Decayed"), _("from the previous state"), history.decay_change(i), top=top)
+        yield panel("faded", _("Decayed"), _("from the previous state"), history.decay_change(i))
     if history.changes.erased_shares is not None:
         if history.changes.along:
             read_title = _("value retrieved by w, the direction that “{token}” erases", token=token)
         else:
             read_title = _("value retrieved by the key of “{token}”", token=token)
-        yield Panel("erased", _("Erased"), read_title, history.erase_change(i), top=top)
-    yield Panel("added", _("Written"), _("by “{token}”", token=token), history.added[i], top=top)
+        yield panel("erased", _("Erased"), read_title, history.erase_change(i))
+    yield panel("added", _("Written"), _("by “{token}”", token=token), history.added[i])
 
 
 def scale_end(sizes: np.ndarray, i: int) -> float:
@@ -256,7 +265,18 @@ def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
     return sizes | {_("written"): lengths(history.added), _("removed"): history.removed_size}
 
 
-def _figure(history: StateHistory, i: int) -> None:
+def line_colours(attention: ac.Attention, sizes: Iterable[str]) -> dict[str, str]:
+    """Return the CSS colours of the curves with the names ``sizes`` and of both outputs, by name.
+
+    The state and its output have the variant's colour. Softmax's output has softmax's colour, and the other curves
+    have further colours.
+    """
+    own, softmax = (style(index).colour for index in palette.indices([attention.word, SOFTMAX]))
+    further = (colour for colour in SERIES if colour not in (own, softmax))
+    return dict(zip(sizes, (own, *further), strict=False)) | {sentence_name(attention): own, _("softmax"): softmax}
+
+
+def _figure(history: StateHistory, i: int, attention: ac.Attention) -> None:
     if history.keys is not None:
         features, title = history.keys, _("z: the sum of φ(k) so far")
         text = _(
@@ -269,11 +289,14 @@ def _figure(history: StateHistory, i: int) -> None:
             "From top to bottom: bars for the norm of each row of the state, lines for the change of the state at "
             "every token, and bars for the output"
         )
+    sizes = _sizes(history)
     figure = memory(
         features[i],
-        _sizes(history),
-        {_("state"): history.outputs[i], _("softmax"): history.softmax[i]},
+        sizes,
+        {sentence_name(attention): history.outputs[i], _("softmax"): history.softmax[i]},
         i,
+        colours=line_colours(attention, sizes),
+        keys_name="‖S‖" if history.keys is None else "‖z‖",
         keys_title=title,
         feature=_("feature") if history.changes is None else _("channel"),
         sizes_title=_("norm of the state"),

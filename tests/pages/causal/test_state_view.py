@@ -9,7 +9,8 @@ import torch
 from driver import board, charts, chosen, full_text, lines_of, numbers, spoken
 
 import attention_core as ac
-from app.ui import animation
+from app.figures.theme import style
+from app.ui import animation, palette
 from app.words.labels import sentence_name
 from attention_core.analysis.state.recurrent_state import StateChanges, StateHistory, state_history
 from attention_core.registry import matrix_states
@@ -134,9 +135,11 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
         assert largest(shown[key][0]) == pytest.approx(scale_end(abs(grown.sums), 7))
+        assert shown[key][0]["scale_panel"] == ("" if key == "state" else "State S")
     changes = {"faded": grown.decay_change, "erased": grown.erase_change} if grown.changes else {}
     for key in changes.keys() & shown.keys():
         np.testing.assert_allclose(shown[key][1], changes[key](7), rtol=2e-3, atol=1e-5 * abs(grown.sums).max())
+        assert (shown[key][0]["scale_panel"] == "State S") == (largest(shown[key][0]) == largest(shown["state"][0]))
     assert ("faded" in shown) == bool(grown.changes and grown.changes.decay_shares.any())
     assert ("erased" in shown) == bool(grown.changes and grown.changes.erased_shares is not None)
     first, sizes, *_, read, softmax = charts(at)[0]["data"]
@@ -146,6 +149,12 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
+    own, reference = (style(each).colour for each in palette.indices([variant.key, "softmax"]))
+    assert (read["name"], read["marker"]["color"]) == (sentence_name(ac.get(variant.key)), own)
+    assert (softmax["marker"]["color"], sizes["line"]["color"]) == (reference, own)
+    lines = {trace["name"]: trace["line"]["color"] for trace in charts(at)[0]["data"] if "line" in trace}
+    assert len({*lines.values(), reference}) == len(lines) + 1
+    assert first["marker"]["color"] == lines["‖S‖" if grown.keys is None else "‖z‖"]
     assert "The output can be computed from the state or from the n × n attention matrix." in spoken(at)
     mean = record.v[1, :8].double().mean(0)
     wanted = torch.tensor(grown.softmax[7])
