@@ -86,7 +86,7 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
         return _(
             "pairs allowed: {share:.1%} per head on average, {all:.1%} in at least one head", share=share, all=in_any
         )
-    return _("{share:.1%} of pairs allowed", share=share)
+    return _("{share:.1%} of pairs", share=share)
 
 
 def relative_cost(layers: Sequence[Pattern], depth: int) -> float:

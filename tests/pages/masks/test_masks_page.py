@@ -209,8 +209,8 @@ def test_the_captions_equal_the_numbers_of_the_library():
         f"In {layers} layers, the allowed pairs add up to {layers * local / 300:.0%}" in panels["local"][0]["details"]
     )
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
-        "local": ("Local", f"{costs}\nup to {window} tokens away · {local / 300:.1%} of pairs allowed"),
-        "atrous": ("Atrous", f"never connects all pairs\nevery 8 tokens · {atrous / 300:.1%} of pairs allowed"),
+        "local": ("Local", f"{costs}\nup to {window} tokens away · {local / 300:.1%} of pairs"),
+        "atrous": ("Atrous", f"never connects all pairs\nevery 8 tokens · {atrous / 300:.1%} of pairs"),
     }
     assert board_settings(at, "masks.board")["texts"]["note"] == (
         "Softmax is not drawn, because each token can read itself and all earlier tokens."
@@ -231,7 +231,7 @@ def test_the_headline_begins_with_the_stack():
 
 
 def test_shares_in_any_head_are_shown_for_all_heads_only():
-    for head, words in ((-1, "per head"), (0, "of pairs allowed")):
+    for head, words in ((-1, "per head"), (0, "% of pairs")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 
