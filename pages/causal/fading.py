@@ -28,8 +28,10 @@ from attention_core.limits import current
 from pages.causal.fading_words import Line, fitted_laws, summary
 from pages.causal.shared import export_panel, show_lines
 
-DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
-"""Dash patterns that distinguish the decays of retention, which share one colour."""
+DASHES = ("dash", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px", "dot")
+"""Dash patterns that distinguish the decays of retention, which share one colour.
+
+The dotted pattern is the last one, because the line of equal weights is dotted too."""
 HEIGHT = 380
 MIN_WEIGHT = 1e-8
 """Lower end of a logarithmic weight axis; smaller weights are not drawn."""

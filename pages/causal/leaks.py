@@ -69,11 +69,11 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     if len(labels) > 1:
         t = LeaksOptions.token.draw(**token_options(labels))
     _strips(influences, t, labels)
+    _board(influences, t, labels)
     if finding.explanation:
         st.markdown(finding.explanation)
     if why := reasons(influences):
         st.caption("  \n".join(why))
-    _board(influences, t, labels)
     st.caption(notes(len(labels), chosen.qkv.n, all_heads=chosen.head is None))
     chart.draw_format_choice()
     _explain()
@@ -167,8 +167,8 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         rows[f"<b>{label(attention)}</b> · {text}"] = influence.moved[t]
     st.caption(
         _(
-            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. The scale is "
-            "above the maps."
+            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. The colour "
+            "scale is below the strips."
         )
     )
     figure = strips(

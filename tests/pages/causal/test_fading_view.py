@@ -119,3 +119,5 @@ def test_charts_have_a_line_for_each_chosen_decay(open_view):
     assert "the weight of this token is multiplied by" not in spoken(bare)
     everything = open_view("fading", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
     assert len(charts(everything)[0]["data"]) == 11
+    retention = [trace["line"]["dash"] for trace in charts(open_view("fading"))[0]["data"] if "γ" in trace["name"]]
+    assert retention == ["dash", "dashdot"], "equal weights are dotted"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driver import board, charts, chosen, full_text, numbers, spoken
+from driver import board, charts, chosen, full_text, is_chart, numbers, spoken
 
 import attention_core as ac
 from app.figures.token_strips import strips
@@ -103,6 +103,16 @@ def test_the_first_token_has_no_earlier_outputs(open_view):
         "(100% of earlier outputs "
         "change)." in headline
     )
+
+
+def test_the_colour_scale_is_between_the_strips_and_the_text(open_view):
+    at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=3)
+    assert any(each.value.endswith("The colour scale is below the strips.") for each in at.caption)
+    nodes = list(at.main)
+    maps = next(i for i, node in enumerate(nodes) if "-causal.leaks-" in f"{getattr(node.proto, 'id', '')}-")
+    text = next(i for i, node in enumerate(nodes) if str(getattr(node, "value", "")).startswith("If a variant leaks"))
+    assert is_chart(nodes[maps - 1])
+    assert maps < text
 
 
 def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
