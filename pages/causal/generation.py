@@ -362,7 +362,6 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
                 low=low,
                 high=high,
                 colour=line.colour,
-                dash="solid" if line.live else "dash",
                 hollow=not line.live,
             )
         )
@@ -376,7 +375,7 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
         x_ticks=sizes[::2],
         height=HEIGHT,
     )
-    stamps = [stamp_lines(lines[0].run, live=lines[0].live)] if lines else []
+    stamps = [stamp_lines(lines[0].run, live=lines[0].live, only_run=True)] if lines else []
     chart.show(
         add_machine_stamp(figure, stamps, narrow=chart.is_narrow()),
         key=key,

@@ -24,6 +24,7 @@ from app.figures import theme
 from app.figures.bars import row_multiples
 from app.figures.heat import Row, heat
 from app.figures.lines.curves import Curve, curves
+from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
 from app.figures.picture import HEIGHT, LETTER, WIDTH, curve_url, picture, pixels_url, unknown_url, words_url
@@ -355,3 +356,14 @@ def test_a_mark_appears_with_the_first_point_of_a_growing_chart():
 
     assert marks([]) == []
     assert marks([1.0, 3.0]) == ["reference"]
+
+
+def test_a_stamp_on_a_narrow_screen_begins_left_of_the_plot_and_has_one_fact_per_line():
+    figure = curves([Curve("a", [1.0, 2.0], [1.0, 2.0])], x_title="x", y_title="y")
+    wide, narrow = (
+        add_machine_stamp(figure, [["on A & B", "today"]], narrow=each)["layout"]["annotations"][-1]
+        for each in (False, True)
+    )
+    assert (wide["text"], narrow["text"]) == ("on A &amp; B · today", "on A &amp; B<br>today")
+    assert wide["xshift"] == 0
+    assert narrow["xshift"] < 0

@@ -17,7 +17,16 @@ def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: 
     lines = [line for facts in runs for line in (facts if narrow else [" · ".join(facts)])]
     layout, extra_height = figure["layout"], 16 * len(lines)
     text = "<br>".join(html.escape(line, quote=False) for line in lines)
-    anchor = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
+    # A narrow figure has no room to the right, so the stamp begins below the labels of the vertical axis.
+    anchor = {
+        "xshift": -45 if narrow else 0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "top",
+        "yshift": -50,
+        "align": "left",
+    }
     stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 13, "color": SERIES[GREY]}, **anchor)
     changes = {
         "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into the stamp.

@@ -37,6 +37,11 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     [origin] = [c.value for c in at.caption if c.value.startswith("Recorded on one CPU core (AMD EPYC")]
     assert origin.endswith(" with random inputs, 8 heads of size 64. The chosen input has 2 heads of size 32.")
     assert "Also faster than softmax: Cosine from about 730 tokens, " in spoken(at)
+    assert {trace["line"]["dash"] for trace in charts(at)[0]["data"] if "name" in trace}.isdisjoint({"dash", "dot"})
+    stamps = [
+        each["text"] for each in charts(at)[0]["layout"]["annotations"] if each["text"].startswith("recorded run")
+    ]
+    assert len(stamps) == 1
     assert (
         "**Per new token, Linear is faster than softmax from about 580 tokens on. Second-order Taylor is still slower "
         "at 4,096 tokens.**" in spoken(at)
