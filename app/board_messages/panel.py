@@ -70,6 +70,8 @@ class Panel:
         top: a lower bound for the end of the colour scale, so that matrices drawn one after another share a scale.
         scale_panel: on a board with a scale per panel, the title of the panel whose colour bar this panel shares;
             empty for a colour bar of its own.
+        full_side: the number of rows or columns that fill the panel, so that smaller matrices are drawn smaller; 0 to
+            fill the panel with every matrix.
     """
 
     key: str
@@ -90,3 +92,4 @@ class Panel:
     group: str = ""
     top: float = 0.0
     scale_panel: str = ""
+    full_side: int = 0

@@ -101,6 +101,8 @@ export interface Axis {
 export interface Geometry {
   view: View;
   plot: Rectangle;
+  /** The width of a plot with `full_side` columns, in pixels. */
+  fullWidth: number;
   rows: Axis;
   cols: Axis;
   pooled: number;
@@ -125,7 +127,7 @@ export interface Turnable {
 export interface SentPanel
   extends Header<"part">,
     Record<"title" | "caption" | "details" | "tooltip" | "settings_label" | "mark" | "scale_panel" | "group", string>,
-    Record<"rows" | "cols" | "exponent" | "highest" | "lowest" | "smallest", number> {
+    Record<"rows" | "cols" | "full_side" | "exponent" | "highest" | "lowest" | "smallest", number> {
   row_labels: string[] | null;
   col_labels: string[] | null;
   row_title: string | null;

@@ -92,8 +92,24 @@ def test_a_knob_changes_the_step_and_its_parts(page, server):
 
 def test_the_cell_under_the_pointer_is_named_by_its_own_axes(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
-    point_at(page.locator(f"{BOARD} .plot").nth(5), 0.6, 0.5)
+    point_at(page.locator(f"{BOARD} .plot").nth(5), 0.6, 0.2)
     expect(page.locator(f"{BOARD} .tip .where")).to_have_text(re.compile(r"^landmark [0-3] → key \d+ “"))
+
+
+def test_the_factors_of_nystrom_are_drawn_in_proportion(page, server):
+    inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
+    for index, name, across, down, hit in (
+        (3, "L", 0.2, 0.9, True),
+        (3, "L", 0.9, 0.2, False),
+        (4, "Z", 0.2, 0.2, True),
+        (4, "Z", 0.9, 0.2, False),
+        (4, "Z", 0.2, 0.9, False),
+        (5, "R", 0.9, 0.2, True),
+        (5, "R", 0.2, 0.9, False),
+    ):
+        point_at(page.locator(f"{BOARD} .plot").nth(index), across, down)
+        found = board(page).first.get_attribute("data-cell") != ""
+        assert found == hit, f"{name} at {across}, {down}"
 
 
 def test_a_token_pointed_at_is_highlighted_everywhere(page, server):
@@ -110,7 +126,7 @@ def test_a_token_pointed_at_is_highlighted_everywhere(page, server):
     open_step(page, "1 · Three factors")
     expect(page.locator(f"{BOARD} figure")).to_have_count(6)
     settle(page)
-    point_at(page.locator(f"{BOARD} .plot").nth(3), 0.6, 0.5)
+    point_at(page.locator(f"{BOARD} .plot").nth(3), 0.2, 0.5)
     expect(lit).to_have_count(5)
     row, column = board(page).first.get_attribute("data-cell").split(",")
     texts = [f"row {row}", f"row {row}", f"row {row}", f"row {column}, column {column}", f"row {column}"]

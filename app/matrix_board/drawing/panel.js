@@ -11,6 +11,7 @@ const LABEL_CELL = 9; // the smallest size in pixels of a cell with a token labe
 const NUMBER_SIZE = 12; // the font size of an axis with numbers
 const LEGEND_HEIGHT = 44;
 export const NAME_HEIGHT = 13; // the height of a legend that only names the quantity
+const MIN_SHARE = 0.2; // the smallest side of a matrix on a panel with a `full_side`, as a share of that side
 const MIN_BAR = 160; // the shortest colour bar in pixels, on which enough numbers fit
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
@@ -23,7 +24,8 @@ const MIN_BAR = 160; // the shortest colour bar in pixels, on which enough numbe
 export const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.top + 1 + (withLegend ? LEGEND_HEIGHT : 0);
 
 /**
- * Return a panel's geometry: narrow margins for numbers, wide ones if token labels fit next to rows and columns.
+ * Return a panel's geometry: narrow margins for numbers, wide ones if token labels fit next to rows and columns. A side
+ * with fewer cells than the panel's `full_side` is shorter than the panel.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {number} width
@@ -33,15 +35,17 @@ export const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.t
 export function panelGeometry(pen, panel, width, view) {
   const { rows, cols, rowLabels, colLabels } = panel;
   const side = width - NARROW.left - 1;
+  const [acrossShare, downShare] = [cols, rows].map((count) => (panel.full_side ? Math.max(MIN_SHARE, count / panel.full_side) : 1));
   const height = panelHeight(width, false);
   const fontOf = (/** @type {number} */ cell) => Math.min(13, Math.max(9, cell * 0.8));
   const maxRoom = Math.min(96, Math.max(40, 0.24 * width));
   const roomFor = (/** @type {string[] | undefined} */ labels, /** @type {number} */ cell) =>
     (labels ? Math.min(maxRoom, widestLabel(pen, labels, fontOf(cell))) : 0);
-  const colRoom = roomFor(colLabels, side / cols / view.width);
-  const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels are not rotated
+  const colCell = (side * acrossShare) / cols / view.width;
+  const colRoom = roomFor(colLabels, colCell);
+  const flat = view.width === 1 && colRoom + 8 < colCell; // few columns: their labels are not rotated
   const wideMargins = {
-    left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
+    left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, (side * downShare) / rows / view.height)),
     top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
   };
   const plotSize = (/** @type {number} */ left, /** @type {number} */ top) => {
@@ -49,10 +53,10 @@ export function panelGeometry(pen, panel, width, view) {
     return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells if possible
   };
   const [leastAcross, leastDown] = plotSize(wideMargins.left, wideMargins.top);
-  const rowNames = leastDown / (rows * view.height) >= LABEL_CELL ? rowLabels : undefined;
-  const colNames = leastAcross / (cols * view.width) >= LABEL_CELL ? colLabels : undefined;
+  const rowNames = (leastDown * downShare) / (rows * view.height) >= LABEL_CELL ? rowLabels : undefined;
+  const colNames = (leastAcross * acrossShare) / (cols * view.width) >= LABEL_CELL ? colLabels : undefined;
   const [across, down] = plotSize((rowNames ? wideMargins : NARROW).left, (colNames ? wideMargins : NARROW).top);
-  const plot = { x: width - 1 - across, y: height - 1 - down, width: across, height: down };
+  const plot = { x: width - 1 - across, y: height - 1 - down, width: Math.round(across * acrossShare), height: Math.round(down * downShare) };
   /**
    * @param {Pick<Axis, "start" | "length" | "count" | "from" | "share" | "labels">} axis
    * @param {number} margin pixels next to the plot for the axis
@@ -61,10 +65,10 @@ export function panelGeometry(pen, panel, width, view) {
     const cell = axis.length / (axis.count * axis.share);
     return { ...axis, cell, room: margin - TITLE_ROOM - 5, size: axis.labels ? fontOf(cell) : NUMBER_SIZE };
   };
-  const rowAxis = addSizes({ start: plot.y, length: down, count: rows, from: view.y, share: view.height, labels: rowNames }, plot.x);
-  const colAxis = addSizes({ start: plot.x, length: across, count: cols, from: view.x, share: view.width, labels: colNames }, plot.y);
+  const rowAxis = addSizes({ start: plot.y, length: plot.height, count: rows, from: view.y, share: view.height, labels: rowNames }, plot.x);
+  const colAxis = addSizes({ start: plot.x, length: plot.width, count: cols, from: view.x, share: view.width, labels: colNames }, plot.y);
   const cellsPerPixel = (/** @type {Axis} */ { cell }) => Math.ceil(1 / (cell * pen.ratio) - 1e-6);
-  return { view, plot, rows: rowAxis, cols: { ...colAxis, flat }, pooled: cellsPerPixel(rowAxis) * cellsPerPixel(colAxis) };
+  return { view, plot, fullWidth: across, rows: rowAxis, cols: { ...colAxis, flat }, pooled: cellsPerPixel(rowAxis) * cellsPerPixel(colAxis) };
 }
 
 /**
@@ -168,7 +172,7 @@ function drawRowTitle(pen, title, x, y, colour) {
  * @param {Appearance} appearance
  */
 export function drawPanel(pen, panel, geometry, appearance) {
-  const { plot, rows, cols } = geometry;
+  const { plot, fullWidth, rows, cols } = geometry;
   const { theme, palette, texts } = appearance;
   pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
   pen.matrix(panel, appearance.table(panel), geometry.view, plot);
@@ -201,10 +205,10 @@ export function drawPanel(pen, panel, geometry, appearance) {
     }
   }
   if (appearance.ownScale && panel.scale_panel) {
-    pen.text(truncate(pen, fill(texts.same_scale, { panel: panel.scale_panel }), plot.width), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
+    pen.text(truncate(pen, fill(texts.same_scale, { panel: panel.scale_panel }), fullWidth), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
   } else if (appearance.ownScale) {
     const masked = panel.masked ? texts.masked : null;
-    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, appearance.scale(panel), appearance, { masked, bare: true });
+    drawLegend(pen, plot.x, plot.y + plot.height + 6, fullWidth, appearance.scale(panel), appearance, { masked, bare: true });
   }
 }
 

@@ -200,12 +200,14 @@ def _factors(data: HeadData) -> Step:
             replace(
                 pictures.panel("L", left, data.labels, column=landmark, caption=sized(to_landmarks, left), mark=LEFT),
                 top=sides_top,
+                full_side=n,
             ),
-            _landmark_panel("Z", inverse, sized(inverted, inverse), mark=INVERSE),
+            replace(_landmark_panel("Z", inverse, sized(inverted, inverse), mark=INVERSE), full_side=n),
             replace(
                 pictures.panel("R", right, None, data.labels, row=landmark, caption=sized(to_keys, right), mark=RIGHT),
                 top=sides_top,
                 scale_panel="L",
+                full_side=n,
             ),
             scale="panel",
         )

@@ -39,6 +39,11 @@ def test_the_captions_of_the_factors_are_their_shapes():
     ]
 
 
+def test_the_factors_are_drawn_in_proportion_to_the_softmax_matrix():
+    drawn = [*board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()]
+    assert [panel["full_side"] for panel, _values in drawn] == [0, 0, 0, 24, 24, 24]
+
+
 def test_the_exact_inverse_is_compared_with_iterations():
     real = {"input": "text", "text": "@english", "layer": "2", "head": "3", "step": "3"}
     assert "worse than an approximate inverse" in spoken(open_story(**real, inside="nystrom"))
