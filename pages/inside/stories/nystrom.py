@@ -360,7 +360,11 @@ def _landmark_panel(title: str, values: np.ndarray, caption: str = "", mark: int
 def _inverse_method(data: HeadData) -> str:
     if data.setting("inverse") == "exact":
         return _("exact inverse")
-    return _n("{n} iteration", "{n} iterations", n=data.setting("iterations"))
+    return _iteration_count(data.setting("iterations"))
+
+
+def _iteration_count(count: int) -> str:
+    return _n("{n} iteration", "{n} iterations", n=count)
 
 
 def sized(meaning: str, factor: np.ndarray) -> str:
@@ -463,7 +467,7 @@ def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
     texts = [_("smallest: {error}", error=percent(errors[i])) if i == best else "" for i in range(len(errors))]
     return [
         Curve(_("iterative"), x, errors, large_index=best, texts=texts),
-        Curve(_("exact inverse"), ends, [exact.error] * 2, colour=1, dash="dash", markers=False),
+        guide(_("exact inverse"), ends, [exact.error] * 2, "dash"),
     ]
 
 
@@ -496,7 +500,7 @@ def _directions(data: HeadData, key: str) -> None:
             [
                 *(
                     Curve(
-                        f"T = {count}",
+                        _iteration_count(count),
                         x,
                         colour=i,
                         y=nystrom_inverse.inverted_shares(data.parts["middle"], count)[1].tolist(),
@@ -511,7 +515,7 @@ def _directions(data: HeadData, key: str) -> None:
             height=300,
             alt=_(
                 "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "
-                "its approximate inverse after T iterations"
+                "its approximate inverse after different numbers of iterations"
             ),
         )
 

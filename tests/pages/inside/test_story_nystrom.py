@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from driver import board, open_page, spoken
+from driver import board, charts, open_page, spoken, traces
 from stories import data, figures, head
 
 import attention_core as ac
@@ -54,6 +54,15 @@ def test_the_exact_inverse_is_compared_with_iterations():
     close = spoken(open_story(**needle, inside="nystrom"))
     assert "more exact inverse gives a smaller matrix error" not in close
     assert "Stopping the iteration early gives a smaller error" in close
+
+
+def test_the_exact_inverse_has_one_colour_and_iterations_are_named_in_words():
+    at = open_story(step="3")
+    colours = [
+        {name: trace["line"]["color"] for name, trace in traces(at, place).items()} for place in range(len(charts(at)))
+    ]
+    assert len({each.pop("exact inverse") for each in (colours[1], colours[3])}) == 1
+    assert set(colours[3]) == {"1 iteration", "6 iterations", "12 iterations"}
 
 
 def test_the_product_is_shown_with_and_without_the_inverse():
