@@ -50,14 +50,14 @@ def _overlaps(data: HeadData) -> Step:
     before = np.tri(len(overlaps), k=-1, dtype=bool)
     return Step(
         title=_("Key overlap"),
-        mechanism=_(
-            "Before a token stores its value, it erases a share of what each earlier token stored: the write strength "
-            "β times the decayed dot product of the two keys."
-        )
-        if _decays(data)
-        else _(
-            "Before a token stores its value, it erases a share of what each earlier token stored: the write strength "
-            "β times the dot product of the two keys."
+        mechanism=paragraph(
+            _(
+                "The state is a table from keys to values. Before a token stores its value under its key, it erases a "
+                "share of what earlier tokens stored under similar keys."
+            ),
+            _("This share is the write strength β times the decayed dot product of the two keys.")
+            if _decays(data)
+            else _("This share is the write strength β times the dot product of the two keys."),
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(data)
@@ -146,13 +146,12 @@ def _inverse(data: HeadData) -> Step:
     return Step(
         title=_("Corrections"),
         mechanism=_(
-            "Before a token is stored, a share of the value that its key retrieves is erased. The retrieved value is "
-            "a mixture of earlier values. Row i of the matrix T shows how much of each earlier value is erased for "
-            "token i."
+            "Each token writes its own value minus the old value that its key finds in the state. The old value is a "
+            "mixture of earlier values. Row i of T has one number for each value in the mixture that token i writes."
         ),
         findings=_(
-            "Inverting a single matrix gives T, the matrix of all tokens' corrections, so all tokens can be "
-            "processed in parallel."
+            "Inverting a single matrix gives T, the corrections of all tokens. Without T, each token would have to "
+            "wait until all earlier tokens are stored."
         ),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
@@ -160,17 +159,17 @@ def _inverse(data: HeadData) -> Step:
         + r")\right)^{-1}",
         shapes={"T": inverse.shape},
         details=paragraph(
-            _("The entries of the matrix range from {low} to {high}.", low=number(low), high=number(high)),
-            _(
-                "If the keys have length 1 and the write strength β is at most 1, the entries of the correction "
-                "matrix T always lie between −1 and 1."
-            )
+            _("The entries of T range from {low} to {high}.", low=number(low), high=number(high)),
+            _("They always lie between −1 and 1 if the keys have length 1 and the write strength β is at most 1.")
             if unit
             else "",
         ),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier_panel(data, "T", inverse, row=_("writing token"), diagonal=True, mark=0),
+            replace(
+                pictures.earlier_panel(data, "T", inverse, row=_("writing token"), diagonal=True, mark=0),
+                caption=_("blue: value added, orange: value subtracted"),
+            ),
             *pictures.result_panels(data),
             scale="panel",
             masked=None if data.causal else _("later token"),
