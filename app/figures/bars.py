@@ -143,6 +143,6 @@ def grouped_bars(
         height=height,
         # Plotly omits axis labels that would not fit. The tooltip of each bar still shows its label.
         xaxis=axis(x_title, type="category", labelalias=names, tickangle=0 if has_room else -45),
-        yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
+        yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero", separatethousands=True),
         barmode="relative" if stacked else "group",
     )

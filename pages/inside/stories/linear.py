@@ -13,6 +13,7 @@ from app.words.labels import setting_name, token_options
 from attention_core.analysis.low_rank.factors import cosines, perplexity
 from attention_core.analysis.low_rank.feature_maps import feature_map
 from attention_core.analysis.state.running_sum import QuerySums, sums_of_query
+from attention_core.formatting import number, percent
 from pages.inside import pictures
 from pages.inside.headline import cheaper_from
 from pages.inside.options import InsideOptions
@@ -139,13 +140,21 @@ def _features(data: HeadData) -> Step:
             "directions of queries and keys matter.",
             cosine=cosines(q, k).mean(),
         ),
-        details=_(
-            "{zero:.0%} of the features are zero. Because no feature is negative, no cosine between query and key "
-            "features is negative.",
-            zero=(both == 0).mean(),
+        details=paragraph(
+            zeros_sentence((both == 0).mean()),
+            _("Because no feature is negative, no cosine between query and key features is negative."),
         ),
         draw=lambda key: pictures.features(data, q, k, key),
     )
+
+
+def zeros_sentence(share: float) -> str:
+    """Return the sentence about the share of the features that are zero."""
+    if share == 0:
+        return _("No feature is zero.")
+    if share == 1:
+        return _("All features are zero.")
+    return _("{zero} of the features are zero.", zero=percent(share))
 
 
 def _kernel(data: HeadData) -> Step:
@@ -263,17 +272,16 @@ def _sum_first(data: HeadData) -> Step:
     return Step(
         title=_("Sum first"),
         mechanism=_(
-            "The products of key features and values are summed in one matrix, the state. Each query reads the state "
-            "instead of the individual keys."
+            "Keys and values are multiplied first. The sum of their products is one matrix of fixed size, the state, "
+            "which each query reads instead of the individual keys."
         ),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings=paragraph(
             _(
-                "Each token is added only once to the state, the sum of products of key features and values, so the "
-                "cost grows with n instead of n². Linear attention is cheaper than softmax for texts of {cheaper} "
-                "tokens or more.",
+                "Each token is added to the state only once, so the cost grows with n instead of n². Linear attention "
+                "is cheaper than softmax for texts of {cheaper:,} tokens or more.",
                 cheaper=cheaper,
             )
             if (cheaper := cheaper_from(data))
@@ -287,22 +295,6 @@ def _sum_first(data: HeadData) -> Step:
 
 def _normaliser(data: HeadData) -> Step:
     z, c = data.parts["normaliser"], data.parts["key_sums"].shape[-1]
-    text = paragraph(
-        _(
-            "A row's divisor is the dot product of the query's features and the sum of the key features so far, a "
-            "vector of {c} numbers.",
-            c=c,
-        )
-        if data.causal
-        else _(
-            "A row's divisor is the dot product of the query's features and the sum of all key features, a vector "
-            "of {c} numbers.",
-            c=c,
-        ),
-        _("With the feature map exp, rows and their divisors are rescaled to avoid overflow.")
-        if data.setting("feature_map") == "exp"
-        else "",
-    )
 
     def draw(key: str) -> None:
         pictures.bars(
@@ -316,22 +308,24 @@ def _normaliser(data: HeadData) -> Step:
 
     return Step(
         title=_("Normaliser"),
-        mechanism=_(
-            "Each row is divided by the sum of its weights, so the weights sum to one, unless all of them "
-            "are zero. A single dot product gives the sum: the query's features times the sum of the key "
-            "features."
+        mechanism=paragraph(
+            _("Each row is divided by the sum of its weights, so the weights sum to one, unless all of them are zero."),
+            _("A single dot product gives this sum: the query's features times the sum of the key features so far.")
+            if data.causal
+            else _("A single dot product gives this sum: the query's features times the sum of all key features."),
         ),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
         findings=_(
-            "A row's divisor, the sum of its weights before the division, ranges from {low:.4g} for “{least}” to "
-            "{high:.4g} for “{most}”.",
-            low=z.min(),
-            high=z.max(),
+            "The sum by which a row is divided ranges from {low} for “{least}” to {high} for “{most}”.",
+            low=number(z.min(), 4),
+            high=number(z.max(), 4),
             least=data.token(z.argmin()),
             most=data.token(z.argmax()),
         ),
-        details=text,
+        details=_("With the feature map exp, rows and their sums are rescaled to avoid overflow.")
+        if data.setting("feature_map") == "exp"
+        else "",
         draw=draw,
     )
 

@@ -168,13 +168,13 @@ def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
     """
     if token >= full_numbers:
         return _(
-            "Here, latents save no memory: they take {token} numbers per token, and keys and values take {whole}.",
+            "Here, latents save no memory: they take {token:,} numbers per token, and keys and values take {whole:,}.",
             token=token,
             whole=full_numbers,
         )
     min_tokens = once // (full_numbers - token) + 1
     message = _(
-        "Each token adds **{token} numbers** to the cache instead of {whole}. The matrices that rebuild keys and "
+        "Each token adds **{token:,} numbers** to the cache instead of {whole:,}. The matrices that rebuild keys and "
         "values are stored once and take {once:,} numbers. Including them, the cache is smaller than a cache of keys "
         "and values from {least:,} tokens on.",
         token=token,

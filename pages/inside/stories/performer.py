@@ -404,17 +404,17 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
     start, end = first.middle[0], first.middle[-1]
     change = (
         _(
-            "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
+            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
             "**positive** features stays at {end}."
         )
         if number(end) == number(start)
         else _(
-            "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
+            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
             "**positive** features falls from {start} to {end}."
         )
         if end < start
         else _(
-            "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
+            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
             "**positive** features does not fall. It goes from {start} to {end}."
         )
     )
@@ -422,7 +422,7 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
-            "Rare, very large estimates carry the mean of positive features, and {b:.0f} directions miss most of them.",
+            "Rare, very large estimates carry the mean of positive features, and {b:,.0f} directions miss most of them.",
             b=first.x[-1],
         )
         if rises

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from driver import charts, lines_of
@@ -10,7 +11,7 @@ from stories import data, figures, head, open_step, said, spoken
 
 import attention_core as ac
 from pages.inside.stories import linear
-from pages.inside.stories.linear import kernel_sentence, line_name, map_sentence
+from pages.inside.stories.linear import kernel_sentence, line_name, map_sentence, zeros_sentence
 
 
 def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
@@ -111,13 +112,14 @@ def test_one_vector_normalises_every_row(causal):
     assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
     assert f"for “t{int(z.argmin())}” to" in text
     assert f"for “t{int(z.argmax())}”." in text
-    assert ("the sum of the key features so far, a vector of 8 numbers." in step.details) == causal
-    assert ("the sum of all key features, a vector of 8 numbers." in step.details) != causal
+    assert ("the sum of the key features so far." in step.mechanism) == causal
+    assert ("the sum of all key features." in step.mechanism) != causal
+    assert step.details == "", "the mechanism is not repeated"
 
 
 def test_a_sum_that_grows_is_not_called_a_sum_that_is_computed_once():
     step = linear.steps(data(ac.get("linear"), causal=True))[0]
-    assert step.mechanism.startswith("The products of key features and values are summed in one matrix, the state.")
+    assert step.mechanism.startswith("Keys and values are multiplied first. The sum of their products is one matrix")
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
@@ -141,6 +143,20 @@ def test_features_that_are_zero_and_their_angle_are_counted():
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
     assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("share", "sentence"),
+    [(0, "No feature is zero."), (0.5, "50% of the features are zero."), (1, "All features are zero.")],
+)
+def test_none_and_all_features_are_zero_in_words(share, sentence):
+    assert zeros_sentence(share) == sentence
+
+
+def test_sums_of_a_thousand_or_more_have_commas():
+    step = linear.steps(data(ac.get("linear"), parts={"normaliser": np.array([1234.4] + [2345.6] * 23)}))[4]
+    assert "ranges from 1,234 for “t0” to 2,346 for “t1”." in step.findings
+    assert charts(open_step(ac.get("linear"), 5))[-1]["layout"]["yaxis"]["separatethousands"]
 
 
 def test_the_last_step_reports_the_width_of_rows():
