@@ -44,7 +44,10 @@ def show_menu() -> None:
 
 def question() -> str:
     """Return the page's question about the chosen variant."""
-    name = _(InsideOptions.attention.value.variant.title)
+    attention = InsideOptions.attention.value
+    name = _(attention.variant.title)
+    if attention.key == "mla":  # Its title, "Latent attention", already has the word.
+        return _("How does {name} work?", name=name)
     if " " in name:
         return _("How does the {name} variant work?", name=name)
     return _("How does {name} attention work?", name=name)

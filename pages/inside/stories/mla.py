@@ -89,7 +89,7 @@ def _ranks(data: HeadData) -> Step:
             ranks, errors, min(data.setting("rank"), full), relative_error_of(data.weights, data.reference)
         ),
         draw=lambda key: pictures.lines(
-            [Curve(_("all heads together"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
+            [Curve(_("all heads together"), ranks.tolist(), (100 * errors).tolist(), colour=0, name_at_end=False)],
             key=key,
             x_title=_("rank"),
             y_title=_("matrix error of all heads, %"),

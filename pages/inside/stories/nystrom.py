@@ -486,10 +486,10 @@ def _directions(data: HeadData, key: str) -> None:
     left, right = st.columns(2)
     with left:
         pictures.lines(
-            [Curve(_("singular values of M"), x, values.tolist())],
+            [Curve(_("singular values of M"), x, values.tolist(), name_at_end=False)],
             key=f"{key}.values",
             x_title=_("singular vector"),
-            y_title=_("singular value"),
+            y_title=_("singular value of M"),
             log_y=True,
             height=300,
             alt=_("Line: the singular values of the landmark matrix M, in descending order"),
@@ -545,14 +545,12 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float, *, ex
             **values,
         )
     return _n(
-        "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iteration, M Z scales "
-        "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
-        "singular vector unchanged (factor 1), unless its singular value is zero up to rounding. The smallest "
-        "singular value is {least}.",
-        "The iteration computes Z, an approximate inverse of the landmark matrix M. After {n} iterations, M Z scales "
-        "{done} of the {m} singular vectors of M by a factor of at least 0.9. The exact inverse would leave every "
-        "singular vector unchanged (factor 1), unless its singular value is zero up to rounding. The smallest "
-        "singular value is {least}.",
+        "After {n} iteration, M Z scales {done} of the {m} singular vectors of M by a factor of at least 0.9. The "
+        "exact inverse would leave every singular vector unchanged (factor 1), unless its singular value is zero up to "
+        "rounding. The smallest singular value is {least}.",
+        "After {n} iterations, M Z scales {done} of the {m} singular vectors of M by a factor of at least 0.9. The "
+        "exact inverse would leave every singular vector unchanged (factor 1), unless its singular value is zero up to "
+        "rounding. The smallest singular value is {least}.",
         n=iterations,
         **values,
     )

@@ -370,8 +370,14 @@ def _more_features(data: HeadData) -> Step:
     n = min(data.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
+        headline=_(
+            "More random directions should make the estimate more accurate: in theory, its random error decreases like "
+            "1/√m."
+        ),
         mechanism=_(
-            "In theory, the random error of the estimate decreases like 1/√m as the number of directions m increases."
+            "Each line shows the measured error of one kind of feature with m random directions (median over {seeds} "
+            "random draws).",
+            seeds=SEEDS,
         ),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"
@@ -422,7 +428,8 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
-            "Rare, very large estimates carry the mean of positive features, and {b:,.0f} directions miss most of them.",
+            "Rare, very large estimates carry the mean of positive features, and {b:,.0f} directions miss most of "
+            "them.",
             b=first.x[-1],
         )
         if rises

@@ -199,7 +199,11 @@ def test_a_link_without_a_variant_and_an_unchanged_session_open_the_default_sett
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [("nystrom", "How does Nyström attention work?"), ("pooled", "How does the Pooled keys variant work?")],
+    [
+        ("nystrom", "How does Nyström attention work?"),
+        ("pooled", "How does the Pooled keys variant work?"),
+        ("mla", "How does Latent attention work?"),
+    ],
 )
 def test_the_question_names_the_variant(key, words):
     assert f"# {words}" in [m.value for m in open_inside(inside=[key]).markdown]
