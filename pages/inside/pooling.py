@@ -84,8 +84,13 @@ def pool_names(data: HeadData) -> list[str]:
     return [f"{first}–{last}" if first < last else f"{first} {isolate(data.labels[first])}" for first, last in pools]
 
 
-def pools_step(data: HeadData) -> Step:
-    """Build the step that shows which tokens each pooled key contains."""
+def pools_step(data: HeadData, title: str = "") -> Step:
+    """Build the step that shows which tokens each pooled key contains.
+
+    Args:
+        data: the variant on a head.
+        title: the title of the matrix of pools; "Pools P" if empty.
+    """
     P = data.parts["provenance"]
     m, n = P.shape
     widths = [last - first + 1 for first, last in provenance.spans(P)]
@@ -94,7 +99,7 @@ def pools_step(data: HeadData) -> Step:
         draw_strip(data)
         st.caption(_("Each box is a pooled key, which combines the tokens that it spans."))
         shares = pictures.panel(
-            _("Pools P"), P, pool_names(data), data.labels, row=_("pool"), column=_("token"), mark=0
+            title or _("Pools P"), P, pool_names(data), data.labels, row=_("pool"), column=_("token"), mark=0
         )
         pictures.board(f"{key}.provenance", shares, *pictures.result_panels(data), scale="panel")
 

@@ -73,6 +73,14 @@ def test_the_result_and_softmax_are_entirely_visible_on_a_projector(newly_opened
     expect(page.get_by_text("makes the matrix error smaller: 47% instead of")).to_be_in_viewport()
 
 
+def test_the_menu_and_the_settings_share_a_line_on_a_phone(phone, server):
+    inside(phone, server, SMALL)
+    menu = phone.get_by_role("combobox", name="Variant").bounding_box()
+    button = phone.get_by_role("button", name=re.compile("Landmarks")).bounding_box()
+    assert abs(menu["y"] + menu["height"] / 2 - button["y"] - button["height"] / 2) < 2
+    assert menu["x"] + menu["width"] <= button["x"] < button["x"] + button["width"] <= 390
+
+
 def test_a_knob_changes_the_step_and_its_parts(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2&head=1")
     page.get_by_role("button", name=re.compile("Landmarks 4")).click()

@@ -25,7 +25,7 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
 
 def _window(data: HeadData) -> Step:
     """Build the projection step if each row of E averages neighbouring tokens, with flat or triangular weights."""
-    plain, P = pooling.pools_step(data), data.parts["provenance"]
+    plain, P = pooling.pools_step(data, _("Projection E of keys")), data.parts["provenance"]
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = data.setting("projection") == "conv"
     shape = (

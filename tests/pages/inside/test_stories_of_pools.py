@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from driver import board
 from stories import data, drawn_words, head, open_step, said, softmax
 
 import attention_core as ac
@@ -219,6 +220,11 @@ def test_a_pool_of_one_token_has_its_name():
 
 def test_single_tokens_do_not_leak():
     assert "so no information leaks from later tokens." in pooled.steps(data(ac.get("pooled", stride=1)))[3].findings
+
+
+def test_linformers_projection_has_the_name_that_its_formula_has():
+    drawn = board(open_step(ac.get("linformer", projection="mean")), "inside.linformer.1.provenance")[1].values()
+    assert [panel["title"] for panel, _values in drawn] == ["Projection E of keys", "Linformer", "Softmax"]
 
 
 @pytest.mark.parametrize("projection", ["mean", "conv"])
