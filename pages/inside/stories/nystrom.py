@@ -20,18 +20,22 @@ from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside import pictures
-from pages.inside.headline import MIN_SHOWN_ERROR
 from pages.inside.pictures import RESULT, Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import alternating_colours, coloured_text
+from pages.inside.words.nystrom import (
+    error_caption,
+    inverse_count,
+    inverse_effect,
+    inverse_headline,
+    inverse_sentence,
+    inverse_size,
+    inverted_sentence,
+    landmark_sizes,
+    sized,
+)
 
-EQUAL_RATIO = 1.02
-"""Errors within this ratio count as equal."""
-ZERO_UP_TO_ROUNDING = float(np.finfo(np.float32).eps)
-"""Singular values up to this share of the largest one are rounding errors of the matrix, which is float32."""
-SMALL_ERROR = 0.1
-"""Relative errors up to this count as small."""
 LEFT, INVERSE, RIGHT = range(3)
 """Indices of the colours of the three factors L, Z and R."""
 
@@ -111,21 +115,6 @@ def _landmarks(data: HeadData) -> Step:
         details=sizes,
         draw=draw,
     )
-
-
-def landmark_sizes(m: int, smallest: int, largest: int) -> str:
-    """Return the sentence that says how many neighbouring tokens each of m landmarks averages."""
-    if smallest == largest:
-        return _n(
-            "The only landmark averages {most} neighbouring tokens.",
-            "Each of the {n} landmarks averages {most} neighbouring tokens.",
-            n=m,
-            most=largest,
-        )
-    values = {"m": m, "least": smallest, "most": largest}
-    if smallest + 1 == largest:
-        return _("Each of the {m} landmarks averages {least} or {most} neighbouring tokens.", **values)
-    return _("Each of the {m} landmarks averages {least} to {most} neighbouring tokens.", **values)
 
 
 def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: bool) -> tuple[str, str]:
@@ -243,68 +232,6 @@ def _factors(data: HeadData) -> Step:
     )
 
 
-def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
-    """Return the sentences about the three factors and about the effect of the inverse Z on the matrix error.
-
-    Args:
-        without: the error without Z.
-        error: the error with Z.
-        averaged: whether there are fewer landmarks than tokens.
-    """
-    values = {"without": percent(without), "error": percent(error)}
-    return paragraph(
-        _("Nyström replaces the softmax matrix with a product of three smaller ones.")
-        if averaged
-        else _("Nyström replaces the softmax matrix with a product of three others."),
-        _("In this head, the middle one (Z) hardly changes the matrix error: {error}.", **values)
-        if values["without"] == values["error"]
-        else _(
-            "In this head, the middle one (Z) makes the matrix error smaller: {error} instead of {without}.", **values
-        )
-        if error < without
-        else _(
-            "In this head, the middle one (Z) makes the matrix error larger: {error} instead of {without}.", **values
-        ),
-    )
-
-
-def inverse_count(raised: int, heads: int, without: float, error: float) -> str:
-    """Return the sentence about in how many heads the inverse Z lowers the matrix error; empty for one head.
-
-    Args:
-        raised: the number of heads in which Z raises the error.
-        heads: the number of heads.
-        without: the error without Z in the shown head.
-        error: the error with Z in the shown head.
-    """
-    values = {"raised": raised, "lowered": heads - raised, "heads": heads}
-    if heads == 1:
-        return ""
-    if percent(without) == percent(error):
-        return _("In {raised} of {heads} heads, Z raises the error.", **values)
-    if error < without:
-        return _("In {lowered} of {heads} heads, including this head, Z lowers the error.", **values)
-    return _("In {lowered} of {heads} heads, Z lowers the error; in this head, it raises it.", **values)
-
-
-def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
-    """Return why the inverse Z increases the matrix error; empty if it does not.
-
-    Args:
-        without: the error without Z.
-        error: the error with Z.
-        largest: the largest entry of Z in absolute value.
-        averaged: whether there are fewer landmarks than tokens.
-    """
-    harms = without < error and percent(without) != percent(error)
-    if not harms or not averaged or largest <= 1:
-        return ""
-    return _(
-        "Averaging tokens causes errors in L and R; the large entries of Z (up to ±{largest}) amplify these errors.",
-        largest=number(largest),
-    )
-
-
 @lazy_step(N_("The inverse"))
 def _inverse(data: HeadData) -> Step:
     middle, inverse = data.parts["middle"], data.parts["inverse"]
@@ -365,76 +292,6 @@ def _inverse_method(data: HeadData) -> str:
 
 def _iteration_count(count: int) -> str:
     return _n("{n} iteration", "{n} iterations", n=count)
-
-
-def sized(meaning: str, factor: np.ndarray) -> str:
-    """Return the caption of a factor: what it is, and on a second line its size."""
-    return f"{meaning}\n{' × '.join(f'{side:,}' for side in factor.shape)}"
-
-
-def error_caption(error: float) -> str:
-    """Return the caption of a product of factors with its matrix error."""
-    return _("matrix error {error}", error=percent(error))
-
-
-def inverse_sentence(rows: Sequence[InverseRow]) -> str:
-    """Return the sentences that say if a more exact inverse gives a better matrix, and why.
-
-    Args:
-        rows: one row per number of iterations, followed by the exact inverse.
-    """
-    *iterated, exact = (row.error for row in rows)
-    if max(exact, *iterated) < MIN_SHOWN_ERROR:
-        return _(
-            "With each number of iterations, and with the exact inverse, the error of the attention matrix A is less "
-            "than {small:.1%}.",
-            small=MIN_SHOWN_ERROR,
-        )
-    best = int(np.argmin(iterated))
-    if exact > EQUAL_RATIO * iterated[best]:
-        reason = (
-            _(
-                "The exact inverse is worse than an approximate inverse, because inverting small singular values "
-                "amplifies the error from averaging tokens into landmarks."
-            )
-            if exact > SMALL_ERROR
-            else _("Stopping the iteration early gives a smaller error than the exact inverse. Both errors are small.")
-        )
-    elif exact > SMALL_ERROR:
-        reason = _("The error comes from averaging tokens into landmarks, not from the inverse.")
-    else:
-        reason = _(
-            "A more exact inverse gives a smaller matrix error, because averaging into landmarks causes little "
-            "error that the inverse could amplify."
-        )
-    return paragraph(
-        reason,
-        _n(
-            "With the iteration, the error of A is smallest after {n} iteration ({error}). With the exact inverse, it "
-            "is {exact}.",
-            "With the iteration, the error of A is smallest after {n} iterations ({error}). With the exact inverse, it "
-            "is {exact}.",
-            n=best + 1,
-            error=percent(iterated[best]),
-            exact=percent(exact),
-        ),
-    )
-
-
-def inverse_size(largest: float, values: np.ndarray) -> str:
-    """Return the sentences about the size of the exact inverse.
-
-    Args:
-        largest: its largest entry in absolute value.
-        values: the singular values of M, descending.
-    """
-    zero = values[-1] <= ZERO_UP_TO_ROUNDING * values[0]
-    return paragraph(
-        _("The smallest singular value of M is zero up to rounding.")
-        if zero
-        else _("The largest singular value of M is {ratio} times the smallest.", ratio=number(values[0] / values[-1])),
-        _("The largest entry of the exact inverse of M is {largest} in absolute value.", largest=number(largest)),
-    )
 
 
 def _draw_curves(curves_: Sequence[Curve], key: str, title: str, *, percent: bool = False) -> None:
@@ -518,39 +375,3 @@ def _directions(data: HeadData, key: str) -> None:
                 "its approximate inverse after different numbers of iterations"
             ),
         )
-
-
-def inverted_sentence(done: int, m: int, iterations: int, smallest: float, *, exact: bool) -> str:
-    """Return the sentence about how many singular vectors the iteration has inverted, and the smallest singular value.
-
-    Args:
-        done: number of singular vectors that are inverted to at least 90%.
-        m: number of singular vectors.
-        iterations: number of iterations.
-        smallest: the smallest singular value.
-        exact: whether the variant uses the exact inverse instead of the iteration.
-    """
-    values = {"done": done, "m": m, "least": number(smallest)}
-    if exact:
-        return _n(
-            "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-            "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
-            "inverse from {n} iteration, M Z would scale {done} of the {m} singular vectors by a factor of at least "
-            "0.9.",
-            "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-            "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
-            "inverse from {n} iterations, M Z would scale {done} of the {m} singular vectors by a factor of at least "
-            "0.9.",
-            n=iterations,
-            **values,
-        )
-    return _n(
-        "After {n} iteration, M Z scales {done} of the {m} singular vectors of M by a factor of at least 0.9. The "
-        "exact inverse would leave every singular vector unchanged (factor 1), unless its singular value is zero up to "
-        "rounding. The smallest singular value is {least}.",
-        "After {n} iterations, M Z scales {done} of the {m} singular vectors of M by a factor of at least 0.9. The "
-        "exact inverse would leave every singular vector unchanged (factor 1), unless its singular value is zero up to "
-        "rounding. The smallest singular value is {least}.",
-        n=iterations,
-        **values,
-    )

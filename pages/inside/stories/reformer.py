@@ -1,7 +1,5 @@
 """Reformer, explained step by step on the Inside page: hash, sort, cut into chunks, and count the missed pairs."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
@@ -10,7 +8,7 @@ from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import PairKinds, hide_future
 from app.ui import chart
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, quote
+from app.words.i18n import N_, _, paragraph
 from app.words.isolation import isolate
 from app.words.labels import reference_name
 from attention_core.analysis.masks.pattern import HashOrder
@@ -20,9 +18,8 @@ from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import alternating_colours, coloured_text
+from pages.inside.words.reformer import cut_sentence, filled_sentence, held_sentence, sort_sentence
 
-MAX_NAMED = 5
-"""Largest number of tokens of a bucket that a sentence lists."""
 MAX_LISTED = 8
 """Number of missed pairs that are listed."""
 
@@ -92,52 +89,6 @@ def _hash(data: HeadData, number: int) -> Step:
         details=words,
         draw=draw,
     )
-
-
-def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
-    """Return the sentence about the buckets of a hashing round.
-
-    Args:
-        number: number of the round.
-        n: number of tokens.
-        filled: number of buckets with tokens.
-        fullest: the tokens of the largest bucket.
-    """
-    return _n(
-        "In hashing round {number}, {tokens} tokens fall into **{n} bucket**. The largest bucket has {most} of them: "
-        "{names}.",
-        "In hashing round {number}, {tokens} tokens fall into **{n} buckets**. The largest bucket has {most} of "
-        "them: {names}.",
-        n=filled,
-        number=number,
-        tokens=n,
-        most=len(fullest),
-        names=quoted_tokens(fullest),
-    )
-
-
-def held_sentence(reference: str, held: float, at_random: float) -> str:
-    """Return the sentence about how well a round's hash finds the pairs with much weight.
-
-    Args:
-        reference: name of the reference.
-        held: the share of the reference's weight on pairs of two tokens in one bucket.
-        at_random: the expected share if the tokens were in random order.
-    """
-    return _(
-        "Pairs of tokens in one bucket hold {held:.0%} of the weight of {reference} (tokens shuffled among the "
-        "buckets: {at_random:.0%}).",
-        held=held,
-        reference=reference,
-        at_random=at_random,
-    )
-
-
-def quoted_tokens(tokens: Sequence[str]) -> str:
-    """Return the first few tokens in quotes, and how many more there are."""
-    names = [quote(escape_markdown(token)) for token in tokens[:MAX_NAMED]]
-    more = len(tokens) - MAX_NAMED
-    return enumeration([*names, _("{more} more", more=more) if more > 0 else ""])
 
 
 def _borders(data: HeadData, number: int) -> list[int]:
@@ -217,54 +168,6 @@ def _sort(data: HeadData, number: int) -> Step:
         findings=words,
         details=cut,
         draw=draw,
-    )
-
-
-def sort_sentence(first: str, second: str, distance: int, token: str, moved: int) -> str:
-    """Return the sentences about the tokens that the sort moves.
-
-    Args:
-        first: a token of a bucket.
-        second: the next token in the sorted order, in the same bucket.
-        distance: the distance of both tokens in the text.
-        token: the token that moves farthest.
-        moved: the number of positions by which it moves.
-    """
-    if not moved:
-        return _("All tokens keep their places.")
-    return paragraph(
-        _(
-            "**“{first}”** and **“{second}”** are {n} tokens apart in the text and become neighbours in the sorted "
-            "order.",
-            n=distance,
-            first=first,
-            second=second,
-        )
-        if distance > 1
-        else "",
-        _n(
-            "“{token}” moves farthest, by {n} position.",
-            "“{token}” moves farthest, by {n} positions.",
-            n=moved,
-            token=token,
-        ),
-    )
-
-
-def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
-    """Return the sentence about the number and size of the chunks."""
-    if causal:
-        return _n(
-            "Each bucket is split separately into chunks of at most {size} tokens. There is {n} chunk in total.",
-            "Each bucket is split separately into chunks of at most {size} tokens. There are {n} chunks in total.",
-            n=chunks,
-            size=size,
-        )
-    return _n(
-        "The sorted tokens form {n} chunk of at most {size} tokens.",
-        "The sorted tokens are split into {n} chunks of at most {size} tokens, regardless of bucket boundaries.",
-        n=chunks,
-        size=size,
     )
 
 

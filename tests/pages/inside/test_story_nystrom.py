@@ -12,7 +12,7 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import percent
 from pages.inside.headline import error_of_matrix
 from pages.inside.stories import nystrom
-from pages.inside.stories.nystrom import (
+from pages.inside.words.nystrom import (
     error_caption,
     inverse_count,
     inverse_effect,

@@ -11,7 +11,7 @@ from stories import data, head, open_step, said, source
 import attention_core as ac
 from app.figures.lines.spread import Spread
 from attention_core.experiments import performer_error
-from pages.inside.stories.performer import (
+from pages.inside.words.performer import (
     bias_sentence,
     estimate_sentence,
     fall_sentence,

@@ -10,7 +10,7 @@ from stories import drawn_words, open_step, said, source
 
 import attention_core as ac
 from app.figures.sorting import sorting
-from pages.inside.stories.reformer import cut_sentence, filled_sentence, held_sentence, quoted_tokens, sort_sentence
+from pages.inside.words.reformer import cut_sentence, filled_sentence, held_sentence, quoted_tokens, sort_sentence
 
 REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 

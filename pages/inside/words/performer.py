@@ -1,0 +1,172 @@
+"""Sentences, names and the formula of the mean estimate in Performer's story."""
+
+import numpy as np
+
+from app.figures.lines.spread import Spread
+from app.words.i18n import _, paragraph
+from app.words.labels import setting_name
+from attention_core.experiments.performer_error import SEEDS
+from attention_core.formatting import number
+from attention_core.metrics.fit import fit_power
+
+POSITIVE = ("positive", "hyperbolic")
+"""Kinds with positive features, whose estimates are rarely far too large and often far too small."""
+FAR_TOO_SMALL = 0.5
+"""A median estimate below this share of the true value counts as far too small."""
+NEAR_ALL = 0.8
+"""A larger relative error means that the estimate misses nearly all of the true value."""
+
+
+def length_name(row_norms: str, *, chosen: bool) -> str:
+    """Return the legend name for the setting ``row_norms``: the lengths of the directions, and whether it is chosen."""
+    name = _("random") if row_norms == "chi" else _("all √d")
+    return _("{name} (chosen)", name=name) if chosen else name
+
+
+def feature_captions(kind: str) -> tuple[str, str]:
+    """Return two captions, which say how the drawn features of queries and of keys are scaled.
+
+    Scaling does not change the attention matrix: a factor per query cancels when its row is divided by the row's sum,
+    and a factor per feature cancels if the same feature of the keys is divided by it.
+
+    Args:
+        kind: the setting ``kind``, such as "positive".
+    """
+    if kind in POSITIVE:
+        return (
+            _("each feature × its largest value over all keys, then each query's features ÷ their maximum"),
+            _("divided by the feature's largest value"),
+        )
+    common = _("all features multiplied by the same factor")
+    if kind == "trig":
+        return _("each query's features scaled to the same length"), common
+    return common, common
+
+
+def estimate_sentence(near: float, middle: float) -> str:
+    """Return the sentence about the accuracy of the estimates with one random draw of the directions.
+
+    Args:
+        near: the share of estimates within a factor of two of the true value.
+        middle: the median ratio of estimate to true value.
+    """
+    return _(
+        "Because the features are random, each estimate is noisy: {near:.0%} of the estimates are within a factor of "
+        "two of the true value. For the median query–key pair, the estimate is {middle}× the true value.",
+        near=near,
+        middle=number(middle),
+    )
+
+
+def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
+    """Return the sentence that explains the median estimate by the bias and the spread of the estimator.
+
+    Args:
+        kind: the setting ``kind``, such as "positive".
+        row_norms: the setting for the lengths of the directions: "fixed" or "chi" (random).
+        middle: the median ratio of estimate to true value.
+    """
+    if row_norms == "fixed" and kind != "relu":
+        return _("If all random vectors have the same length, the estimate is biased, even with many features.")
+    if kind in POSITIVE and middle < FAR_TOO_SMALL:
+        return _(
+            "The mean over all random draws is the true value, but a few very large estimates dominate this mean. Most "
+            "estimates are therefore too small."
+        )
+    return _("The mean over all random draws is the true value, so the estimator is unbiased.")
+
+
+def mean_formula(kind: str, row_norms: str) -> str:
+    """Return the formula of the expected value of the estimate, in LaTeX."""
+    product = r"\mathbb{E}\left[\varphi(q)^\top\varphi(k)\right]"
+    if kind == "relu":
+        return (
+            product + r" = \frac{\lVert q\rVert \lVert k\rVert}{2\pi\sqrt d} \left(\sin\theta + (\pi - \theta) "
+            r"\cos\theta\right),\quad \theta = \angle(q, k)"
+        )
+    return product + (r" \approx " if row_norms == "fixed" else " = ") + r"e^{q\cdot k/\sqrt d}"
+
+
+def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, divides: bool = False) -> str:
+    """Return the sentences about how the error falls with the number of directions.
+
+    Args:
+        errors: the errors by kind of feature, and whether the directions are orthogonal.
+        row_norms: the setting for the lengths of the directions.
+        divides: whether the logits are divided.
+    """
+    first = errors["positive", True]
+    if len(first.x) < 2 or not errors["trig", False].x:
+        return _("Drawing directions …")
+    if not all(np.isfinite(error) and error > 0 for error in first.middle):
+        return _(
+            "The error is zero or not defined, because the similarities of this head are all equal or because "
+            "they overflow."
+        )
+    ends = {form: each.middle[-1] for form, each in errors.items() if np.isfinite(each.middle[-1])}
+    best = min(ends, key=ends.__getitem__)
+    smallest = {"best": setting_name(best[0]), "least": number(ends[best])}
+    start, end = first.middle[0], first.middle[-1]
+    change = (
+        _(
+            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
+            "**positive** features stays at {end}."
+        )
+        if number(end) == number(start)
+        else _(
+            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
+            "**positive** features falls from {start} to {end}."
+        )
+        if end < start
+        else _(
+            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
+            "**positive** features does not fall. It goes from {start} to {end}."
+        )
+    )
+    rises = end > max(start, NEAR_ALL) and number(end) != number(start)
+    text = paragraph(
+        change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
+        _(
+            "Rare, very large estimates carry the mean of positive features, and {b:,.0f} directions miss most of "
+            "them.",
+            b=first.x[-1],
+        )
+        if rises
+        else "",
+        _("Divide the logits by 20 above to see the error with small logits.") if rises and not divides else "",
+        _(
+            "A power law fitted to the error of positive features, as a function of the number of directions m, has "
+            "the exponent {slope}.",
+            slope=number(fit_power(first.x, first.middle).exponent),
+        ),
+        _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
+        if row_norms == "chi"
+        else "",
+        _(
+            "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "
+            "all kinds of features.",
+            **smallest,
+        )
+        if best[1]
+        else _(
+            "With the largest number of random directions, **{best}** features with independent directions have the "
+            "smallest error ({least}) of all kinds of features.",
+            **smallest,
+        ),
+        _(
+            "The error of **trig** features (sines and cosines) is {trig}.",
+            trig=number(errors["trig", True].middle[-1], 3),
+        )
+        if best[0] != "trig"
+        else "",
+    )
+    if not rises and end > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
+        text = paragraph(
+            text,
+            _(
+                "The median relative error of positive features over {seeds} random draws stays near 1, because most "
+                "estimates of the exponential are far too small.",
+                seeds=SEEDS,
+            ),
+        )
+    return text
