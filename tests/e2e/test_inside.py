@@ -102,6 +102,7 @@ def test_the_cell_under_the_pointer_is_named_by_its_own_axes(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
     point_at(page.locator(f"{BOARD} .plot").nth(5), 0.6, 0.2)
     expect(page.locator(f"{BOARD} .tip .where")).to_have_text(re.compile(r"^landmark [0-3] → key \d+ “"))
+    expect(page.locator(f"{BOARD} .tip .what")).to_have_text(re.compile(r"^R \d"))
 
 
 def test_the_factors_of_nystrom_are_drawn_in_proportion(page, server):

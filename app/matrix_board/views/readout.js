@@ -52,7 +52,9 @@ export class Readout {
     const position = make("div", { class: "where" }, ...row, " → ", ...describe(panel.col_title ?? texts.col, cell.col, panel.colLabels?.[cell.col]));
     const text = cellText(panel, cell.row, cell.col, settings);
     const isPlain = settings.categories || text === texts.masked;
-    const value = make("div", { class: "what" }, isPlain ? text : `${texts.unit} ${text}`);
+    // On a board with a scale per panel, the unit is the heading of all scales, such as "Blue: positive".
+    const name = settings.scale === "panel" ? panel.title : texts.unit;
+    const value = make("div", { class: "what" }, isPlain ? text : `${name} ${text}`);
     this.tip.replaceChildren(position, value);
     this.positionTip(panel, cell);
     this.announceTimer = setTimeout(() => {
