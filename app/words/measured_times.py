@@ -78,13 +78,22 @@ def faster_finding(series: Sequence[Series]) -> Finding:
         ),
     }
     if faster:
-        values |= {"last": format_interpolated(faster[-1][0]), "name": faster[-1][1]}
+        values |= {
+            "first": format_interpolated(faster[0][0]),
+            "earliest": faster[0][1],
+            "last": format_interpolated(faster[-1][0]),
+            "name": faster[-1][1],
+        }
     if not faster:
         text = _("**On {machine}, no variant shown is faster than softmax, even at {longest:,} tokens.**", **values)
     elif len(faster) < count:
-        text = _(
-            "**On {machine}, {n} of {all} variants shown are faster than softmax.**", n=len(faster), all=count, **values
+        # Without a group "at", all of them are faster at every measured length.
+        text = (
+            N_("**On {machine}, {n} of {all} variants shown are faster than softmax from about {last} tokens on.**")
+            if "at" in by_kind
+            else N_("**On {machine}, {n} of {all} variants shown are faster than softmax at every measured length.**")
         )
+        text = _(text, n=len(faster), all=count, **values)
         names = _("Faster than softmax: {names}.", names=enumeration(text for _tokens, _name, text in faster))
         if len(faster) == 1:
             names, text = (
@@ -110,6 +119,12 @@ def faster_finding(series: Sequence[Series]) -> Finding:
             if len(faster) == 1
             else _(
                 "**On {machine}, every variant shown is faster than softmax from about {last} tokens on.**", **values
+            )
+            if "below" in by_kind or values["first"] == values["last"]
+            else _(
+                "**On {machine}, every variant shown is faster than softmax from about {last} tokens on, and "
+                "{earliest} already from about {first}.**",
+                **values,
             )
         )
     others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)

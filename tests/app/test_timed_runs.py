@@ -122,7 +122,7 @@ def test_the_faster_variants_come_first():
     certain = "Each time was measured in only one round, so the lengths from which variants are faster than "
     certain += "softmax may differ in another run."
     assert sentence(series(times | others)) == (
-        "**On this server, 4 of 7 variants shown are faster than softmax.** "
+        "**On this server, 4 of 7 variants shown are faster than softmax from about 60 tokens on.** "
         f"Faster than softmax: {faster}from about 60 tokens. "
         "**Sparse** shows no clear difference in time from softmax at the longest length. "
         f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
@@ -185,11 +185,22 @@ def test_a_comparison_of_devices_names_the_cores_of_a_processor(threads, cores):
     )
 
 
+def test_the_lengths_are_named_only_if_a_variant_becomes_faster_between_them():
+    times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "linear": (0.4, 8.0), "topk": (2.0, 17.0)}
+    assert faster_finding(series(times)).text == (
+        "**On this server, 2 of 3 variants shown are faster than softmax at every measured length.**"
+    )
+    every = "**On this server, every variant shown is faster than softmax from about 32 tokens on.**"
+    for other in ((2.0, 8.0), (0.5, 8.0)):  # at the same length, and at every length
+        lines = series({"softmax": SOFTMAX, "local": (2.0, 8.0), "linear": other})
+        assert faster_finding(lines).text == every
+
+
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():
     times = {"softmax": (1.0, 4.0, 16.0), "local": (2.0, 6.0, 8.0), "linear": (1.5, 2.0, 8.0)}
     assert sentence(series(times, sizes=(16, 32, 64))).startswith(
-        "**On this server, every variant shown is faster than softmax from about 41 tokens on.** Below about 21 "
-        "tokens, softmax is the fastest. "
+        "**On this server, every variant shown is faster than softmax from about 41 tokens on, and Linear already from "
+        "about 21.** Below about 21 tokens, softmax is the fastest. "
     )
     slow = times | {"topk": (2.0, 6.0, 17.0)}
     assert "tokens. Below about 21 tokens, softmax is the fastest." in sentence(series(slow, sizes=(16, 32, 64)))
