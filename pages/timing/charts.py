@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Any
 
 from app.figures.lines import line_names
 from app.figures.lines.curves import AXIS_HEIGHT, MARKER, RING, WIDTH, Curve, curves
@@ -11,14 +12,14 @@ from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.lines.text_placement import Box, Path
 from app.figures.theme import GREY, PAGE, SERIES, Figure, add_line, annotation, style
 from app.ui import chart
-from app.words.i18n import N_, _, enumeration
+from app.words.i18n import N_, _
 from app.words.labels import axis_title
 from app.words.measured_times import Series, stamp_lines
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import Overtaking, overtaking
 from attention_core.experiments.timing_length import unfinished
-from attention_core.formatting import MIB, format_interpolated
-from pages.timing.words import speedup
+from attention_core.formatting import format_interpolated
+from pages.timing.words import memory_unit, speedup
 
 HEIGHT = 350
 """Height in pixels of a chart, without the stamp (machine and date) below the chart.
@@ -27,8 +28,12 @@ With the sentence above it, the chart fits a projector's screen.
 """
 NARROW_WIDTH = 250
 """Width in pixels of the area with the lines on a phone."""
+NARROW_TICKS = 7
+"""Largest number of lengths that fit below the chart on a phone."""
 LEADERS = tuple((across, down) for down in (8, 24, 40) for across in (24, 72, 120))
 """Pixels right or left of a ring, and above or below it, at which its label can begin, the preferred ones first."""
+CORNERS = ((0, 1), (1, 0), (1, 1), (0, 0))
+"""Corners of a chart where a text can be, the preferred one first: 0 or 1 for left or right, and for low or high."""
 MAX_LABELLED = 4
 """Largest number of rings with labels; more labels would cover lines and each other."""
 NEAR_RATIO = 1.5
@@ -43,12 +48,6 @@ TITLES = {
     "work": N_("Multiply-adds of one call"),
 }
 """Titles of the charts that can be shown next to the time chart."""
-UNITS = {
-    "ratio": N_("time ÷ softmax's time"),
-    "memory": N_("peak memory (MiB)"),
-    "work": N_("multiply-adds of one call"),
-}
-"""Titles of the vertical axes of these charts."""
 
 
 def _crossings(series: Sequence[Series]) -> list[tuple[Series, Overtaking]]:
@@ -78,39 +77,70 @@ def crossovers(series: Sequence[Series]) -> list[Curve]:
 def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = False) -> None:
     """Write next to the rings of ``crossovers`` from which length each variant is faster than softmax.
 
-    A short line joins each label and its ring. The label hides the grid lines behind it. If there are too many rings,
-    one text above the lines explains them all.
+    A short line joins each label and its ring. The label hides the grid lines behind it. On a phone, one list in a
+    corner has all labels. If there are too many rings, one text above the lines explains them all.
 
     Args:
         figure: the time chart.
         series: the timed variants on the page.
-        narrow: whether there is only room for the lengths in the labels, without the variants' names.
+        narrow: whether the chart is on a phone.
     """
     crossings = sorted(_crossings(series), key=lambda each: each[1].tokens)
     sizes = sorted(point.n for line in series for point in line.points)
     paths = [_pixels([(p.n, p.quartiles[1]) for p in line.points], series, narrow=narrow) for line in series]
     rings = _pixels([(at.tokens, at.ms) for _line, at in crossings], series, narrow=narrow)
     annotations = figure["layout"].setdefault("annotations", [])
+    entries = [(at.tokens, line.name.partition(" · ")[0], line.colour) for line, at in crossings]
     if len(crossings) > MAX_LABELLED:
-        corner = {"xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
-        annotations.append(annotation(_("○ faster than softmax from here on"), 0, 1, **corner, bgcolor=PAGE))
+        annotations.append(_corner_text(_("○ faster than softmax from here on"), []))
         return
-    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in crossings]
-    labels = crossing_labels(
-        [(at.tokens, name, line.colour) for name, (line, at) in zip(names, crossings, strict=True)]
-    )
+    if narrow and entries:
+        lines = [f"{_dot(colour)}{name} ≈ {format_interpolated(n)}" for n, name, colour in entries]
+        text = "<br>".join(dict.fromkeys([_("○ faster than softmax from"), *lines]))
+        annotations.append(_corner_text(text, paths))
+        return
+    labels = crossing_labels(entries)
     first = next(filter(None, labels), "")
     for text, (_line, at), ring in zip(labels, crossings, rings, strict=True):
         if not text:
             continue
-        is_below = _is_below(text, at.tokens, sizes, is_first=text == first, narrow=narrow)
+        is_below = _is_below(text, at.tokens, sizes, is_first=text == first)
         side = 1 if is_below else -1
         leader = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": SERIES[GREY], "standoff": RING / 2}
-        across, down = _leader(text, ring, paths, side, _size(narrow=narrow))
+        across, down = _leader(text, ring, paths, side, _size(narrow=False))
         place: dict[str, object] = {"ax": across * side, "ay": down * side, "align": "left"}
         place |= {"xanchor": "left", "yanchor": "top"} if is_below else {"xanchor": "right", "yanchor": "bottom"}
         mark = annotation(text, math.log10(at.tokens), math.log10(at.ms), **leader, **place, bgcolor=PAGE)
         annotations.append(mark)
+
+
+def _corner_text(text: str, paths: Sequence[Path]) -> dict[str, Any]:
+    """Return a text in the first corner of a phone's chart that no line crosses, otherwise at the upper left.
+
+    Args:
+        text: the text, as HTML.
+        paths: the lines in pixels.
+    """
+    width, height = _text_size(text)
+    right, top = (size - needed for size, needed in zip(_size(narrow=True), (width, height), strict=True))
+
+    def is_free(corner: tuple[int, int]) -> bool:
+        left, low = corner[0] * right, corner[1] * top
+        return not any(map(Box(left, low, left + width, low + height).is_crossed, paths))
+
+    x, y = next(filter(is_free, CORNERS), CORNERS[0])
+    anchors = {"xanchor": ("left", "right")[x], "yanchor": ("bottom", "top")[y], "align": "left"}
+    return annotation(text, x, y, xref="x domain", yref="y domain", **anchors, bgcolor=PAGE)
+
+
+def _dot(colour: int) -> str:
+    """Return a dot in the colour of a variant, and a space, as HTML."""
+    return f'<span style="color:{style(colour).colour}">●</span> '
+
+
+def _text_size(text: str) -> tuple[float, float]:
+    """Return the approximate width and height in pixels of a text with dots, as HTML."""
+    return line_names.text_size(re.sub("<span.*?>|</span>", "", text))
 
 
 def _pixels(
@@ -147,7 +177,7 @@ def _leader(
         side: 1 for a label below and to the right of its ring, -1 for one above and to the left.
         size: width and height of the area with the lines in pixels.
     """
-    width, height = line_names.text_size(re.sub("<span.*?>|</span>", "", text))
+    width, height = _text_size(text)
     points = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
     free = []
     for across, down in LEADERS:
@@ -159,7 +189,7 @@ def _leader(
     return LEADERS[min(free)[1]] if free else LEADERS[0]
 
 
-def _is_below(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> bool:
+def _is_below(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool) -> bool:
     """Return whether a label of ``label_crossings`` is below and to the right of its ring.
 
     It is there if it has no room above and to the left. The first label is also there if it is in the left half,
@@ -170,12 +200,10 @@ def _is_below(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool,
         tokens: the length at the ring.
         sizes: the measured lengths, ascending.
         is_first: whether this is the first label from the left.
-        narrow: whether the chart is on a phone.
     """
     share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
-    room = share * (NARROW_WIDTH if narrow else WIDTH)
     width = max(map(line_names.text_width, re.sub("<span.*?</span> ", "", text).split("<br>")))
-    return width > room or (is_first and share < 0.5)
+    return width > share * WIDTH or (is_first and share < 0.5)
 
 
 def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
@@ -185,7 +213,7 @@ def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
     the last of them has the text of all, and the labels of the others are empty.
 
     Args:
-        crossings: the length, the variant's short name (may be empty) and its colour, by ascending length.
+        crossings: the length, the variant's short name and its colour, by ascending length.
     """
     near, texts = list[tuple[float, str, int]](), list[str]()
     for crossing, following in zip_longest(crossings, crossings[1:]):
@@ -193,16 +221,11 @@ def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
         if following is not None and following[0] <= NEAR_RATIO * crossing[0]:
             texts.append("")
             continue
-        if any(name for _n, name, _colour in near):
-            dots = [f'<span style="color:{style(colour).colour}">●</span> ' for *_place, colour in near]
-            lines = [
-                dot + _("{names}: faster from ≈ {n}", names=name, n=format_interpolated(n))
-                for dot, (n, name, _colour) in zip(dots, near, strict=True)
-            ]
-            texts.append("<br>".join(dict.fromkeys(lines)))
-        else:
-            lengths = enumeration(dict.fromkeys(format_interpolated(n) for n, _name, _colour in near))
-            texts.append(_("faster from ≈ {n}", n=lengths))
+        lines = [
+            _dot(colour) + _("{names}: faster from ≈ {n}", names=name, n=format_interpolated(n))
+            for n, name, colour in near
+        ]
+        texts.append("<br>".join(dict.fromkeys(lines)))
         near = []
     return texts
 
@@ -233,8 +256,15 @@ def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
             for line in series
             if line.ratios and not line.is_reference
         ]
-    values = {"memory": lambda p: p.peak_bytes / MIB, "work": lambda p: p.multiply_adds}[side]
+    unit = memory_unit(series)[0]
+    values = {"memory": lambda p: p.peak_bytes / unit, "work": lambda p: p.multiply_adds}[side]
     return [curve(line, [(p.n, y := values(p), y, y) for p in line.points], series) for line in series]
+
+
+def side_title(side: str, series: Sequence[Series]) -> str:
+    """Return the title of the vertical axis of the chart ``side``, a key of ``TITLES``."""
+    titles = {"ratio": _("time ÷ softmax's time"), "memory": memory_unit(series)[1]}
+    return titles.get(side) or _("multiply-adds of one call")
 
 
 def curve(line: Series, values: Sequence[tuple[float, float, float, float]], series: Sequence[Series]) -> Curve:
@@ -301,10 +331,10 @@ def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     figure["layout"].setdefault("annotations", []).append(mark)
 
 
-def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
-    """Return, as a list, the text about the number of rounds of a run; empty for the charts of memory and work."""
+def _rounds(series: Sequence[Series], *, live: bool) -> list[str]:
+    """Return, as a list, the text about the number of rounds of a run."""
     counts = [len(point.ms) for line in series if line.live == live for point in line.points]
-    if name not in ("time", "ratio") or not counts:
+    if not counts:
         return []
     least, most = min(counts), max(counts)
     if most == 1:
@@ -315,7 +345,7 @@ def _rounds(series: Sequence[Series], *, live: bool, name: str) -> list[str]:
 def show_chart(
     lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], series: Sequence[Series], key: str, name: str
 ) -> None:
-    """Draw a chart of one or two runs, with their machines and dates (stamps) below it.
+    """Draw a chart of one or two runs; below the time chart, stamps name their machines and dates.
 
     Args:
         lines: the curves.
@@ -332,27 +362,20 @@ def show_chart(
         y_title=axis_title(unit, log=True),
         log_x=True,
         log_y=True,
-        x_ticks=sizes,
+        x_ticks=sizes[:: 2 if chart.is_narrow() and len(sizes) > NARROW_TICKS else 1],
         height=HEIGHT,
     )
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
-    one_run = len({line.live for line in series}) == 1
+        place = {"xref": "x domain", "xanchor": "left", "yanchor": "top"}
+        below = annotation(_("↓ faster than softmax"), 0, math.log10(1.0), **place)
+        figure["layout"].setdefault("annotations", []).append(below)
     if name == "time":
+        one_run = len({line.live for line in series}) == 1
         label_crossings(figure, series, narrow=chart.is_narrow())
         if one_run and not chart.is_narrow():
             mark_speedup(figure, series)
+        stamps = [[*stamp_lines(run, live=live, only_run=one_run), *_rounds(series, live=live)] for run, live in runs]
+        figure = add_machine_stamp(figure, stamps, narrow=chart.is_narrow())
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
-    chart.show(
-        add_machine_stamp(
-            figure,
-            [
-                [*stamp_lines(run, live=live, only_run=one_run), *_rounds(series, live=live, name=name)]
-                for run, live in runs
-            ],
-            narrow=chart.is_narrow(),
-        ),
-        key=key,
-        name=f"timing-{name}",
-        alt=text,
-    )
+    chart.show(figure, key=key, name=f"timing-{name}", alt=text)

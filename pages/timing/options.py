@@ -1,5 +1,6 @@
 """The options and widgets of the Timing page, and the specification of the timing run that they describe."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -111,19 +112,25 @@ def show() -> TimingSpec:
     )
 
 
-def show_setup() -> None:
-    """Draw the form with the other settings of the run."""
-    lazy_popover(_("Setup"), _draw_setup, key="timing.set_up", icon=":material/tune:", type="tertiary")
+def show_setup(*, recorded: bool) -> None:
+    """Draw the form with the other settings of the run; ``recorded`` if the page shows a recorded run."""
+    draw = partial(_draw_setup, recorded=recorded)
+    lazy_popover(_("Setup"), draw, key="timing.set_up", icon=":material/tune:", type="tertiary")
 
 
-def _draw_setup() -> None:
-    left, right = st.columns(2)
-    with left:
-        TimingOptions.first.draw()
-        TimingOptions.heads.draw()
-    with right:
-        TimingOptions.last.draw()
-        TimingOptions.d.draw()
+def _draw_setup(*, recorded: bool) -> None:
+    if recorded:
+        st.caption(
+            _(
+                "These settings apply when you press “Measure on this server”. The recorded run keeps the lengths, "
+                "heads, rounds and data type with which it was measured."
+            )
+        )
+    # On a phone, the columns are below each other, so each pair has its own row.
+    for pair in ((TimingOptions.first, TimingOptions.last), (TimingOptions.heads, TimingOptions.d)):
+        for column, option in zip(st.columns(2), pair, strict=True):
+            with column:
+                option.draw()
     TimingOptions.rounds.draw()
     TimingOptions.dtype.draw()
     _show_masked()

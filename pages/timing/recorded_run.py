@@ -56,7 +56,7 @@ def show(spec: TimingSpec) -> Run | None:
             )
         _show_files()
 
-    show_setup()
+    show_setup(recorded=chosen in comparable)
     lazy_popover(_("Files"), draw, key="timing.files", icon=":material/folder_open:", type="tertiary")
     return comparable.get(chosen)
 

@@ -83,7 +83,7 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
     with below.container():
         side = TimingOptions.side.value
         if side_curves := charts.side_lines(side, found):
-            charts.show_chart(side_curves, _(charts.UNITS[side]), runs, found, f"{key}.{side}", side)
+            charts.show_chart(side_curves, charts.side_title(side, found), runs, found, f"{key}.{side}", side)
         else:
             st.info(_("Add a variant to compare its time with softmax's time."))
     table.show(found, f"{key}.table", is_last=key.endswith("end"))

@@ -12,8 +12,9 @@ from app.words.i18n import _, clauses, enumeration
 from app.words.measured_times import Series, crossing_text
 from attention_core.benchmarking.run_records import sample_table
 from attention_core.benchmarking.run_summary import growth
-from attention_core.formatting import MIB, between
+from attention_core.formatting import between
 from pages.timing.options import TimingOptions
+from pages.timing.words import memory_unit
 
 
 def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
@@ -27,10 +28,11 @@ def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
     sizes = sorted({p.n for line in series for p in line.points})
     common_sizes = [n for n in sizes if all(n in {p.n for p in line.points} for line in series)]
     n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common_sizes or sizes)
-    rows = [row(line, n) for line in series]
+    unit = memory_unit(series)
+    rows = [row(line, n, unit) for line in series]
     several_runs = len({line.live for line in series}) > 1
-    shown_columns = list(rows[0]) if TimingOptions.columns.value else first_columns(n, several_runs=several_runs)
-    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n), column_order=shown_columns)
+    shown_columns = list(rows[0]) if TimingOptions.columns.value else first_columns(n, unit, several_runs=several_runs)
+    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n, unit), column_order=shown_columns)
     if text := empty_cells(rows, shown_columns, n):
         st.caption(text)
     if TimingOptions.columns.value:
@@ -42,8 +44,14 @@ def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
             export.download(_("Numbers (CSV)"), lambda: csv(series), "timing.csv")
 
 
-def row(line: Series, n: int) -> dict[str, object]:
-    """Return a row of the table: the results with n tokens, and the growth of time and multiply-adds, by column."""
+def row(line: Series, n: int, unit: tuple[int, str]) -> dict[str, object]:
+    """Return a row of the table: the results with n tokens, and the growth of time and multiply-adds, by column.
+
+    Args:
+        line: the variant in one run.
+        n: the number of tokens.
+        unit: the bytes of the unit of memory, and the title of its column.
+    """
     sizes = [point.n for point in line.points]
     time = growth(sizes, [p.quartiles[1] for p in line.points])
     work = growth(sizes, [p.multiply_adds for p in line.points])
@@ -55,7 +63,7 @@ def row(line: Series, n: int) -> dict[str, object]:
         _("faster than softmax from"): "—" if line.is_reference else crossing_text(line),
         _column_at(n): point_ and middle,
         _("time ÷ softmax's time"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
-        _("peak memory (MiB)"): point_ and point_.peak_bytes / MIB,
+        unit[1]: point_ and point_.peak_bytes / unit[0],
         _("exponent a of time ∝ nᵃ"): time and time.exponent,
         _("R² of the fit of time ∝ nᵃ"): time and time.r2,
         _("exponent a of multiply-adds ∝ nᵃ"): work and work.exponent,
@@ -70,7 +78,7 @@ def _column_at(n: int) -> str:
     return _("time at n = {n:,} (ms)", n=n)
 
 
-def first_columns(n: int, *, several_runs: bool) -> list[str]:
+def first_columns(n: int, unit: tuple[int, str], *, several_runs: bool) -> list[str]:
     """Return the titles of the columns that are shown initially; with several runs, one column names the run."""
     return [
         _("variant"),
@@ -78,7 +86,7 @@ def first_columns(n: int, *, several_runs: bool) -> list[str]:
         _("faster than softmax from"),
         _column_at(n),
         _("time ÷ softmax's time"),
-        _("peak memory (MiB)"),
+        unit[1],
     ]
 
 
@@ -104,7 +112,7 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[st
     return _("Some cells are empty: {reasons}.", reasons=text) if text else ""
 
 
-def _columns(n: int) -> dict[str, Any]:
+def _columns(n: int, unit: tuple[int, str]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
         **dict.fromkeys((_("exponent a of time ∝ nᵃ"), _("exponent a of multiply-adds ∝ nᵃ")), number(format="%.2f")),
@@ -112,7 +120,7 @@ def _columns(n: int) -> dict[str, Any]:
             (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
         ),
         _("R² of the fit of time ∝ nᵃ"): number(format="%.3f"),
-        **dict.fromkeys((_column_at(n), _("time ÷ softmax's time"), _("peak memory (MiB)")), number(format="%.3g")),
+        **dict.fromkeys((_column_at(n), _("time ÷ softmax's time"), unit[1]), number(format="%.3g")),
         _("faster than softmax from"): st.column_config.TextColumn(width=250),
     }
 

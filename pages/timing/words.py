@@ -12,7 +12,7 @@ from app.words.labels import in_words, label, setting_name
 from app.words.measured_times import Series, crossings, machine_name
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
-from attention_core.formatting import format_interpolated, memory, number
+from attention_core.formatting import MIB, format_interpolated, memory, number
 from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
@@ -274,6 +274,16 @@ def slow_start_cause(series: Sequence[Series]) -> str:
         )
     )
     return _(text, n=first.n, title=title)
+
+
+def memory_unit(series: Sequence[Series]) -> tuple[int, str]:
+    """Return the unit of all memory on the page: its bytes, and the name of such numbers.
+
+    It is KiB if no measurement needed a MiB, and MiB otherwise.
+    """
+    if any(point.peak_bytes >= MIB for line in series for point in line.points):
+        return MIB, _("peak memory (MiB)")
+    return 2**10, _("peak memory (KiB)")
 
 
 def memory_sentence(series: Sequence[Series]) -> str:

@@ -71,6 +71,8 @@ def test_the_first_visit_shows_a_recorded_run(mode, side):
     assert run.stamp.date[:10] in message
     assert "float32" in message
     assert run.stamp.device in sentence(at)
+    below = side_chart["layout"].get("annotations", ())
+    assert not [each for each in below if run.stamp.device in each["text"]], "one stamp is enough"
 
 
 def test_the_result_of_a_gpu_names_another_device_and_its_growth_is_below():
@@ -264,6 +266,12 @@ def test_no_recorded_run_can_be_chosen():
     assert at.segmented_control(key="timing.beside").value == "none"
     at.segmented_control(key="timing.beside").set_value("cuda_forward").run()
     assert at.query_params["t_beside"] == "cuda_forward"
+
+
+@pytest.mark.parametrize(("shown", "noted"), [("cpu_forward", True), ("none", False)])
+def test_the_setup_says_that_it_does_not_change_a_recorded_run(shown, noted):
+    at = open_timing(t_beside=shown)
+    assert any("The recorded run keeps" in each.value for each in at.caption) == noted
 
 
 def test_a_page_without_runs_shows_instructions():

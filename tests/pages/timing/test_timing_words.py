@@ -47,6 +47,7 @@ RUN = Run(
         Skipped(variant="linear", n=16, reason="No step."),
     ),
 )
+MEBIBYTES = (2**20, "peak memory (MiB)")
 
 
 def line(word, **more):
@@ -144,19 +145,12 @@ def test_the_label_of_a_crossing_covers_no_line_if_there_is_room():
 
 
 @pytest.mark.parametrize(
-    ("tokens", "is_first", "narrow", "is_below"),
-    [
-        (32, False, False, True),
-        (256, False, False, False),
-        (200, True, False, True),
-        (1024, True, False, False),
-        (256, False, True, True),
-    ],
+    ("tokens", "is_first", "is_below"), [(32, False, True), (256, False, False), (200, True, True), (1024, True, False)]
 )
-def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, is_below):
-    """Check labels without and with room at the left, the first label in both halves of the chart, and a phone."""
+def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, is_below):
+    """Check labels without and with room at the left, and the first label in both halves of the chart."""
     text = '<span style="color:#000000">●</span> Linear: faster from 96<br>Local: faster from ≈ 99'
-    assert charts._is_below(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == is_below
+    assert charts._is_below(text, tokens, [16, 4096], is_first=is_first) == is_below
 
 
 @pytest.mark.parametrize(
@@ -172,9 +166,8 @@ def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, is_bel
 def test_the_stamp_counts_the_rounds(counts, expected):
     rows = [replace(points("softmax", 16, 1.0), ms=(1.0,) * count) for count in counts]
     softmax = line("softmax", points=rows)
-    assert charts._rounds([softmax], live=softmax.live, name="time") == expected
-    assert charts._rounds([softmax], live=softmax.live, name="memory") == []
-    assert charts._rounds([softmax], live=not softmax.live, name="time") == []
+    assert charts._rounds([softmax], live=softmax.live) == expected
+    assert charts._rounds([softmax], live=not softmax.live) == []
 
 
 def test_close_crossings_share_a_label():
@@ -185,7 +178,6 @@ def test_close_crossings_share_a_label():
         f'<span style="color:{SERIES[2]}">●</span> Linear: faster from ≈ 99',
         f'<span style="color:{SERIES[3]}">●</span> Nyström: faster from ≈ 180',
     ]
-    assert labels([(20.0, "", 1), (96.0, "", 2), (96.2, "", 3)]) == ["faster from ≈ 20", "", "faster from ≈ 96"]
     twice = labels([(96.0, "Local", 1), (96.2, "Local", 1)])
     assert twice == ["", f'<span style="color:{SERIES[1]}">●</span> Local: faster from ≈ 96']
     assert labels([]) == []
@@ -405,7 +397,7 @@ def test_the_fused_kernel_of_softmax_is_named_on_a_gpu(device, says_so):
 
 @pytest.mark.parametrize("several_runs", [False, True])
 def test_the_first_columns_name_the_run_if_there_are_several(several_runs):
-    assert ("run" in table.first_columns(64, several_runs=several_runs)) == several_runs
+    assert ("run" in table.first_columns(64, MEBIBYTES, several_runs=several_runs)) == several_runs
 
 
 def test_masks_and_algorithms_have_different_names():
@@ -427,7 +419,7 @@ def test_the_csv_has_every_sample_with_machine_and_settings():
 
 
 def test_every_row_of_the_table_is_at_the_same_length():
-    assert table.row(line("local"), 64) == {
+    assert table.row(line("local"), 64, MEBIBYTES) == {
         **{
             "variant": "Local · window 16",
             "run": "live",
@@ -448,15 +440,15 @@ def test_every_row_of_the_table_is_at_the_same_length():
         },
         "multiply-adds per second": 500.0,
     }
-    assert table.row(line("local"), 16)["time at n = 16 (ms)"] == 32.0
-    softmax = table.row(line("softmax", live=False), 64)
+    assert table.row(line("local"), 16, MEBIBYTES)["time at n = 16 (ms)"] == 32.0
+    softmax = table.row(line("softmax", live=False), 64, MEBIBYTES)
     assert (softmax["run"], softmax["faster than softmax from"], softmax["time ÷ softmax's time"]) == (
         "recorded",
         "—",
         1.0,
     )
-    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64)["time ÷ softmax's time"] is None
-    unmeasured = table.row(line("local"), 32)
+    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64, MEBIBYTES)["time ÷ softmax's time"] is None
+    unmeasured = table.row(line("local"), 32, MEBIBYTES)
     assert [
         unmeasured[name]
         for name in ("time at n = 32 (ms)", "time ÷ softmax's time", "peak memory (MiB)", "quartiles of the time (ms)")
@@ -475,6 +467,18 @@ def test_the_second_chart_shows_ratios_memory_or_work(side, names, heights):
     drawn = charts.side_lines(side, [line("softmax"), line("local")])
     assert [each.name for each in drawn] == names
     assert (drawn[-1].x, drawn[-1].y, drawn[-1].low) == ((16, 64), heights, None)
+
+
+def test_the_second_chart_has_one_unit_of_memory():
+    for peak, title, heights in (
+        (2**20 - 1024, "peak memory (KiB)", [1023.0, 512.0]),
+        (2**20, "peak memory (MiB)", [1.0, 0.5]),
+    ):
+        lines = [line_with_memory("softmax", 2**19), line_with_memory("local", peak, 2**19)]
+        assert charts.side_title("memory", lines) == title
+        assert charts.side_lines("memory", lines)[-1].y == heights
+    assert charts.side_title("ratio", lines) == "time ÷ softmax's time"
+    assert charts.side_title("work", lines) == "multiply-adds of one call"
 
 
 def test_recorded_live_and_masked_lines_have_different_styles():
@@ -644,7 +648,6 @@ def test_each_crossover_has_a_label_joined_to_its_ring():
     assert mark["text"] == f"{dot}Local: faster from ≈ 130"
     assert (mark["x"], mark["y"]) == (pytest.approx(math.log10(128)), pytest.approx(math.log10(16)))
     assert (mark["showarrow"], mark["bgcolor"], mark["standoff"]) == (True, PAGE, RING / 2)
-    assert [each["text"] for each in labels([overtaken()], narrow=True)] == ["faster from ≈ 130"]
     sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
     both = labels([overtaken(), overtaken(run=sooner)])
     assert [each["text"] for each in both] == [f"{dot}Local: faster from ≈ {n}" for n in (78, 130)]
@@ -654,12 +657,28 @@ def test_each_crossover_has_a_label_joined_to_its_ring():
     ]
     assert places == [(True, True, "left", "top")], "the first label is in the left half"
     assert (mark["ax"] < 0, mark["ay"] < 0, mark["xanchor"], mark["yanchor"]) == (True, True, "right", "bottom")
-    assert labels([line("local")]) == []
+    assert labels([line("local")]) == labels([line("local")], narrow=True) == []
     for count, text in (
         (charts.MAX_LABELLED, mark["text"]),
         (charts.MAX_LABELLED + 1, "○ faster than softmax from here on"),
     ):
         assert [each["text"] for each in labels([overtaken()] * count)] == [text]
+
+
+def test_a_phone_lists_all_crossovers_in_a_corner_without_lines():
+    def corner(series):
+        figure = {"layout": {}}
+        charts.label_crossings(figure, series, narrow=True)
+        [mark] = figure["layout"]["annotations"]
+        return mark["text"], (mark["x"], mark["y"], mark["xanchor"], mark["yanchor"])
+
+    softmax = line("softmax", run=OVERTAKEN, points=variant_points(OVERTAKEN, "softmax"))
+    text = f'○ faster than softmax from<br><span style="color:{SERIES[0]}">●</span> Local ≈ 130'
+    assert corner([softmax, overtaken()]) == (text, (0, 1, "left", "top")), "the lines rise, so this corner is free"
+    falling = line("softmax", points=[points("softmax", 16, 1e6), points("softmax", 256, 1.0)])
+    assert corner([falling, overtaken()]) == (text, (1, 1, "right", "top"))
+    level = [line("softmax", points=[points("softmax", n, ms) for n in (16, 256)]) for ms in (2.0, 5e5)]
+    assert corner([falling, *level, overtaken()]) == (text, (0, 1, "left", "top")), "no corner is free"
 
 
 @pytest.mark.parametrize("last", [64.0, 100.0, 1.0])
@@ -691,24 +710,24 @@ def test_the_help_on_rounds_states_when_timing_stops():
 
 def test_empty_cells_are_explained():
     decoded, softmax, first = (
-        table.row(line("local"), 64),
-        table.row(line("softmax"), 64),
-        table.first_columns(64, several_runs=False),
+        table.row(line("local"), 64, MEBIBYTES),
+        table.row(line("softmax"), 64, MEBIBYTES),
+        table.first_columns(64, MEBIBYTES, several_runs=False),
     )
     assert table.empty_cells([decoded], first, 64) == ""
     assert table.empty_cells([softmax], first, 64) == ""
     assert table.empty_cells([decoded], list(decoded), 64) == (
         "Some cells are empty: multiply-adds by formula (multiply-adds have a formula only for a forward pass)."
     )
-    alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16)
+    alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16, MEBIBYTES)
     assert table.empty_cells([alone], list(alone), 16) == (
         "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (softmax was "
         "not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a of "
         "multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a formula "
         "only for a forward pass)."
     )
-    unmeasured = table.row(line("local"), 32)
-    assert table.empty_cells([unmeasured], table.first_columns(32, several_runs=True), 32) == (
+    unmeasured = table.row(line("local"), 32, MEBIBYTES)
+    assert table.empty_cells([unmeasured], table.first_columns(32, MEBIBYTES, several_runs=True), 32) == (
         "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (softmax was "
         "not measured at this length)."
     )
@@ -768,7 +787,7 @@ def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, cho
 
 
 def test_the_table_begins_with_the_columns_that_a_reader_needs():
-    first = table.first_columns(64, several_runs=True)
+    first = table.first_columns(64, MEBIBYTES, several_runs=True)
     assert len(first) == 6
     assert "time at n = 64 (ms)" in first
-    assert set(first) < set(table.row(line("local"), 64))
+    assert set(first) < set(table.row(line("local"), 64, MEBIBYTES))
