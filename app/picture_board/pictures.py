@@ -148,9 +148,9 @@ def _texts(cell: int) -> dict[str, str]:
         "touch_hint": _("Tap a pixel to see what it attends to."),
         "at": _(
             "Attention of the pixel in row {row}, column {column} (blue: negative weights). Each picture has its own "
-            "scale. Click to keep the pixel selected."
+            "scale, up to its “max”. Click to keep the pixel selected."
         )
-        + (" " + _("“max”: largest weight of {cell} × {cell} pixels together.", cell=cell) if cell > 1 else ""),
+        + (" " + _("Weights of {cell} × {cell} pixels are added.", cell=cell) if cell > 1 else ""),
         "largest": _("max {most}"),
         "error": _("Error of each pixel, darker for larger errors."),
         "image": _("Image"),
