@@ -9,7 +9,7 @@ from app.figures.lines.curves import Curve, curves, guide
 from app.jobs import cached
 from app.state.session import REFERENCE
 from app.ui import chart, palette
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from app.words.labels import axis_title, in_words, setting_name
 from attention_core.experiments.denoising import budgets, image_columns
 from pages.picture import words
@@ -26,28 +26,29 @@ def show(images: Images) -> None:
     source = images.source
     qkv = cached.record(source, source.size**2)
     with cached.spinner(_("Computing the image for every setting …")):
-        lines = [_line(images, attention) for attention in images.variants]
         settings = {
             _sentence_name(each): (cached.denoised(source, each).psnr, cost_share(each, qkv))
             for attention in images.variants
             if attention.key != REFERENCE
             for each in budgets(attention, source.size**2)
         }
+        softmax = next(image.psnr for each, image in images.variants.items() if each.key == REFERENCE)
+        best = words.cheapest_setting(settings, softmax)
+        lines = [_line(images, attention, best) for attention in images.variants]
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
-    for level, psnr in (
-        (_("noisy image"), images.noisy.psnr),
-        (_("blur with 3 × 3 pixels"), images.blur.psnr),
-        (_("mean of all pixels"), images.mean.psnr),
+    for level, psnr, dash in (
+        (_("noisy image"), images.noisy.psnr, "dot"),
+        (_("blur with 3 × 3 pixels"), images.blur.psnr, "dash"),
+        (_("mean of all pixels"), images.mean.psnr, "dashdot"),
     ):
         line = guide(level, x_range, (psnr, psnr))
-        lines.append(replace(line, name_at_end=False, texts=[level, ""], text_position="top right"))
-    softmax = next(image.psnr for each, image in images.variants.items() if each.key == REFERENCE)
-    st.markdown(words.cheapest_setting(settings, softmax, images.blur.psnr))
+        lines.append(replace(line, dash=dash, name_at_end=False, texts=[level, ""], text_position="top right"))
+    st.markdown(words.budget_finding(settings, softmax, images.blur.psnr))
     figure = curves(
         lines,
-        x_title=axis_title(_("cost relative to softmax (%)"), log=True),
-        y_title=_("PSNR in dB"),
+        x_title=axis_title(_("← cheaper · cost (% of softmax's)"), log=True),
+        y_title=_("PSNR in dB, higher is better"),
         height=HEIGHT,
         log_x=True,
         right=min(MAX_COST, max(costs)),
@@ -56,9 +57,13 @@ def show(images: Images) -> None:
         figure, key="picture.budget", name="picture-budget", alt=_("PSNR of the image against the cost of each variant")
     )
     st.caption(
-        _(
-            "Along a line, one setting of the variant changes, such as its window. Costs are computed for values with "
-            "as many components as keys."
+        paragraph(
+            _("The ring is softmax."),
+            _("The star is the cheapest setting that reaches softmax's PSNR.") if best else "",
+            _(
+                "Along a line, one setting of the variant changes, such as its window. Costs are computed for values "
+                "with as many components as keys."
+            ),
         )
     )
 
@@ -71,20 +76,24 @@ def _sentence_name(attention: ac.Attention) -> str:
     return in_words(f"{name(attention)} · {setting_name(budget.name)} {getattr(attention.params, budget.name):g}")
 
 
-def _line(images: Images, attention: ac.Attention) -> Curve:
+def _line(images: Images, attention: ac.Attention, best: str) -> Curve:
+    """Return the curve of a variant, with a star at the setting whose name is ``best``."""
     qkv = cached.record(images.source, images.source.size**2)
     attentions = list(budgets(attention, images.source.size**2))
     setting = attention.variant.budget
+    values = [f"{setting_name(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions if setting]
+    names = [_sentence_name(each) for each in attentions]
+    star = names.index(best) if best in names else None
     return Curve(
         " · ".join([name(attention), *([setting_name(setting.name)] if setting else [])]),
         [100 * cost_share(each, qkv) for each in attentions],
         [cached.denoised(images.source, each).psnr for each in attentions],
         colour=palette.index(attention.key),
         label=name(attention),
-        notes=[]
-        if setting is None
-        else [f"{setting_name(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions],
+        notes=values,
+        texts=[value if i == star else "" for i, value in enumerate(values)],
         dash="dash" if image_columns(attention) else "solid",
         symbol="circle" if len(attentions) == 1 else "",
         ring_index=0 if attention.key == REFERENCE else None,
+        star_index=star,
     )

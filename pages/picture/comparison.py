@@ -23,9 +23,10 @@ from pages.picture.photo import Images
 from pages.picture.subject import Subject, cost_share, cost_text, name
 
 FORMULA = (
-    r"y_i = \frac{\sum_j e^{-\|p_i - p_j\|^2 / h^2}\, x_j}{\sum_l e^{-\|p_i - p_l\|^2 / h^2}}, \qquad "
-    r"q_i = \left[\tfrac{2 p_i}{h^2},\ 1\right],\quad k_j = \left[p_j,\ -\tfrac{\|p_j\|^2}{h^2}\right]"
+    r"{y_i = \frac{\sum_j e^{-\|p_i - p_j\|^2 / h^2}\, x_j}{\sum_l e^{-\|p_i - p_l\|^2 / h^2}},} \qquad \allowbreak "
+    r"{q_i = \sqrt{d} \left[\tfrac{2 p_i}{h^2},\ 1\right],\quad k_j = \left[p_j,\ -\tfrac{\|p_j\|^2}{h^2}\right]}"
 )
+"""Non-local means, and the queries and keys with which attention computes them. A phone shows two lines."""
 
 
 def subject(images: Images) -> Subject:

@@ -338,17 +338,27 @@ def square_cost(square: str, reach: int, side: int, cost: float) -> str:
 
 def definition(patch: int, pixels: int) -> str:
     """Return how attention denoises an image with this number of pixels; ``patch`` is the side of a patch in pixels."""
-    return paragraph(
+    symbols = paragraph(
         _(
-            "Each of the {pixels:,} pixels is a token. Its query and its key are the patch of {patch} × {patch} pixels "
-            "around it, and its value is its colour.",
+            "Each of the {pixels:,} pixels is a token. The value $x_j$ of pixel j is its noisy colour, and $y_i$ is "
+            "the new colour of pixel i.",
             pixels=pixels,
+        ),
+        _(
+            "The query $q_i$ and the key $k_j$ contain the patches $p_i$ and $p_j$, the {patch} × {patch} pixels "
+            "around the two pixels.",
             patch=patch,
         ),
         _(
-            "The **logit** of two pixels is the negative squared distance of their patches, divided by h². Softmax "
-            "weights are proportional to the exponential of the logit."
+            "Every variant divides the dot product of a query and a key by √d, where d is the number of their "
+            "components. The queries contain the factor √d, so it cancels out."
         ),
+        _(
+            "The result, the **logit**, is the negative squared distance of the two patches, divided by h². A part "
+            "that is the same for all keys is left out, because softmax ignores it."
+        ),
+    )
+    method = paragraph(
         _(
             "Softmax attention then computes **non-local means**: an average of all pixels, with larger weights "
             "for pixels with similar patches."
@@ -359,6 +369,7 @@ def definition(patch: int, pixels: int) -> str:
         ),
         _("No model is trained, and no image other than the noisy one is used."),
     )
+    return f"{symbols}\n\n{method}"
 
 
 def metrics() -> str:
@@ -377,24 +388,47 @@ def metrics() -> str:
     )
 
 
-def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float, blur: float) -> str:
-    """Return which cheaper setting reaches softmax's PSNR, and the PSNR of a blur.
+def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float) -> str:
+    """Return the name of the setting that reaches softmax's PSNR at the lowest cost; empty if no cheaper one does.
+
+    Args:
+        settings: PSNR in dB, and cost relative to softmax's, of each setting of the other variants, by its name.
+        softmax: PSNR of the image of softmax.
+    """
+    costs = {name: cost for name, (psnr, cost) in settings.items() if round(psnr, 1) >= round(softmax, 1) and cost < 1}
+    return min(costs, key=costs.__getitem__, default="")
+
+
+def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, blur: float) -> str:
+    """Return which cheaper setting reaches softmax's PSNR or comes closest to it, and the PSNR of a blur.
 
     Args:
         settings: PSNR in dB, and cost relative to softmax's, of each setting of the other variants, by its name.
         softmax: PSNR of the image of softmax.
         blur: PSNR of the image in which every pixel is the mean of 3 x 3 pixels.
     """
-    costs = {name: cost for name, (psnr, cost) in settings.items() if round(psnr, 1) >= round(softmax, 1) and cost < 1}
-    best = min(costs, key=costs.__getitem__, default="")
-    values = {"name": best, "softmax": softmax, "blur": blur}
+    levels = _(
+        "The PSNR is {softmax:.1f} dB with softmax and {blur:.1f} dB with a blur of 3 × 3 pixels.",
+        softmax=softmax,
+        blur=blur,
+    )
+    if best := cheapest_setting(settings, softmax):
+        text = _("**{name} reaches softmax's PSNR at {cost} of its cost.**", name=best, cost=percent(settings[best][1]))
+        return paragraph(text, levels)
+    cheaper = {name: values for name, values in settings.items() if values[1] < 1}
+    if not cheaper:
+        return levels
+    name = max(cheaper, key=lambda each: cheaper[each][0])
+    psnr, cost = cheaper[name]
     return paragraph(
-        ""
-        if not settings
-        else _("**{name} reaches softmax's PSNR at {cost} of its cost.**", cost=percent(costs[best]), **values)
-        if best
-        else _("**No cheaper setting shown reaches softmax's PSNR.**"),
-        _("The PSNR is {softmax:.1f} dB with softmax and {blur:.1f} dB with a blur of 3 × 3 pixels.", **values),
+        _("**No cheaper setting shown reaches softmax's PSNR.**"),
+        _(
+            "{name} comes closest, with {psnr:.1f} dB at {cost} of softmax's cost.",
+            name=name,
+            psnr=psnr,
+            cost=percent(cost),
+        ),
+        levels,
     )
 
 
@@ -454,6 +488,7 @@ def digit_tokens(pixels: int, layer: int) -> str:
             "recognise handwritten digits.",
             layer=layer,
         ),
+        _("A query has d components, and $o_i$ is the output for pixel i."),
         _("Every variant uses the same q, k and v, and the model is not trained again."),
     )
 

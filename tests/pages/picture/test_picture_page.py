@@ -13,6 +13,7 @@ from app.ui.input_forms import PHOTO
 from attention_core.analysis.denoised_image import attention_maps, denoise
 from attention_core.inputs import ImageSource
 from attention_core.limits import HOSTED
+from pages.picture import words
 
 SMALL = ImageSource(size=16)
 PAIR = (ac.get("softmax"), ac.get("local", window=4))
@@ -160,7 +161,21 @@ def test_the_chart_has_a_line_over_the_cost_of_each_variant_and_levels_for_simpl
     )
     assert costs["Local · window"][0] == pytest.approx(100 * local / full)
     assert lines["Local · window"][-1] == pytest.approx(softmax)  # the window contains the whole image
-    assert {"noisy image", "blur with 3 × 3 pixels", "mean of all pixels"} <= set(lines)
+    levels = ("noisy image", "blur with 3 × 3 pixels", "mean of all pixels")
+    styles = {trace["name"]: trace["line"]["dash"] for trace in chart["data"] if trace.get("name") in levels}
+    assert (len(styles), len(set(styles.values()))) == (3, 3), "a phone's legend can tell the levels apart"
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_star_marks_the_setting_that_the_sentence_above_the_chart_names(found, monkeypatch):
+    monkeypatch.setattr(words, "cheapest_setting", lambda settings, softmax: list(settings)[1] if found else "")
+    at = open_picture(p_below="budget")
+    [chart] = charts(at)
+    [local] = [trace for trace in chart["data"] if trace.get("name") == "Local · window"]
+    symbols = local["marker"]["symbol"]
+    assert ([each == "star" for each in symbols][:3] == [False, True, False]) == found
+    assert [text for text in local.get("text", ()) if text] == ["window 2"] * found
+    assert any("The star is" in each.value for each in at.caption) == found
 
 
 def test_the_table_has_the_numbers_of_the_board():
