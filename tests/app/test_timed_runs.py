@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from app.figures.lines.machine_stamp import add_machine_stamp
 from app.jobs.runs import Run
 from app.jobs.timing_runs import progress, share_done
 from app.words.i18n import paragraph
@@ -307,3 +308,12 @@ def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twic
 def test_the_sentence_names_the_lengths_of_a_run(sizes, expected):
     run = group_samples(dataclasses.replace(SPEC, sizes=sizes), STAMP, [])
     assert measured_limits(run) == expected
+
+
+def test_a_long_stamp_below_a_wide_figure_has_several_lines():
+    figure = {"layout": {"xaxis": {}, "margin": {}, "height": 100}}
+    facts = ["a" * 70, "b" * 72, "c"]
+    for narrow, lines in ((False, [f"{facts[0]} · {facts[1]}", "c"]), (True, facts)):
+        stamped = add_machine_stamp(figure, [facts], narrow=narrow)["layout"]
+        assert stamped["annotations"][-1]["text"] == "<br>".join(lines)
+        assert stamped["height"] == 100 + 16 * len(lines)
