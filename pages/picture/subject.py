@@ -14,7 +14,7 @@ import attention_core as ac
 from app.picture_board import Tile, picture_board
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
-from app.words.finding import Lines, text_below
+from app.words.finding import Finding, Lines, text_below
 from app.words.i18n import _
 from app.words.labels import setting_name
 from attention_core.analysis.denoised_image import cell_side
@@ -128,10 +128,9 @@ def show(subject: Subject) -> None:
 
 
 def explain(subject: Subject) -> None:
-    """Write the explanations of the findings, and the remarks."""
-    if text := text_below(subject.findings):
-        st.markdown(text)
-    for text in subject.remarks:
+    """Write the explanations of the findings, and the remarks, as one list."""
+    remarks = [[Finding("", each)] for each in subject.remarks]
+    if text := text_below([*subject.findings, *remarks], as_list=True):
         st.markdown(text)
 
 
