@@ -6,14 +6,14 @@ const FLAT = 14; // the height of the arc to a neighbour, in pixels
 const STEEP = 0.1; // added height per pixel of distance
 const LOOP = 13; // half the width of a loop from a word to itself
 const THICK = 11; // the width of an arc with weight one
-const BAND = 42; // pixels above a line of words for its arcs
+const CLEAR = 4; // pixels between the highest arcs and what is above them
 
 /** The height of a Bézier curve's inner points relative to its peak, if both inner points have the same height. */
 const REACH = 4 / 3;
 
 /**
  * Return the path of the arc from one word to another or to itself. The arc is above the words if both are in the same
- * line of text; otherwise it is in the space between their lines of text.
+ * line of text; otherwise it is in the space between their lines of text. It does not cover the numbers below a line.
  * @param {WordBox} from
  * @param {WordBox} to
  */
@@ -21,10 +21,10 @@ export function arcPath(from, to) {
   const [x, y] = [from.middle, from.top];
   if (from === to) return `M${x - 5} ${y}C${x - LOOP} ${y - 2 * FLAT} ${x + LOOP} ${y - 2 * FLAT} ${x + 5} ${y}`;
   if (from.top === to.top) {
-    const rise = REACH * Math.min(BAND - THICK / 2, FLAT + STEEP * Math.abs(to.middle - x));
+    const rise = REACH * Math.min(from.room - CLEAR - THICK / 2, FLAT + STEEP * Math.abs(to.middle - x));
     return `M${x} ${y}C${x} ${y - rise} ${to.middle} ${y - rise} ${to.middle} ${y}`;
   }
-  const [start, end] = from.top > to.top ? [y, to.bottom] : [from.bottom, to.top];
+  const [start, end] = from.top > to.top ? [y, to.bottom + THICK / 2] : [from.bottom + THICK / 2, to.top];
   const bend = (end - start) / 2;
   return `M${x} ${start}C${x} ${start + bend} ${to.middle} ${end - bend} ${to.middle} ${end}`;
 }

@@ -114,11 +114,12 @@ export class Row {
   /** The positions of the words, which are the same in every row. */
   get boxes() {
     const corner = this.text.getBoundingClientRect();
-    return this.words.map((word, index) => {
+    const boxes = this.words.map((word, index) => {
       const box = word.getBoundingClientRect();
       const bottom = this.numbers[index].getBoundingClientRect().bottom;
       return { middle: Math.round(box.x + box.width / 2 - corner.x), top: Math.round(box.y - corner.y), bottom: Math.round(bottom - corner.y) };
     });
+    return boxes.map((box) => ({ ...box, room: box.top - Math.max(0, ...boxes.map(({ bottom }) => (bottom < box.top ? bottom : 0))) }));
   }
 
   /**

@@ -84,4 +84,6 @@ export interface WordBox {
   middle: number;
   top: number;
   bottom: number;
+  /** The pixels between its line of text and the numbers of the line above. */
+  room: number;
 }

@@ -60,7 +60,7 @@ def show() -> None:
         unshown=budgets.unshown,
         columns=[_("output error at {n} tokens", n=budgets.n), *(_("cost at {n} tokens", n=n) for n in lengths)],
         headings=[
-            _("output error at {n} tokens\n0% = same as softmax", n=budgets.n),
+            _("output error at {n} tokens\n(softmax = 0%)", n=budgets.n),
             _("cost (softmax = 100%)"),
             *(_("{n} tokens", n=n) for n in lengths),
         ],

@@ -198,6 +198,27 @@ def test_the_query_does_not_move_with_reduced_motion(page, server):
     expect(page.get_by_role("radio", name="it", exact=True)).to_be_checked()
 
 
+@pytest.mark.parametrize("word", [1, 8])
+def test_arcs_cover_no_numbers_in_a_sentence_of_two_lines(page, server, word):
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, f"{server}/?word={word}")
+    overlaps = page.locator('[data-variant="softmax"] .place').evaluate(
+        """(place) => {
+            const numbers = [...place.querySelectorAll(".number")].map((each) => each.getBoundingClientRect());
+            const arcs = [...place.querySelectorAll("path")].filter((each) => each.getTotalLength());
+            const top = place.getBoundingClientRect().y;
+            return arcs.flatMap((arc) => {
+                const length = arc.getTotalLength(), reach = Number(arc.style.strokeWidth) / 2;
+                return Array.from({ length: 21 }, (_, i) => arc.getPointAtLength((i / 20) * length)).filter(({ y }) =>
+                    y < reach || numbers.some((box) => y + reach > box.y - top && y - reach < box.bottom - top));
+            }).length;
+        }"""
+    )
+    assert overlaps == 0
+    tops = {each.bounding_box()["y"] for each in page.locator('[data-variant="softmax"] .word').all()}
+    assert len(tops) == 2
+
+
 def test_the_numbers_are_explained_behind_a_button(page, server):
     visit(page, server)
     notes, button = page.locator(".notes"), page.get_by_role("button", name="About these numbers")

@@ -83,7 +83,7 @@ def test_error_and_cost_use_the_same_tokens(text):
     lengths = [f"{length} tokens" for length in (n, "8,192")]
     error = f"output error at {n} tokens"
     assert settings["texts"]["columns"] == [error, *(f"cost at {each}" for each in lengths)]
-    assert settings["texts"]["headings"] == [f"{error}\n0% = same as softmax", "cost (softmax = 100%)", *lengths]
+    assert settings["texts"]["headings"] == [f"{error}\n(softmax = 0%)", "cost (softmax = 100%)", *lengths]
     assert settings["texts"]["caption"].startswith(
         f"The {n} tokens include [CLS] and [SEP], which are not drawn; percentages"
     )
