@@ -4,6 +4,7 @@ import html
 
 import streamlit as st
 
+import attention_core as ac
 from app.lessons import card
 from app.lessons.shipped import all_lessons
 from app.page import SECTIONS, Page, discover
@@ -25,7 +26,8 @@ def top() -> None:
     sentence.show()
     parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents_html(), _page_links()
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
-    st.markdown(f"## {_('All variants')}", anchors=False)
+    heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))
+    st.markdown(f"## {heading}", anchors=False)
     HomeOptions.shown.draw()
 
 
