@@ -21,8 +21,8 @@ def show() -> None:
     """Draw one expander per family, with a row for each of its variants."""
     text = paragraph(
         _(
-            "Open a family to see each variant's attention matrix, formula and time complexity. All matrices are for the "
-            "same 32 random tokens. Rows are queries, and columns are keys."
+            "Open a family to see each variant's attention matrix, formula and time complexity. All matrices are for "
+            "the same 32 random tokens. Rows are queries, and columns are keys."
         ),
         _("In a time complexity, n is the number of tokens and d the head size; other letters are settings."),
     )

@@ -78,10 +78,7 @@ def test_the_catalogue_has_the_names_of_lines_in_claims_figures():
 
 
 def test_the_catalogue_has_the_messages_of_the_pages():
-    for folder, said in (
-        ("pages", "Gallery"),
-        ("app", "The link contains values that this page does not accept."),
-    ):
+    for folder, said in (("pages", "Gallery"), ("app", "The link contains values that this page does not accept.")):
         found = extract_from_dir(str(ROOT / folder), [("**.py", extraction.screen)])
         assert said in {message for _, _, message, _, _ in found}
 
