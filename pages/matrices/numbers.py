@@ -1,13 +1,16 @@
 """The table of the Matrices page: metrics of each variant's attention matrix and output on the current input."""
 
+import re
+from collections.abc import Iterable
+
 import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
 from app.state.session import REFERENCE
 from app.ui.tables import table
-from app.words.i18n import _
-from app.words.labels import label, reference_name
+from app.words.i18n import _, enumeration
+from app.words.labels import label, reference_name, setting_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.formatting import formatted, number
 from attention_core.metrics import Ranks
@@ -40,6 +43,7 @@ def show(comparison: Comparison) -> None:
         st.caption(excluded_note(comparison.hidden))
     with st.container(key="matrices-numbers"):
         st.table(table(rows), border="horizontal", hide_index=True)
+    st.caption(letters_note(comparison.matrices))
     for attention in comparison.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
@@ -56,6 +60,28 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
             cells[_("output error")] = formatted(matrix.output_error, ".1%")
     cells[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
     return cells | {_("time"): _(attention.variant.complexity)}
+
+
+def letters_note(attentions: Iterable[ac.Attention]) -> str:
+    """Return the meaning of each letter in the variants' times."""
+    users: dict[tuple[str, str], list[str]] = {}
+    for attention in attentions:
+        letters = [word for word in re.findall(r"[^\W\d²³]+", attention.variant.complexity) if len(word) == 1]
+        for letter in dict.fromkeys(letters):
+            if letter not in {"n", "d"}:
+                users.setdefault((letter, _meaning(attention, letter)), []).append(_(attention.title))
+    others = (
+        _("{letter} = {meaning} ({names})", letter=letter, meaning=meaning, names=enumeration(dict.fromkeys(names)))
+        for (letter, meaning), names in users.items()
+    )
+    return " · ".join([_("Letters in “time”: n = tokens · d = head size"), *others])
+
+
+def _meaning(attention: ac.Attention, letter: str) -> str:
+    """Return the meaning of a letter in a variant's time, mostly a setting, whose help begins with "Number m of"."""
+    settings = attention.params.settings()
+    names = (setting_name(each.name) for each in settings if re.match(rf"(\w+ ){{1,2}}{letter} ", each.help))
+    return next(names, _("number of pools"))
 
 
 def _text(value: float | str, form: str) -> str:
