@@ -17,9 +17,12 @@ def row_multiples(
     key_title: str,
     value_title: str,
     masked: str = "",
+    percent: bool = False,
     max_keys: int = 24,
 ) -> Figure:
     """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
+
+    Bars below zero are orange, as negative weights are in a matrix.
 
     Args:
         rows: the query's row of each variant's matrix, ``[n]``, by the variant's name; NaN where the pair is masked.
@@ -27,6 +30,7 @@ def row_multiples(
         key_title: title of the horizontal axis.
         value_title: name of the values in the tooltip and on the vertical axis.
         masked: name of the crosses at masked pairs in the legend; empty for no crosses.
+        percent: whether the values are shares, written as percentages.
         max_keys: largest number of keys shown, so that their names fit. These are the keys with the largest weight in
             any variant, in the order of the text.
     """
@@ -37,16 +41,20 @@ def row_multiples(
     gap = 0.42 / max(len(rows), 2)
     size = (1 - gap * (len(rows) - 1)) / len(rows)
     names = [[int(j), escape_label(tokens[j])] for j in indices]
+    scale, unit = (100, "%") if percent else (1, "")
     data, axes, titles = [], {}, []
     crosses: list[dict[str, object]] = []
     for i, ((name, given), row) in enumerate(zip(rows.items(), values, strict=True)):
         number = str(i + 1) if i else ""
         low = (len(rows) - 1 - i) * (size + gap)
         vertical = axis(value_title, domain=[low, min(low + size, 1.0)], nticks=3)
+        if percent:
+            vertical["tickformat"] = "~%"
         axes[f"yaxis{number}"] = vertical | ({"matches": "y"} if i else {})
         titles.append(
             annotation(name, 0, 1, xref="x domain", yref=f"y{number} domain", xanchor="left", yanchor="bottom")
         )
+        written = [each + unit for each in format_numbers(scale * row[indices])]
         data.append(
             {
                 "type": "bar",
@@ -54,9 +62,9 @@ def row_multiples(
                 "x": categories,
                 "y": row[indices],
                 "yaxis": f"y{number}",
-                "marker": {"color": SERIES[0]},
+                "marker": {"color": [SERIES[value < 0] for value in row[indices].tolist()]},
                 "showlegend": False,
-                "customdata": [[*key, weight] for key, weight in zip(names, format_numbers(row[indices]), strict=True)],
+                "customdata": [[*key, value] for key, value in zip(names, written, strict=True)],
                 "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
                 + value_title
                 + " %{customdata[2]}<extra>"

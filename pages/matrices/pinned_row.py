@@ -84,12 +84,14 @@ def show_bars(comparison: Comparison) -> None:
             icon=":material/touch_app:",
         )
         return
+    rows = {comparison.names[key]: values[comparison.row] for key, values in comparison.arrays.items()}
     figure = row_multiples(
-        {comparison.names[key]: values[comparison.row] for key, values in comparison.arrays.items()},
+        rows,
         comparison.key_labels,
         key_title=_("key"),
         value_title=_("difference") if comparison.difference else _("weight"),
         masked=_("masked"),
+        percent=not comparison.difference,
     )
     st.markdown(
         bars_title(
@@ -98,6 +100,7 @@ def show_bars(comparison: Comparison) -> None:
             drawn=len(figure["data"][0]["x"]),
             total=len(comparison.key_labels),
             difference=comparison.difference,
+            has_negative=any((values < 0).any() for values in rows.values()),
         )
     )
     chart.show(

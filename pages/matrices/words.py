@@ -221,8 +221,8 @@ def largest_changes(
     )
 
 
-def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool) -> str:
-    """Return the title of the bars of one query, and how many keys are left out.
+def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool, has_negative: bool) -> str:
+    """Return the title of the bars of one query, how many keys are left out, and what orange bars mean.
 
     Args:
         row: index of the query.
@@ -230,6 +230,7 @@ def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool
         drawn: number of keys with bars, those with the largest values in any variant.
         total: number of keys.
         difference: whether the bars are differences of weights.
+        has_negative: whether a value is negative.
     """
     fields = {"row": row, "token": quote(token), "drawn": drawn, "total": total}
     title = (
@@ -237,14 +238,14 @@ def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool
         if difference
         else _("Weights of query {row} {token}", **fields)
     )
-    if drawn == total:
-        return f"**{title}**"
-    note = (
+    left_out = (
         _("{drawn} of {total} keys: those with the largest differences", **fields)
         if difference
         else _("{drawn} of {total} keys: those with the largest weights", **fields)
     )
-    return f"**{title}** · :small[{note}]"
+    orange = _("orange: less weight") if difference else _("orange: negative weights")
+    notes = [left_out] * (drawn < total) + [orange] * has_negative
+    return " · ".join([f"**{title}**", *(f":small[{note}]" for note in notes)])
 
 
 def _key_list(shares: Sequence[KeyWeight], tokens: Sequence[str], form: str) -> str:

@@ -86,7 +86,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
         hide_index=True,
     )
     rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
-    figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"))
+    figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), percent=True)
     message = _(
         "Bars: the attention weights of the token before the predicted one (the query) in layer {layer}, head {head}",
         layer=row.layer,

@@ -45,6 +45,19 @@ def test_bars_show_each_variants_weights_by_token():
     assert figure.layout.yaxis.title.text == "weight"
 
 
+def test_bars_below_zero_have_another_colour():
+    [bars] = Figure(row_multiples({"a": np.array([0.4, -0.2])}, list("xy"), key_title="", value_title="")).data
+    assert bars.marker.color[0] != bars.marker.color[1]
+
+
+@pytest.mark.parametrize(("percent", "written"), [(True, ["47%", "1.75%"]), (False, ["0.470", "0.0175"])])
+def test_the_bars_of_shares_are_written_as_percentages(percent, written):
+    row = {"a": np.array([0.47, 0.0175])}
+    figure = Figure(row_multiples(row, list("xy"), key_title="", value_title="", percent=percent))
+    assert [text for *_key, text in figure.data[0].customdata] == written
+    assert (figure.layout.yaxis.tickformat == "~%") == percent
+
+
 def test_masked_keys_are_crosses_with_one_entry_in_the_legend():
     rows = {"a": np.array([0.5, np.nan, 0.5]), "b": np.array([np.nan, 0.0, 1.0]), "c": np.full(3, 1 / 3)}
     figure = Figure(row_multiples(rows, list("xyz"), key_title="key", value_title="weight", masked="masked"))

@@ -666,12 +666,23 @@ def test_the_heads_that_attend_most_to_the_previous_and_to_the_first_token_are_n
 
 
 def test_the_title_of_bars_says_which_keys_are_left_out():
-    fields = {"drawn": 96, "total": 120, "difference": False}
+    fields = {"drawn": 96, "total": 120, "difference": False, "has_negative": False}
     assert bars_title(3, "on", **fields | {"total": 96}) == "**Weights of query 3 “on”**"
     assert bars_title(3, "on", **fields).endswith("** · :small[96 of 120 keys: those with the largest weights]")
     text = bars_title(3, "on", **fields | {"difference": True})
     assert text.startswith("**Differences of the weights of query 3 “on” from the reference** · ")
     assert text.endswith(":small[96 of 120 keys: those with the largest differences]")
+
+
+def test_the_title_of_bars_says_what_orange_means_if_a_bar_is_orange():
+    fields = {"drawn": 9, "total": 9, "has_negative": True}
+    title = "**Weights of query 3 “on”**"
+    assert bars_title(3, "on", **fields, difference=False) == f"{title} · :small[orange: negative weights]"
+    assert bars_title(3, "on", **fields, difference=True).endswith(" · :small[orange: less weight]")
+    fields["total"] = 12
+    assert bars_title(3, "on", **fields, difference=False) == (
+        f"{title} · :small[9 of 12 keys: those with the largest weights] · :small[orange: negative weights]"
+    )
 
 
 def test_undefined_scores_are_explained():
