@@ -266,6 +266,15 @@ def test_a_word_is_pinned_without_the_server_and_unpinned_by_a_key(page, server)
     expect(page.get_by_text("Click a word to see its weights.")).to_be_visible()
 
 
+def test_the_texts_of_strips_are_level_if_one_note_takes_two_lines(page, server):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit(page, f"{server}/matrices")
+    notes = {each.bounding_box()["height"] for each in page.locator(".strip .note").all()}
+    assert len(notes) == 2, "the note of Linear takes one line and the others two"
+    assert len({each.bounding_box()["y"] for each in page.locator(".strip .text").all()}) == 1
+    assert len({each.bounding_box()["y"] for each in page.locator(".strip .title").all()}) == 1
+
+
 @pytest.mark.parametrize("link", ["?variants=softmax", "?row=none"])
 def test_a_single_strip_has_no_empty_space_below(page, server, link):
     matrices(page, server, link)
