@@ -24,7 +24,12 @@ def top() -> None:
         # ``st.markdown`` would draw text with HTML later than the rest, and the page would then move.
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
-    parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents_html(), _page_links()
+    parts = (
+        f"## {_('Lessons: guess first, then see the answer')}",
+        card.contents_html(),
+        f"## {_('Pages: one question each')}",
+        _page_links(),
+    )
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))
     st.markdown(f"## {heading}", anchors=False)

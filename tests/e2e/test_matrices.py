@@ -275,6 +275,15 @@ def test_the_texts_of_strips_are_level_if_one_note_takes_two_lines(page, server)
     assert len({each.bounding_box()["y"] for each in page.locator(".strip .title").all()}) == 1
 
 
+def test_the_numbers_of_four_variants_fit_on_a_phone_and_have_equal_columns_elsewhere(page, phone, server):
+    for each in (page, phone):
+        visit(each, f"{server}/matrices")
+        table = each.locator(".st-key-matrices-numbers table")
+        assert table.evaluate("(table) => table.offsetWidth <= table.parentElement.clientWidth")
+    widths = page.locator(".st-key-matrices-numbers th").evaluate_all("(all) => all.map((cell) => cell.offsetWidth)")
+    assert max(widths) - min(widths) <= 1
+
+
 @pytest.mark.parametrize("link", ["?variants=softmax", "?row=none"])
 def test_a_single_strip_has_no_empty_space_below(page, server, link):
     matrices(page, server, link)
