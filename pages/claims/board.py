@@ -18,7 +18,7 @@ from app.words.i18n import _, clauses
 from app.words.labels import axis_title, paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
-from pages.claims import board_words, colours, longer_input, options, words
+from pages.claims import board_words, colours, condition_words, longer_input, options, words
 from pages.claims import claim as panel
 from pages.claims.board_words import VERDICTS_BY_NAME
 from pages.claims.options import ClaimsOptions, is_requested, open_claim, request_all
@@ -227,7 +227,7 @@ def show_trained(chosen: ChosenInput) -> None:
 def card(outcome: Outcome) -> str:
     """Return the content of a claim's card, as Markdown with HTML: verdict, source, small figure and finding."""
     chart = picture(outcome)
-    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), words.unmet_conditions(outcome))))
+    text = "  \n".join(filter(None, (words.finding(outcome, brief=True), condition_words.unmet_conditions(outcome))))
     figure = f'<span class="claim">{chart}</span>\n' if chart else ""
     return f"{words.badges(outcome)} {board_words.origin(outcome.claim)}\n\n{figure}{text}"
 

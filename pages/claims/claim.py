@@ -16,7 +16,7 @@ from app.ui.input_panel import ChosenInput
 from app.words.i18n import C_, _, escape_markdown, sentence
 from app.words.labels import axis_title
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
-from pages.claims import colours, longer_input, words
+from pages.claims import colours, condition_words, longer_input, words
 from pages.claims.options import open_claim
 
 
@@ -39,10 +39,10 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
     judged = outcome if outcome and not outcome.untestable_reason else None
     with placeholder.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
-            st.markdown(words.verdict_line(outcome), width="content")
+            st.markdown(condition_words.verdict_line(outcome), width="content")
         st.caption(words.source_text(claim.source), width="content")
     if outcome:
-        st.markdown("\n\n".join(filter(None, (words.finding(outcome), words.conditions(outcome)))))
+        st.markdown("\n\n".join(filter(None, (words.finding(outcome), condition_words.conditions(outcome)))))
         longer_input.show(outcome, chosen)
     if text := words.theorem_note(claim):
         st.caption(text)

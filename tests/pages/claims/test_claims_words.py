@@ -19,7 +19,7 @@ from attention_core.claims.landmark_errors import LandmarkRow
 from attention_core.claims.rule import Condition, Measured
 from attention_core.inputs import ImageSource, SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
-from pages.claims import board, board_words, claim, longer_input, words
+from pages.claims import board, board_words, claim, condition_words, longer_input, words
 
 HOLDS, PARTLY, FAILS, UNTESTABLE = Verdict
 EVERY = claims.all_claims()
@@ -242,8 +242,8 @@ def test_the_margin_of_a_verdict_is_shown_in_its_line(key, changed, expected):
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-    assert words.margin_text(outcome) == expected
-    line = words.verdict_line(outcome)
+    assert condition_words.margin_text(outcome) == expected
+    line = condition_words.verdict_line(outcome)
     assert line.startswith(words.badge(outcome.verdict))
     assert (":small[" in line) == bool(expected)
 
@@ -306,7 +306,7 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-    assert words.margin_text(outcome, brief=True) == expected
+    assert condition_words.margin_text(outcome, brief=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
     rows = tuple(replace(row, head=head) for head in (*range(heads), None))
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
     assert outcome.heads == heads
-    assert words.margin_text(outcome, brief=True) == expected
+    assert condition_words.margin_text(outcome, brief=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     outcome = Outcome(
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
-    assert words.conditions(outcome).replace(r"\:", ":") == (
+    assert condition_words.conditions(outcome).replace(r"\:", ":") == (
         f"{MEASURED}  \n{MET} matrix error of the kernel 1 + cos(q, k), median over heads: 50% (less than 90%)  \n"
         f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (at least half)"
     )
@@ -444,7 +444,7 @@ NEAR = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest
 
 def test_a_claim_that_holds_partly_lists_the_conditions_that_are_met_before_those_that_are_not():
     def listed(key, **changed):
-        return words.conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
+        return condition_words.conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
 
     equal, median = "at least 26%, 2 times what equal weights give", "median over heads"
     assert listed("near_diagonal", **NEAR) == [
@@ -461,7 +461,7 @@ def test_a_claim_that_holds_partly_lists_the_conditions_that_are_met_before_thos
 
 def test_a_card_shows_the_unmet_conditions_and_the_number_of_those_that_are_met():
     def unmet(key, **changed):
-        return words.unmet_conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
+        return condition_words.unmet_conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
 
     error = "Output error of local attention: 96% (needs at most 25%)"
     assert unmet("near_diagonal", **NEAR) == [
@@ -510,7 +510,7 @@ def test_a_measured_threshold_with_a_factor_comes_from_equal_weights():
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
-    assert words.margin_text(UNJUDGED) == ""
+    assert condition_words.margin_text(UNJUDGED) == ""
 
 
 def test_a_badge_has_the_icon_and_the_colour_of_its_verdict():
@@ -525,8 +525,8 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     [recorded, *_rest] = claims.trained_claims()
     assert board_words.origin(recorded) == words.article(recorded.source), "it has no subject"
     assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}")
-    assert words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
-    assert words.unmet_conditions(FOUND) == words.unmet_conditions(UNJUDGED) == ""
+    assert condition_words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
+    assert condition_words.unmet_conditions(FOUND) == condition_words.unmet_conditions(UNJUDGED) == ""
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     badge = f":blue-badge[:material/help: {UNTESTABLE.value}]"

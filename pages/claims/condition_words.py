@@ -1,0 +1,169 @@
+"""The texts about a claim's conditions: which are met, and how far a number is from its threshold."""
+
+import math
+
+from app.words.i18n import C_, N_, _, _n, escape_markdown
+from attention_core.claims import Claim, Outcome, Quantity, Verdict
+from attention_core.claims.rule import Margin
+from attention_core.formatting import format_readable
+from pages.claims import words
+
+NARROW_MARGIN, WIDE_MARGIN = 0.1, 0.5
+"""Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
+NEED_PHRASES = {
+    ">=": N_("at least {bound}"),
+    "<=": N_("at most {bound}"),
+    ">": N_("more than {bound}"),
+    "<": N_("less than {bound}"),
+    "=": N_("exactly {bound}"),
+}
+"""Phrases for what a rule requires, by its comparison; "=" if only the largest possible value meets the rule."""
+ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
+"""Icons of met and unmet conditions."""
+
+
+def verdict_line(outcome: Outcome) -> str:
+    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown."""
+    text = margin_text(outcome)
+    return f"{words.badges(outcome)} :small[{escape_markdown(text)}]" if text else words.badges(outcome)
+
+
+def margin_width(decisive: Margin) -> str:
+    """Return how far the number that decides a verdict is from its threshold, in words."""
+    if decisive.value == decisive.threshold:
+        return _("exactly at the threshold")
+    if decisive.relative < NARROW_MARGIN:
+        return _("close to the threshold")
+    return (
+        _("far from the threshold") if decisive.relative > WIDE_MARGIN else _("at a clear distance from the threshold")
+    )
+
+
+def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
+    """Return the text about how far a number is from its threshold; empty for unjudged claims and theorems.
+
+    Args:
+        outcome: the claim's outcome.
+        brief: whether to return only a number that explains the verdict, and what the claim needs to hold.
+    """
+    claim = outcome.claim
+    if outcome.untestable_reason or claim.theorem:
+        return ""
+    if brief:
+        return _condition_text(outcome, claim.explanation(outcome.numbers), words.with_whole_percents(outcome))
+    decisive = claim.margin(outcome.numbers)
+    quantity, value, bound = _compared(claim, decisive)
+    if quantity.of_heads and outcome.heads == 1:
+        return ""
+    return _(
+        "{label}: {value} ({closeness} of {bound})",
+        closeness=margin_width(decisive),
+        label=words.label(outcome, quantity),
+        value=value,
+        bound=bound,
+    )
+
+
+def conditions(outcome: Outcome) -> str:
+    """Return the conditions of a claim that partly holds, as lines of Markdown; empty for other verdicts.
+
+    The met conditions come first, without those on a number for which another condition is not met.
+    """
+    claim = outcome.claim
+    if outcome.verdict is not Verdict.PARTLY:
+        return ""
+    lines = [
+        f"{ICONS[met]} " + escape_markdown(_condition_text(outcome, each, claim, N_("{label}: {value} ({needs})")))
+        for met, each in _tested(outcome)
+    ]
+    return "  \n".join([_("Measured (required):"), *lines])
+
+
+def unmet_conditions(outcome: Outcome) -> str:
+    """Return why a claim does not hold, or holds only partly, as lines of Markdown; empty for other verdicts.
+
+    For a claim that does not hold, the text is one unmet condition. For a claim that holds partly, it is the number of
+    met conditions, if any is met, and all unmet ones.
+    """
+    median = _("median over heads") in words.finding(outcome, brief=True)
+
+    def line(text: str) -> str:
+        text = words.without_heads(text) if median else text
+        return escape_markdown(text[:1].upper() + text[1:])
+
+    if outcome.verdict is Verdict.FAILS:
+        return line(margin_text(outcome, brief=True))
+    if outcome.verdict is not Verdict.PARTLY:
+        return ""
+    tested, claim = _tested(outcome), words.with_whole_percents(outcome)
+    met = sum(met for met, _margin in tested)
+    count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
+    icon, colour = words.VERDICT_ICONS[Verdict.PARTLY]
+    lines = [f":{colour}[{icon}] {count}"] if met else []
+    unmet = [_condition_text(outcome, each, claim) for met, each in tested if not met]
+    return "  \n".join([*lines, *(f"{ICONS[False]} {line(text)}" for text in unmet)])
+
+
+def _tested(outcome: Outcome) -> list[tuple[bool, Margin]]:
+    """Return the conditions of a claim and whether each is met, the met ones first.
+
+    Of several conditions on one number, only the strictest met one is returned, and none if another one is not met.
+    """
+    tested = [(met, each) for met, each in outcome.claim.conditions(outcome.numbers)]
+    unmet = [each for met, each in tested if not met]
+    strictest: dict[str, Margin] = {}
+    for met, each in tested:
+        if met and each.quantity not in {other.quantity for other in unmet}:
+            known = strictest.get(each.quantity, each)
+            strictest[each.quantity] = min(known, each, key=lambda margin: margin.relative)
+    return [*((True, each) for each in strictest.values()), *((False, each) for each in unmet)]
+
+
+def _condition_text(
+    outcome: Outcome, margin: Margin, claim: Claim, template: str = N_("{label}: {value} (needs {needs})")
+) -> str:
+    """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
+
+    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs. For
+    a single head, the text says whether the label is true of it; it is empty if the finding of a failed claim says so.
+    """
+    quantity, value, bound = _compared(claim, margin)
+    needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
+    heads = _("{share} of the heads", share=bound)
+    named = words.NUMBERS.findall(outcome.claim.finding)
+    if quantity.of_heads and outcome.heads == 1:
+        if outcome.verdict is Verdict.FAILS and quantity.name in named:
+            return ""
+        one = _("this head") if margin.value else _("not this head")
+        return _("{label}: {value}", label=words.label(outcome, quantity), value=one)
+    if quantity.of_heads and outcome.heads:
+        threshold = round(outcome.heads * margin.threshold / 100, 6)
+        value = _("{count} of {heads}", count=words.head_count(outcome, margin.value), heads=outcome.heads)
+        required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
+        is_half = margin.threshold == 50
+        bound = _("half") if is_half else _(C_("number of heads", "{n}"), n=required)
+        heads = _("half of the heads") if is_half else words.heads_text(required, outcome.heads)
+        needs_maximum = margin.comparison == ">=" and required == outcome.heads
+    needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
+    if margin.factor is not None:
+        needs = _("{needs}, {n} times what equal weights give", needs=needs, n=format_readable(margin.factor, None))
+    if outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]:
+        if quantity.of_heads and needs_maximum:
+            return _("The claim needs {heads}.", heads=heads)
+        if quantity.of_heads and margin.comparison == ">=":
+            return _("The claim needs at least {heads}.", heads=heads)
+        if len(named) == 1:
+            return _("The claim holds only if this number is {needs}.", needs=needs)
+    return _(template, label=words.label(outcome, quantity), value=value, needs=needs)
+
+
+def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
+    """Return the quantity that a rule compares with a threshold, its value and the threshold, as texts."""
+    [quantity] = (each for each in claim.quantities if each.name == margin.quantity)
+    scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
+    value, bound = (
+        quantity.plain(scale * each) if measured else format_readable(scale * each, None)
+        for each, measured in ((margin.value, True), (margin.threshold, margin.measured))
+    )
+    suffix = "%" if percent else words.unit(quantity)
+    return quantity, value + suffix, bound + suffix
