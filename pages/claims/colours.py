@@ -20,13 +20,15 @@ OTHER_NAMES = {
     "nyström, no inverse": "landmark",
     "nyström, inverse from six iterations": "nystrom",
     "means of neighbouring tokens": "nystrom",
-    "deltanet, write strengths up to 2": "deltanet",
+    "deltanet, strength up to 2": "deltanet",
 }
 """Keys of variants by the lower-case names that figures use instead of the variants' titles."""
 EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
 """Names of the baseline, which is grey on all pages."""
-FREE_COLOURS = (6, 9, 10, 4, 5, 7, 8, 3, 2, 1, 0)
+FREE_COLOURS = (9, 10, 6, 4, 5, 7, 8, 3, 2, 1, 0)
 """Colours for series that are not variants, best first; the variants of a first visit have the last ones."""
+ALIKE = {0: 10, 3: 9, 5: 9}
+"""Colours of variants, and the free colour that looks similar; a figure with such a variant prefers other colours."""
 
 
 def series_colours(names: Iterable[str]) -> dict[str, int]:
@@ -44,5 +46,6 @@ def series_colours(names: Iterable[str]) -> dict[str, int]:
         if key and (colour := palette.index(key) % COLOURS) not in colours.values():
             colours[name] = colour
     free = [colour for colour in FREE_COLOURS if colour not in colours.values()]
+    free.sort(key=lambda colour: any(ALIKE.get(used) == colour for used in colours.values()))
     others = {name: free[i % len(free)] for i, name in enumerate(name for name in names if name not in colours)}
     return {name: (colours | others)[name] for name in names}

@@ -17,7 +17,7 @@ from attention_core.formatting import N_
 from attention_core.learning.studies import PARITY_VARIANTS
 from attention_core.learning.tasks import parity
 
-STRONG, WEAK, SOFTMAX = "DeltaNet, write strengths up to 2", "DeltaNet, write strengths up to 1", N_("softmax")
+STRONG, WEAK, SOFTMAX = "DeltaNet, strength up to 2", "DeltaNet, strength up to 1", N_("softmax")
 NAMES = dict(zip(PARITY_VARIANTS, (STRONG, WEAK, SOFTMAX), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Claim: causal linear attention is a recurrent network, and three algorithms compute the same output.
+"""Claim: causal linear attention is a recurrent network, and three algorithms give the output of the whole matrix.
 
 For n tokens and head size d, the algorithm that stores all states ("cumsum") needs less memory than the explicit matrix
 only if n > d².
@@ -95,9 +95,9 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Causal linear attention gives the same output whether it is computed token by token, in chunks or by "
-    "cumulative sums. For head size d, cumulative sums need less memory than the whole attention matrix only beyond "
-    "d² tokens.",
+    statement="Causal linear attention gives the same output whether it is computed token by token, in chunks, by "
+    "cumulative sums or with the whole attention matrix. For head size d, cumulative sums need less memory than this "
+    "matrix only beyond d² tokens.",
     short="four ways to compute linear attention agree",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
