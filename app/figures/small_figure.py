@@ -18,6 +18,8 @@ LINE = 16
 """Height of one line of text in a name, which is also the smallest height of a bar's row, in pixels."""
 BAR = 6
 """Height in pixels of one of several bars side by side."""
+CLOSE, WIDER = 2, 3
+"""Pixels: the largest distance of lines that coincide on screen, and what a line gains for each line covering it."""
 DOT = 9
 """Diameter in pixels of a dot."""
 ROUND = f'stroke-width="{DOT}" stroke-linecap="round"'
@@ -122,10 +124,13 @@ def _lines(
     centres = spread_positions([y_pixel(medians[name][-1][1]) for name in order], sizes, 0, room)
     assert centres is not None, "the room is at least the sum of the sizes"
     shapes = [f'<path d="M{EDGE} {EDGE}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
-    for name in order:
-        points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]
+    pixels = {name: [(x_pixel(x), y_pixel(y)) for x, y in medians[name]] for name in order}
+    for i, name in enumerate(order):
+        points = [f"{x:.1f} {y:.1f}" for x, y in pixels[name]]
         if joined and len(points) > 1:
-            path, width = f"M{'L'.join(points)}", 'stroke-width="2" stroke-linecap="round"'
+            # If lines coincide, the later ones are thinner, so that all can be seen.
+            wide = 2 + WIDER * sum(_coincide(pixels[name], pixels[other]) for other in order[i + 1 :])
+            path, width = f"M{'L'.join(points)}", f'stroke-width="{wide}" stroke-linecap="round"'
         else:
             path, width = "".join(f"M{point}h0" for point in points), ROUND
         shapes.append(f'<path d="{path}" stroke="{colours[name]}" {width} fill="none"/>')
@@ -143,6 +148,12 @@ def _lines(
         f'<span class="marks"><small>{x_ticks[0]}</small><small>{_text(x_title)}</small><small>{"".join(x_ticks[1:])}'
         "</small></span></span>"
     )
+
+
+def _coincide(line: Line, other: Line) -> bool:
+    """Return whether two lines in pixels have almost the same heights at the same places."""
+    pairs = zip(line, other, strict=False)
+    return len(line) == len(other) and all(a[0] == b[0] and abs(a[1] - b[1]) < CLOSE for a, b in pairs)
 
 
 def _bars(

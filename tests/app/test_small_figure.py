@@ -43,6 +43,13 @@ def test_lines_run_from_edge_to_edge_by_the_median_at_each_place():
     assert lines[SERIES[1]] == [(EDGE, EDGE), (right, HEIGHT - EDGE)]
 
 
+@pytest.mark.parametrize(("other", "width"), [(0.99, 5), (0.9, 2)])
+def test_a_line_that_another_one_covers_is_wider(other, width):
+    chart = svg(small_figure({"a": [(1, 0.0), (2, 1.0)], "b": [(1, 0.0), (2, other)]}, **TITLES))
+    widths = dict(re.findall(r'stroke="(#\w+)" stroke-width="(\d+)"', chart))
+    assert widths == {SERIES[0]: str(width), SERIES[1]: "2"}
+
+
 def test_points_that_no_line_joins_are_dots():
     chart = svg(small_figure({"a": [(0, 0.0), (2, 2.0), (4, 1.0)]}, joined=False, **TITLES))
     [path] = re.findall(rf'd="([^"]+)" stroke="{SERIES[0]}"', chart)
