@@ -102,6 +102,13 @@ def default_words(task: str) -> tuple[str, ...]:
     return TASK_VARIANTS.get(task, VARIANTS)
 
 
+def views() -> list[str]:
+    """Return the views of the chosen task: the tests that its models have, and the shown view."""
+    task, shown = LearnOptions.task.value, LearnOptions.view.value
+    untested = {"longer": task not in TEST_LENGTHS, "capacity": task not in TEST_ITEMS}
+    return [view for view in LearnOptions.view.field().options or () if view == shown or not untested.get(view)]
+
+
 def show() -> None:
     """Draw the controls of the task and of the models, and those of the axes in the view that has a choice of axes."""
     with st.container(width="content", horizontal=True, vertical_alignment="center", gap="small", key="controls.task"):

@@ -59,7 +59,7 @@ def _show_view(
     result = st.container(key="learn.summary").empty()
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
     with row:
-        view = LearnOptions.view.draw(label_visibility="collapsed")
+        view = LearnOptions.view.draw(options=options.views(), label_visibility="collapsed")
     variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))

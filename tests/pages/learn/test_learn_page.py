@@ -26,6 +26,7 @@ from attention_core.learning.studies import STUDIES, removed_parts_plan, rotary_
 from attention_core.learning.tasks import TASKS
 from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
+from pages.learn.options import LearnOptions
 from pages.learn.outcomes import THRESHOLD, outcomes
 
 open_learn = partial(open_page, "learn")
@@ -144,6 +145,20 @@ def test_a_task_without_tests_of_more_items_has_no_finding_about_pairs():
     assert "pairs" not in spoken(at)
 
 
+@pytest.mark.parametrize(
+    ("task", "view", "names"),
+    [
+        ("recall", "race", "longer capacity parts"),
+        ("parity", "race", "longer parts"),
+        ("digits", "race", "parts"),
+        ("digits", "longer", "longer parts"),
+    ],
+)
+def test_only_the_shown_view_and_views_with_tests_of_the_task_are_offered(task, view, names):
+    at = open_learn(l_task=task, l_view=view)
+    [control] = [each for each in at.segmented_control if each.key == "l_view"]
+    assert control.options == [LearnOptions.view.label_of(each) for each in ["race", "attention", *names.split()]]
+    assert control.value == view
 @pytest.mark.parametrize("view", ["race", "attention", "longer", "capacity", "parts"])
 @pytest.mark.parametrize("task", ["recall", "maximum"])
 def test_every_view_opens_without_a_run(view, task):
