@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.words.i18n import _, _n, enumeration, escape_markdown
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown
 from app.words.labels import in_words, label
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.defaults import TEST_ITEMS, TEST_LENGTHS
 from attention_core.learning.learning_task import LearningTask
 from pages.learn.options import max_variants
 from pages.learn.outcomes import Outcome, PartOutcome
+from pages.learn.part_words import PART_NAMES
 
 
 def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
@@ -48,17 +49,29 @@ def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -
 
 def no_parts_removed() -> str:
     """Return the message that no run of the chosen variants with a part removed is recorded."""
-    return _("No runs with a part removed are recorded.")
+    return _(
+        "No runs with a part removed are recorded for this task and these variants. Press “Train on this server” to "
+        "train them."
+    )
 
 
-def not_trained_without(results: Sequence[PartOutcome]) -> str:
-    """Return a message that lists the variants without any model with a removed part; empty if all have one."""
-    names = [
-        escape_markdown(outcome.full.name_in_sentence) for outcome in results if outcome.parts and not outcome.ablations
+def not_trained_without(results: Sequence[PartOutcome]) -> list[str]:
+    """Return messages that list the variants of which no model is trained without a part: any part, or some parts."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for outcome in results:
+        if missing := tuple(part for part in outcome.parts if part not in outcome.ablations):
+            missing = missing if outcome.ablations else ()
+            names.setdefault(missing, []).append(escape_markdown(outcome.full.name_in_sentence))
+    return [
+        _(
+            N_("No runs without {parts} are recorded for {names}.")
+            if parts
+            else N_("No runs with a part removed are recorded for {names}."),
+            names=enumeration(names[parts]),
+            parts=enumeration(_(PART_NAMES[part]) for part in parts),
+        )
+        for parts in sorted(names)
     ]
-    if not names:
-        return ""
-    return _("No runs with a part removed are recorded for {names}.", names=enumeration(names))
 
 
 def no_tests(task: LearningTask, *, by: str) -> str:

@@ -23,8 +23,8 @@ from pages.learn.race import AXES
 HEIGHT = 300
 COLUMNS = {"convolution": N_("no convolution"), "gate": N_("no gate"), "positions": N_("no position encoding")}
 """Names at the lines of the models with one removed part, by part. For a layer, ``layers_text`` returns the name."""
-COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 1, "layer": 4}
-"""Indices of the colours of the lines, by removed part."""
+COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 8, "layer": 3}
+"""Indices of the colours of the lines, by removed part. No variant of a first visit has one of them."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
 """Plotly's name of the line style, by removed part."""
 
@@ -44,7 +44,9 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
             with st.container(gap=None):
                 st.markdown(f"**{escape_markdown(each.full.name)}**")
                 _curves(each, f"learn.parts.{key}.{number}")
-    notes = part_words.convolution_note(results), part_words.not_removable(shown), gaps.not_trained_without(results)
+    notes = [part_words.convolution_note(results), part_words.not_removable(shown)]
+    if key == "end":  # During training, the other models are still to come.
+        notes += gaps.not_trained_without(results)
     st.caption(paragraph(*notes, words.medians_note(len({each.row.seed for each in rows}))))
 
 

@@ -369,7 +369,10 @@ def test_the_button_trains_every_model_of_the_view_of_parts():
 
 def test_the_view_of_parts_says_only_that_no_part_was_removed_if_only_complete_models_are_recorded():
     at = open_learn(l_view="parts", l_task="digits", variants=(ac.get("softmax"), ac.get("linear")))
-    assert [each.value for each in at.info] == ["No runs with a part removed are recorded."]
+    assert [each.value for each in at.info] == [
+        "No runs with a part removed are recorded for this task and these variants. Press “Train on this server” to "
+        "train them."
+    ]
     assert not any("medians" in each.value or each.value.startswith("Recorded on") for each in at.caption)
     assert not charts(at)
 

@@ -997,10 +997,14 @@ def test_an_accuracy_is_still_rising_if_the_last_quarter_of_the_steps_adds_five_
 
 
 def test_models_that_are_not_trained_without_a_part_are_named():
-    assert not gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9, convolution=None)])
-    assert gaps.not_trained_without([part_outcome("linear", 1.0, layer=None, convolution=None)]) == (
-        "No runs with a part removed are recorded for Linear."
-    )
+    full = part_outcome("linear", 1.0, layer=0.9, convolution=0.9)
+    none = part_outcome("linear", 1.0, layer=None, convolution=None)
+    some = part_outcome("gla", 1.0, layer=0.9, gate=None)
+    assert not gaps.not_trained_without([full])
+    assert gaps.not_trained_without([full, none, some]) == [
+        "No runs with a part removed are recorded for Linear.",
+        "No runs without the gate are recorded for Gated linear.",
+    ]
 
 
 def test_missing_tests_are_explained():
