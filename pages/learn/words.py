@@ -10,16 +10,20 @@ from app.words.labels import in_words
 from attention_core import registry
 from attention_core.experiments.learning import length_with_items
 from attention_core.formatting import percent
+from attention_core.learning.defaults import default_plan
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
+from attention_core.learning.recorded_runs import recorded_rows
 from attention_core.learning.tasks import task as task_of
-from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, has_threshold, numbers_stored
+from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, has_threshold, numbers_stored, outcomes
 
 MAX_FEW_RUNS = 3
 """Runs of a variant up to which a band shows their range; for more runs, it shows their middle half."""
 
 DELTA_RULE = ("deltanet", "gated_deltanet")
 """Words of the variants that correct the state with the delta rule."""
+STRONG_DELTANET = "deltanet~strength~2.0"
+"""DeltaNet with write strengths up to 2, as in links."""
 
 
 def headline(results: Sequence[Outcome], link: str = "") -> Finding:
@@ -72,7 +76,17 @@ def cause(outcome: Outcome) -> str:
                 "length 1."
             ),
         )
+    if spec.model == ModelSpec(task="parity", word="deltanet") and outcome.is_trained and _is_learned_when_strong():
+        return paragraph(
+            result, _("In other runs, it learned the task after one change: write strengths up to 2 instead of 1.")
+        )
     return ""
+
+
+def _is_learned_when_strong() -> bool:
+    """Return whether the recorded models of DeltaNet with write strengths up to 2 have learned parity."""
+    rows = [row for row in recorded_rows(default_plan("parity")) if row.row.variant == STRONG_DELTANET]
+    return bool(rows) and outcomes(rows)[0].learned_at is not None
 
 
 def guess_accuracy(outcome: Outcome) -> float | None:
@@ -278,6 +292,7 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
     """
     pairs, tested, solving = _solving_more(results)
     steps = {outcome.name_in_sentence: outcome.learned_at[0] for outcome in tested if outcome.learned_at}
+    shares = {outcome.name_in_sentence: test[1] for outcome in tested if (test := outcome.largest_test("items"))}
     fast = min(steps, key=lambda name: steps[name], default="")
     if not pairs or not solving or min(steps[outcome.name_in_sentence] for outcome in solving) <= steps[fast]:
         return ""
@@ -290,11 +305,16 @@ def _fastest_fails(results: Sequence[Outcome], link: str) -> str:
             names=names,
         ),
         _n(
-            "Tested with {pairs}, only {names} still gets at least {most} right.",
-            "Tested with {pairs}, only {names} still get at least {most} right.",
+            "Tested with {pairs}, only {names} still gets at least {most} right; {fast} gets {share}.",
+            "Tested with {pairs}, only {names} still get at least {most} right; {fast} gets {share}.",
             n=len(solving),
             pairs=_pairs_link(pairs, link),
-            names=names,
+            names=enumeration(
+                _("{name} ({result})", name=escape_markdown(name), result=percent(shares[name]))
+                for name in (outcome.name_in_sentence for outcome in solving)
+            ),
+            fast=escape_markdown(fast),
+            share=percent(shares[fast]),
             most=percent(THRESHOLD),
         ),
     )

@@ -65,7 +65,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text == (
         "**With 4 pairs, Linear learns the task sooner than softmax. Tested with "
-        f"[24 pairs](#?l_view=capacity{chosen}), only softmax still gets at least 95% right.**"
+        f"[24 pairs](#?l_view=capacity{chosen}), only softmax (99.9%) still gets at least 95% right; Linear gets 88%.**"
     )
     [below] = [text for text in texts(at) if text.startswith("- **Linear** adds")]
     assert below.removeprefix("- ").split("\n- ") == [
@@ -159,6 +159,16 @@ def test_only_the_shown_view_and_views_with_tests_of_the_task_are_offered(task, 
     [control] = [each for each in at.segmented_control if each.key == "l_view"]
     assert control.options == [LearnOptions.view.label_of(each) for each in ["race", "attention", *names.split()]]
     assert control.value == view
+
+
+def test_deltanet_without_parity_names_the_write_strengths_with_which_it_learns_it():
+    hint = "write strengths up to 2 instead of 1"
+    at = open_learn(l_task="parity", variants=(ac.get("softmax"), ac.get("deltanet")))
+    assert any(hint in text for text in texts(at))
+    for variants in ((ac.get("softmax"),), (ac.get("deltanet", strength=2.0),)):
+        assert not any(hint in text for text in texts(open_learn(l_task="parity", variants=variants)))
+
+
 @pytest.mark.parametrize("view", ["race", "attention", "longer", "capacity", "parts"])
 @pytest.mark.parametrize("task", ["recall", "maximum"])
 def test_every_view_opens_without_a_run(view, task):

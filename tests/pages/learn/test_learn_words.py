@@ -320,15 +320,17 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
         (
             0.95,
             0.9,
-            "**With 4 pairs, Linear learns the task sooner than softmax. Tested with 16 pairs, only softmax still gets "
-            "at least 95% right.**  \n**Linear** adds all pairs up in one state, in which they interfere, whereas "
-            "**softmax** stores each token separately. These models were trained for 400 steps.",
+            "**With 4 pairs, Linear learns the task sooner than softmax. Tested with 16 pairs, only softmax (95%) "
+            "still gets at least 95% right; Linear gets 50%.**  \n**Linear** adds all pairs up in one state, in which "
+            "they interfere, whereas **softmax** stores each token separately. These models were trained for 400 "
+            "steps.",
         ),
         (
             0.95,
             0.95,
             "**With 4 pairs, Linear learns the task sooner than softmax and DeltaNet. Tested with 16 pairs, only "
-            "softmax and DeltaNet still get at least 95% right.**  \nThese models were trained for 400 steps.",
+            "softmax (95%) and DeltaNet (95%) still get at least 95% right; Linear gets 50%.**  \nThese models were "
+            "trained for 400 steps.",
         ),
     ],
 )
