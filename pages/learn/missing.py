@@ -23,7 +23,7 @@ from pages.learn.race import AXES
 HEIGHT = 300
 COLUMNS = {"convolution": N_("no convolution"), "gate": N_("no gate"), "positions": N_("no position encoding")}
 """Names at the lines of the models with one removed part, by part. For a layer, ``layers_text`` returns the name."""
-COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 8, "layer": 3}
+COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 8, "layer": 9}
 """Indices of the colours of the lines, by removed part. No variant of a first visit has one of them."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
 """Plotly's name of the line style, by removed part."""
