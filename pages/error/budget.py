@@ -13,7 +13,7 @@ from app.ui import palette
 from app.words.i18n import N_, _, enumeration
 from app.words.labels import setting_name
 from attention_core.experiments.error import ErrorPoint
-from pages.error import words
+from pages.error import budget_words, words
 from pages.error.options import Question
 from pages.error.sweep import View, curve, finite_or_none, floor_text, uniform_curves
 
@@ -111,7 +111,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 VIEW = View(
     axis_title=N_("value of the setting named at each line"),
     lines=lines,
-    describe=words.budget_findings,
+    describe=budget_words.budget_findings,
     notes=notes,
     key=key,
 )

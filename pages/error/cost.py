@@ -20,7 +20,7 @@ from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
 from attention_core.formatting import number
-from pages.error import reasons, words
+from pages.error import cost_words, reasons, words
 from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
 from pages.error.sweep import View, axis_end, curve, tooltip
@@ -37,7 +37,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
     view = View(
         axis_title=N_("forward time relative to softmax") if timed else N_("multiply-adds relative to softmax"),
         lines=partial(lines, times=times),
-        describe=partial(words.cost_findings, times=times),
+        describe=partial(cost_words.cost_findings, times=times),
         notes=lambda question, points: [
             *worse_than_mean(question, points),
             *(
@@ -115,8 +115,8 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
     curves, end = [], axis_end(question, points)
     right = words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or math.inf)
     best, next_best = (
-        words.best_cheap_point(question, points, times, share)
-        for share in (words.CHEAP_SHARE, words.NEXT_BEST * words.CHEAP_SHARE)
+        cost_words.best_cheap_point(question, points, times, share)
+        for share in (words.CHEAP_SHARE, cost_words.NEXT_BEST * words.CHEAP_SHARE)
     )
     if best is not None and any(p.word == UNIFORM and p.middle <= best.middle for p in comparable):
         best = None  # Equal weights have no larger error than the best variant, so the finding recommends no variant.

@@ -8,7 +8,7 @@ from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from pages.error import words
+from pages.error import length_words
 from pages.error.options import Question
 from pages.error.sweep import TOKENS_AXIS, View, curve, uniform_curves
 
@@ -37,5 +37,5 @@ VIEW = View(
         causal=question.causal,
     ),
     lines=lines,
-    describe=words.length_findings,
+    describe=length_words.length_findings,
 )

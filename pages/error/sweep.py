@@ -27,7 +27,7 @@ from app.words.labels import axis_title, label, reference_name, setting_name
 from attention_core.experiments import error
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask
 from attention_core.formatting import number
-from pages.error import words
+from pages.error import cost_words, words
 from pages.error.options import Question
 from pages.error.reading_guide import explain_marks, lines_above_axis, reading_guide, settings_beyond_axis
 from pages.error.reasons import reasons
@@ -143,7 +143,7 @@ class View:
             if more := why[MAX_REASONS:]:
                 lazy_expander(_("More"), lambda: st.markdown(as_list(more)), key="error.more")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
-            if linked and (best := words.best_cheap_point(question, points)):
+            if linked and (best := cost_words.best_cheap_point(question, points)):
                 attention = ac.from_word(best.word)
                 text = _("Matrix of {name}", name=label(attention))
                 navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), attention))))

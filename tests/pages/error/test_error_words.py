@@ -14,7 +14,18 @@ from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoin
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.limits import current
-from pages.error import budget, cost, length, reading_guide, reasons, sweep, words
+from pages.error import (
+    budget,
+    budget_words,
+    cost,
+    cost_words,
+    length,
+    length_words,
+    reading_guide,
+    reasons,
+    sweep,
+    words,
+)
 from pages.error.options import ErrorOptions, Question
 
 
@@ -46,11 +57,11 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     question = make_question("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), uniform_point(0.7, "reformer")]
     far = [point(0.5), uniform_point(0.9)]
-    [one], [other] = words.cost_findings(question, near + far)
+    [one], [other] = cost_words.cost_findings(question, near + far)
     assert one.text == closest("", "50%", "90%")
     assert other.text == closest(" to shared-QK softmax", "10%", "70%").replace(FOUR, "Reformer with 2 rounds")
-    assert "Reformer" not in full_text(words.cost_findings(question, far))
-    assert "Local" not in full_text(words.cost_findings(question, near))
+    assert "Reformer" not in full_text(cost_words.cost_findings(question, far))
+    assert "Local" not in full_text(cost_words.cost_findings(question, near))
 
 
 FOUR = "Local with window 4"
@@ -94,8 +105,8 @@ def closest(reference, error, equal):
 )
 def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, name, middle, finding):
     how = {"baseline": 0.8, "question": make_question("local"), "reference": reference, "cost": "multiply-adds"}
-    assert full_text(words.verdict(point(middle, reference=reference), is_cheap=True, **how)) == finding
-    assert full_text(words.verdict(None, is_cheap=False, **how)) == (
+    assert full_text(cost_words.verdict(point(middle, reference=reference), is_cheap=True, **how)) == finding
+    assert full_text(cost_words.verdict(None, is_cheap=False, **how)) == (
         f"**Every variant that is compared with {name} here needs more than half of softmax's multiply-adds.**"
     )
 
@@ -117,16 +128,18 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, nam
 def test_cheap_settings_with_an_infinite_error_are_not_called_expensive(times, expected):
     question = make_question("local", measure="kl")
     points = [point(math.inf), uniform_point(math.inf)]
-    assert full_text(words.cost_findings(question, points, times)) == expected
+    assert full_text(cost_words.cost_findings(question, points, times)) == expected
 
 
 def test_an_infinite_divergence_of_equal_weights_is_explained_over_the_budget():
     question, points = make_question("local", measure="kl"), [point(0.5), uniform_point(math.inf)]
-    assert full_text(words.budget_findings(question, points)) == (
+    assert full_text(budget_words.budget_findings(question, points)) == (
         "Equal weights have an infinite KL divergence, because some weights of softmax are 0 after rounding."
     )
-    assert full_text(words.budget_findings(question, points[:1])) == "", "equal weights are not computed yet"
-    assert full_text(words.budget_findings(make_question("local"), points)) == "", "another metric has another cause"
+    assert full_text(budget_words.budget_findings(question, points[:1])) == "", "equal weights are not computed yet"
+    assert full_text(budget_words.budget_findings(make_question("local"), points)) == "", (
+        "another metric has another cause"
+    )
 
 
 EQUAL = "Equal weights already equal softmax here, so no variant can be closer."
@@ -151,7 +164,7 @@ NO_ERROR = (
 def test_an_error_of_equal_weights_that_is_only_rounding_counts_as_none(measure, baseline, mass, expected):
     question = make_question("local", measure=measure)
     points = [point(0.5), uniform_point(baseline, mass=mass)]
-    for describe in (words.cost_findings, words.budget_findings, words.length_findings):
+    for describe in (cost_words.cost_findings, budget_words.budget_findings, length_words.length_findings):
         text = full_text(describe(question, points))
         assert text.startswith(expected) if expected else EQUAL not in text and NO_ERROR not in text
         assert not expected or "Local" not in text
@@ -187,23 +200,25 @@ def test_the_scale_of_the_metric_is_explained(measure, expected):
 def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, middle, named):
     points = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), uniform_point(0.5)]
     share = "" if spent == 32769 else " (55%)"
-    text = full_text(words.cost_findings(make_question("local"), points))
+    text = full_text(cost_words.cost_findings(make_question("local"), points))
     more = (
         " **Local with window 8 has less error (10%)**, but needs slightly more than half of softmax's multiply-adds"
         f"{share}."
     )
     assert ("has less error" in text) == (more in text) == named
-    assert full_text(words.cost_findings(make_question("local"), points[1:])).count("window 8") == (
+    assert full_text(cost_words.cost_findings(make_question("local"), points[1:])).count("window 8") == (
         2 if spent == 32768 else 0
     )
 
 
 def test_equal_weights_are_named_once_their_error_is_computed():
     question, points = make_question("local", against="length"), [point(0.4), uniform_point(0.5)]
-    assert " Equal weights on all keys have 50% matrix error." in full_text(words.length_findings(question, points))
-    assert "qual weights" not in full_text(words.length_findings(question, points[:1]))
+    assert " Equal weights on all keys have 50% matrix error." in full_text(
+        length_words.length_findings(question, points)
+    )
+    assert "qual weights" not in full_text(length_words.length_findings(question, points[:1]))
     assert "Equal weights on all keys up to the query have" in full_text(
-        words.length_findings(replace(question, causal=True), points)
+        length_words.length_findings(replace(question, causal=True), points)
     )
 
 
@@ -241,49 +256,51 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = f"**Local with window 8 {HALVES}: 0.012% of softmax's multiply-adds, 40% matrix error.** {ZERO}"
     missed = "do not halve it at any setting cheaper than softmax."
-    assert full_text(words.budget_findings(question, points)) == (f"{reached} Linear and Top-k {missed}")
-    assert full_text(words.budget_findings(question, points[:5])) == (
+    assert full_text(budget_words.budget_findings(question, points)) == (f"{reached} Linear and Top-k {missed}")
+    assert full_text(budget_words.budget_findings(question, points[:5])) == (
         f"{reached} Linear {missed.replace('do', 'does', 1)}"
     )
-    assert full_text(words.budget_findings(question, [*BUDGETS, uniform_point(0.8)])) == reached
-    assert full_text(words.budget_findings(question, [*points[:5], point(0.39, "topk", "topk~k~4")])) == (
+    assert full_text(budget_words.budget_findings(question, [*BUDGETS, uniform_point(0.8)])) == reached
+    assert full_text(budget_words.budget_findings(question, [*points[:5], point(0.39, "topk", "topk~k~4")])) == (
         f"{reached} Top-k also at least halves this error. Linear {missed.replace('do', 'does', 1)}"
     )
     both = [*points[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
-    assert full_text(words.budget_findings(question, both)) == (
+    assert full_text(budget_words.budget_findings(question, both)) == (
         f"**Top-k with k = 4 {HALVES}: 0.011% of softmax's multiply-adds, 39% matrix error.** {ZERO} Local and Linear "
         "also at least halve this error."
     )
-    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
+    assert full_text(budget_words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
         f"{NOT_CLOSE} The best setting cheaper than softmax is Local with window 4: 60% matrix error."
     )
-    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == NO_ERROR
-    assert full_text(words.budget_findings(question, [BUDGETS[0], uniform_point(2e-6)])).startswith(
+    assert full_text(budget_words.budget_findings(question, [BUDGETS[0], uniform_point(0.0)])) == NO_ERROR
+    assert full_text(budget_words.budget_findings(question, [BUDGETS[0], uniform_point(2e-6)])).startswith(
         NOT_CLOSE.partition("** ")[0]
     )
     expensive = [replace(BUDGETS[1], multiply_adds=65536), uniform_point(0.8)]
-    assert full_text(words.budget_findings(question, expensive)) == NOT_CLOSE
+    assert full_text(budget_words.budget_findings(question, expensive)) == NOT_CLOSE
     other = [point(0.6, reference="reformer"), uniform_point(0.8, "reformer")]
-    assert full_text(words.budget_findings(question, other)).startswith(
+    assert full_text(budget_words.budget_findings(question, other)).startswith(
         "**Compared with shared-QK softmax, no setting shown that is cheaper than softmax halves the error of equal "
         f"weights.** {ZERO} The best setting cheaper than softmax is"
     )
     other[0] = replace(other[0], middle=0.3)
-    assert full_text(words.budget_findings(question, other)).startswith(
+    assert full_text(budget_words.budget_findings(question, other)).startswith(
         f"**Compared with shared-QK softmax, Local with window 4 {HALVES}: "
     )
     top_k = [BUDGETS[0], point(0.1, "topk", "topk~k~4", multiply_adds=65536), uniform_point(0.8)]
     why = "Top-k does not count, because it computes all logits and costs at least as much as softmax here."
-    assert full_text(words.budget_findings(question, top_k)).endswith(f": 60% matrix error. {why}")
+    assert full_text(budget_words.budget_findings(question, top_k)).endswith(f": 60% matrix error. {why}")
     top_k[1] = replace(top_k[1], middle=0.7, multiply_adds=65535)
-    assert full_text(words.budget_findings(question, top_k)).endswith(": 60% matrix error.")
+    assert full_text(budget_words.budget_findings(question, top_k)).endswith(": 60% matrix error.")
     expensive[0] = replace(expensive[0], multiply_adds=65535)
-    assert full_text(words.budget_findings(question, expensive)).startswith(
+    assert full_text(budget_words.budget_findings(question, expensive)).startswith(
         f"**Local with window 8 {HALVES} (40% matrix error), but it saves only 0.0015% of softmax's multiply-adds.**"
     )
     expensive[0] = replace(expensive[0], multiply_adds=32768)
-    assert f"{HALVES}: 50% of softmax's multiply-adds, 40%" in full_text(words.budget_findings(question, expensive))
-    assert full_text(words.budget_findings(question, BUDGETS)) == ""  # The mean has not been computed yet.
+    assert f"{HALVES}: 50% of softmax's multiply-adds, 40%" in full_text(
+        budget_words.budget_findings(question, expensive)
+    )
+    assert full_text(budget_words.budget_findings(question, BUDGETS)) == ""  # The mean has not been computed yet.
 
 
 @pytest.mark.parametrize(
@@ -303,7 +320,7 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
         point(0.6, "linear", "linear"),
         uniform_point(0.7),
     ]
-    text = full_text(words.length_findings(question, points))
+    text = full_text(length_words.length_findings(question, points))
     why = (
         "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
         "pairs."
@@ -312,18 +329,18 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
         f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error.** Equal weights on all "
         f"keys have 70% matrix error. {trend} {why}"
     )
-    assert full_text(words.length_findings(question, points[2:])) == text.replace(f" {trend}", "")
-    assert full_text(words.length_findings(question, [*points[:4], uniform_point(0.5)])) == (
+    assert full_text(length_words.length_findings(question, points[2:])) == text.replace(f" {trend}", "")
+    assert full_text(length_words.length_findings(question, [*points[:4], uniform_point(0.5)])) == (
         f"**At 64 tokens, no variant shown is closer to softmax than equal weights.** The best, Local with window 4, "
         f"has 50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {why}"
     )
-    assert full_text(words.length_findings(question, [point(math.inf), uniform_point(0.5)])) == ""
+    assert full_text(length_words.length_findings(question, [point(math.inf), uniform_point(0.5)])) == ""
 
 
 @pytest.mark.parametrize(("spent", "end"), [(65535, ""), (65536, ", but it is not cheaper than softmax")])
 def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
     points = [point(0.5, multiply_adds=spent), uniform_point(0.7)]
-    text = full_text(words.length_findings(make_question("local"), points))
+    text = full_text(length_words.length_findings(make_question("local"), points))
     assert text.startswith(
         f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error{end}.** Equal"
     )
@@ -334,9 +351,13 @@ def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
 )
 def test_the_greatest_length_is_a_number_of_keys_in_cross_attention(queries, n, expected):
     question, points = replace(make_question("local"), queries=queries), [point(0.5, n=n), uniform_point(0.7, n=n)]
-    assert full_text(words.length_findings(question, points)).startswith(f"**At {expected}, Local with window 4 is")
+    assert full_text(length_words.length_findings(question, points)).startswith(
+        f"**At {expected}, Local with window 4 is"
+    )
     worse = [points[0], uniform_point(0.4, n=n)]
-    assert full_text(words.length_findings(question, worse)).startswith(f"**At {expected}, no variant shown is closer")
+    assert full_text(length_words.length_findings(question, worse)).startswith(
+        f"**At {expected}, no variant shown is closer"
+    )
 
 
 TIED = "Local with window 4 and Top-k with k = 4 are equally close to softmax, with 0% matrix error.**"
@@ -357,7 +378,7 @@ def test_variants_with_equal_errors_at_the_greatest_length_have_no_winner(other,
         point(other, "topk", "topk~k~4", multiply_adds=65536),
         uniform_point(0.7),
     ]
-    text = full_text(words.length_findings(make_question("local", "topk"), points))
+    text = full_text(length_words.length_findings(make_question("local", "topk"), points))
     assert text.startswith(f"**At 64 tokens, {expected}")
     assert ("the error of Local with window 4 falls" in text) == ("closest" in expected)
 
@@ -377,13 +398,13 @@ def test_variants_with_equal_errors_at_the_greatest_length_have_no_winner(other,
 def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n, named):
     points = [point(error, n=tokens) for error, tokens in zip(errors, n, strict=True)]
     points += [uniform_point(0.96, n=n[0]), uniform_point(1.0, n=n[1])]
-    text = words.outgrown_settings(make_question("local"), points)
+    text = length_words.outgrown_settings(make_question("local"), points)
     assert text == named * (
         "In short texts, Local with window 4 (up to 4 tokens) has at most 5% of the error of equal weights."
     )
-    assert words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
+    assert length_words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
     rounded = [replace(p, middle=1e-6 * p.middle) for p in points]
-    assert words.outgrown_settings(make_question("local"), rounded) == "", "the errors are only rounding"
+    assert length_words.outgrown_settings(make_question("local"), rounded) == "", "the errors are only rounding"
 
 
 def test_the_linked_matrix_is_the_best_cheap_point_compared_with_softmax():
@@ -391,8 +412,8 @@ def test_the_linked_matrix_is_the_best_cheap_point_compared_with_softmax():
     cheap = [point(0.3), point(0.2, word="local~window~5", multiply_adds=32768)]
     other = point(0.0, "reformer", "reformer", "reformer")
     question = make_question("local", "reformer")
-    assert words.best_cheap_point(question, [near, *cheap, other, uniform_point(0.1)]) == cheap[1]
-    assert words.best_cheap_point(question, [near, other]) is None
+    assert cost_words.best_cheap_point(question, [near, *cheap, other, uniform_point(0.1)]) == cheap[1]
+    assert cost_words.best_cheap_point(question, [near, other]) is None
 
 
 @pytest.mark.parametrize(("against", "has_links"), [("cost", True), ("budget", True), ("length", False)])
@@ -407,7 +428,7 @@ def test_points_link_to_matrices_unless_lengths_differ(against, has_links):
 def test_half_of_softmaxs_cost_is_included(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
     text = full_text(
-        words.cost_findings(
+        cost_words.cost_findings(
             make_question("local", causal=causal), [point(0.1, multiply_adds=spent), uniform_point(0.5)]
         )
     )
@@ -418,7 +439,7 @@ def test_half_of_softmaxs_cost_is_included(causal, spent, cheap):
 @pytest.mark.parametrize(("error", "spent", "says_so"), [(0.5, 65535, True), (0.49, 65535, False), (0.5, 65536, False)])
 def test_expensive_settings_that_are_worse_than_equal_weights_are_named(error, spent, says_so):
     question = make_question("local")
-    text = full_text(words.cost_findings(question, [point(error, multiply_adds=spent), uniform_point(0.5)]))
+    text = full_text(cost_words.cost_findings(question, [point(error, multiply_adds=spent), uniform_point(0.5)]))
     assert (
         text.endswith(
             "Even below softmax's full cost, no setting shown is closer than equal weights. The best is Local with "
@@ -436,7 +457,7 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
         uniform_point(0.5),
     ]
     question = make_question("local", against="cost", price="ms")
-    text = full_text(words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
+    text = full_text(cost_words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
     assert (
         "**At half of softmax's time or less, Local with window 4 comes closest of the settings shown: 10% matrix "
         "error, " in text
@@ -444,7 +465,7 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
     ) != cheap
-    assert full_text(words.cost_findings(question, points, {})) == ""
+    assert full_text(cost_words.cost_findings(question, points, {})) == ""
 
 
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
@@ -456,13 +477,13 @@ def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, n
 
 def test_only_softmax_with_changed_settings_is_compared():
     plain = point(0.0, "softmax", "softmax", setting=None, value=None)
-    for describe in (words.cost_findings, words.budget_findings, words.length_findings):
+    for describe in (cost_words.cost_findings, budget_words.budget_findings, length_words.length_findings):
         assert full_text(describe(make_question("softmax"), [plain])) == "Add a variant to compare it with softmax."
         assert full_text(describe(make_question("softmax", "local"), [plain])) == ""  # Its result has not arrived yet.
     warm = ac.get("softmax", temperature=2.0)
     question = make_question()
     object.__setattr__(question, "attentions", [warm])
-    text = full_text(words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
+    text = full_text(cost_words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
     assert "Softmax with temperature 2.0 comes closest of the settings shown: 20% matrix error, compared with" in text
 
 

@@ -1,0 +1,124 @@
+"""The findings of the view “By length” of the Error page: how errors change as the text grows."""
+
+import math
+from collections.abc import Sequence
+
+import attention_core as ac
+from app.state.session import REFERENCE
+from app.words.finding import Finding, Lines
+from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.labels import every_key, reference_name, sentence_name
+from attention_core.experiments.error import UNIFORM, ErrorPoint
+from attention_core.formatting import percent
+from pages.error.options import Question
+from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline
+
+ALMOST_EXACT = 0.05
+"""Share of the error of equal weights up to which a variant counts as almost exact."""
+
+
+def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
+    """Return the best variant at the greatest length, and how its error changes with length, for each reference."""
+    if hint := add_variant_hint(question):
+        return [[Finding(hint)]]
+    n = max((p.n for p in points), default=0)
+    lines = []
+    length = _n("{n:,} key", "{n:,} keys", n=n) if question.queries else _n("{n:,} token", "{n:,} tokens", n=n)
+    longest = [p for p in points if p.n == n]
+    for reference, comparable, baseline in by_reference(question, longest):
+        finite = [p for p in comparable if math.isfinite(p.middle)]
+        if not finite:
+            continue
+        if text := exact_baseline(question, longest, reference):
+            lines.append([Finding(text)])
+            continue
+        best = min(finite, key=lambda p: p.middle)
+        tied = [p for p in finite if p.middle - best.middle <= question.rounding_error]
+        values = {
+            "name": sentence_name(ac.from_word(best.word)),
+            "names": enumeration(sentence_name(ac.from_word(p.word)) for p in tied),
+            "reference": reference_name(ac.get(reference)),
+            "error": error_text(question, best.middle),
+            "length": length,
+        }
+        cost = ac.get(REFERENCE).cost(question.queries or n, question.d, causal=question.causal, keys=n)
+        is_cheaper, explanation = any(p.multiply_adds < cost.multiply_adds for p in tied), ""
+        if best.middle >= baseline:
+            text = _("**At {length}, no variant shown is closer to {reference} than equal weights.**", **values)
+            explanation = _("The best, {name}, has {error}.", **values)
+        elif len(tied) > 1:
+            text = _("**At {length}, {names} are equally close to {reference}, with {error}.**", **values)
+            explanation = "" if is_cheaper else _("They are not cheaper than softmax.")
+        elif is_cheaper:
+            text = _("**At {length}, {name} is closest to {reference}, with {error}.**", **values)
+        else:
+            text = _(
+                "**At {length}, {name} is closest to {reference}, with {error}, but it is not cheaper than softmax.**",
+                **values,
+            )
+        group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
+        trend = "" if len(tied) > 1 else length_trend(question, group)
+        explanation = paragraph(explanation, baseline_error(question, baseline), trend)
+        lines.append([Finding(text, explanation)])
+    cause = _(
+        "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
+        "pairs."
+    )
+    return [*lines, [Finding("", paragraph(outgrown_settings(question, points), cause))]] if lines else []
+
+
+def baseline_error(question: Question, baseline: float) -> str:
+    """Return the error of the baseline, uniform attention; empty while it is not computed."""
+    if not math.isfinite(baseline):
+        return ""
+    return _(
+        "Equal weights on {keys} have {zero}.",
+        keys=every_key(causal=question.causal),
+        zero=error_text(question, baseline),
+    )
+
+
+def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
+    """Return which variants are almost exact only while the length does not exceed their setting; may be empty."""
+    if question.queries:
+        return ""
+    found = []
+    baselines = {(p.reference, p.n): p.middle for p in points if p.variant == UNIFORM}
+    for _attention, group in question.by_variant(points):
+        group = sorted(group, key=lambda p: p.n)
+        limits = [max(ALMOST_EXACT * baselines.get((p.reference, p.n), 0.0), question.rounding_error) for p in group]
+        exact = [p.middle <= limit for p, limit in zip(group, limits, strict=True)]
+        count = exact.index(False) if False in exact else len(group)
+        if 0 < count < len(group) and True not in exact[count:]:
+            last, first = group[count - 1], group[count]
+            if isinstance(last.value, int) and last.n <= last.value < first.n:
+                found.append(_("{name} (up to {n:,} tokens)", name=sentence_name(ac.from_word(last.word)), n=last.n))
+    if not found:
+        return ""
+    return _n(
+        "In short texts, {names} has at most {share} of the error of equal weights.",
+        "In short texts, {names} have at most {share} of the error of equal weights.",
+        n=len(found),
+        share=percent(ALMOST_EXACT),
+        names=enumeration(found),
+    )
+
+
+def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:
+    """Return how one variant's error changes from the shortest to the greatest length; empty for one length."""
+    first, last = min(group, key=lambda p: p.n), max(group, key=lambda p: p.n)
+    if first.n == last.n:
+        return ""
+    before, after = question.format_error(first.middle), question.format_error(last.middle)
+    values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": sentence_name(ac.from_word(last.word))}
+    if question.queries:
+        if before == after:
+            return _("From {a:,} to {b:,} keys, the error of {name} stays at {last}.", **values)
+        if first.middle < last.middle:
+            return _("From {a:,} to {b:,} keys, the error of {name} rises from {first} to {last}.", **values)
+        return _("From {a:,} to {b:,} keys, the error of {name} falls from {first} to {last}.", **values)
+    if before == after:
+        return _("From {a:,} to {b:,} tokens, the error of {name} stays at {last}.", **values)
+    if first.middle < last.middle:
+        return _("From {a:,} to {b:,} tokens, the error of {name} rises from {first} to {last}.", **values)
+    return _("From {a:,} to {b:,} tokens, the error of {name} falls from {first} to {last}.", **values)
