@@ -1,4 +1,4 @@
-"""The “Effect of distance” view of the Entropy page: softmax's weights and logits by the distance from query to key.
+"""The “RoPE by distance” view of the Entropy page: softmax's weights and logits by the distance from query to key.
 
 The view compares three cases: with RoPE, with ALiBi, and with neither.
 """

@@ -1,4 +1,4 @@
-"""The “Effective keys” view of the Entropy page: the entropy of each variant's rows against the text length.
+"""The “Spread by length” view of the Entropy page: the entropy of each variant's rows against the text length.
 
 The module also defines the page's numbers that a lesson can ask about.
 """

@@ -1,4 +1,4 @@
-"""The findings of the “Effective keys” view: how softmax's effective keys grow, and what log n scaling changes."""
+"""The findings of the “Spread by length” view: how softmax's effective keys grow, and what log n scaling changes."""
 
 import math
 from collections.abc import Mapping

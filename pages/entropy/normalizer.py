@@ -1,4 +1,4 @@
-"""The “Row totals” view of the Entropy page: the sum Z of a row's similarities against the text length."""
+"""The “Row totals by length” view of the Entropy page: the sum Z of a row's similarities against the text length."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -83,8 +83,8 @@ def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list
         curve = each.curve(total_names()[name], colour, band=measurement.options.band)
         curves_.append(replace(curve, label=short_labels()[name], hides_band=name != "relu2"))
         if law := fit_growth(each.x, each.middle):
-            title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
-            end = _("fit: {power}", power=power(law.exponent))
+            title = _("best fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
+            end = _("best fit: {power}", power=power(law.exponent))
             y = [law.at(x) for x in each.x]
             curves_.append(Curve(title, each.x, y, colour=colour, dash="dash", markers=False, label=end))
     lengths = max((each.x for each in spreads.values()), key=len)
@@ -229,4 +229,5 @@ VIEW = View(
     formula=r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
     r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",
     notes=notes,
+    dashed=N_("Dashed: the power of n that fits each total best."),
 )

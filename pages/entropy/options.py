@@ -35,10 +35,10 @@ class EntropyOptions(Options, prefix="h_"):
 
     view = choice(
         {
-            "entropy": N_("Effective keys"),
-            "normalizer": N_("Row totals"),
-            "distance": N_("Effect of distance"),
-            "factor": N_("Effect of scaling logits"),
+            "entropy": N_("Spread by length"),
+            "normalizer": N_("Row totals by length"),
+            "distance": N_("RoPE by distance"),
+            "factor": N_("Entropy by logit scale"),
         },
         N_("View"),
         layout={"label_visibility": "collapsed"},

@@ -62,6 +62,7 @@ class View(Generic[RowT]):
         columns: number of columns of the table; a further table below it has all columns.
         formula: definition in LaTeX.
         notes: Markdown below the definition.
+        dashed: what the dashed lines are, if the chart has any, to be translated.
     """
 
     experiment: ModuleType
@@ -81,6 +82,7 @@ class View(Generic[RowT]):
     columns: int | None = None
     formula: str
     notes: Callable[[Measurement], str]
+    dashed: str = ""
 
     @property
     def name(self) -> str:
@@ -151,12 +153,14 @@ class View(Generic[RowT]):
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
+            drawn, _axes = self.chart(measurement.select_heads(rows), measurement)
             bands = band_note(
-                self.chart(measurement.select_heads(rows), measurement)[0],
+                drawn,
                 heads=1 if measurement.head is not None else measurement.record.heads,
                 seeds=self.settings(measurement).get("seeds", 1),
             )
-            if caption := paragraph(bands, sample_note(measurement) if self.sweeps else ""):
+            dashed = _(self.dashed) if self.dashed and any(line.dash == "dash" for line in drawn) else ""
+            if caption := paragraph(dashed, bands, sample_note(measurement) if self.sweeps else ""):
                 st.caption(caption)
             if text := text_below(findings(rows)):
                 st.markdown(text)

@@ -59,12 +59,12 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     assert float(row["entropy (nats)"]) == pytest.approx(float(expected[1]), abs=1e-5)
     assert downloaded(page, "entropy.png").startswith(b"\x89PNG")
 
-    page.get_by_text("Row totals", exact=True).click()
+    page.get_by_text("Row totals by length", exact=True).click()
     expect(page.get_by_text("grow approximately as")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 
-    page.get_by_text("Effect of scaling logits", exact=True).click()
+    page.get_by_text("Entropy by logit scale", exact=True).click()
     expect(page.get_by_text("Multiplying all logits by λ = 4 sharpens softmax")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")

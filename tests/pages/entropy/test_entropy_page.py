@@ -187,11 +187,12 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     assert found[16] == pytest.approx(1)
     assert found[128] == pytest.approx(float((growth[1] - growth[0]).exp().mean()), rel=1e-4)
     slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
-    [fit] = [line for name, line in drawn.items() if name.startswith(f"fit n<sup>{slope:.2f}</sup>")]
+    [fit] = [line for name, line in drawn.items() if name.startswith(f"best fit n<sup>{slope:.2f}</sup>")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
     assert f"approximately as {power(slope)}." in spoken(at)
     assert at.dataframe[0].value["exponent a of Z ∝ nᵃ"][0] == pytest.approx(slope)
     assert drawn["proportional to n"][128] == 8
+    assert "Dashed: the power of n that fits each total best." in spoken(at, "caption")
 
 
 def test_the_factor_changes_softmax_but_not_relu2():
