@@ -5,6 +5,7 @@ The view compares three cases: with RoPE, with ALiBi, and with neither.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from pages.entropy.view import View, quartiles
 DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 SAME_RATIO = 1.05
 """Ratio up to which two numbers count as equal."""
+MIN_CHANGE = 0.01
+"""Smallest change of the bound, as a share of its value at distance 0, that the sentences call a rise or a fall."""
 LOOSE_BOUND = 10
 """Ratio of a bound to the actual values from which the bound counts as loose."""
 
@@ -100,9 +103,8 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
     """Return the finding about the chosen measure."""
     n, mean = measurement.record.n, measurement.uses_mean
     if measurement.options.distance == "alone":
-        distances = _distances(rows)
-        shape = _rotation_only(distances, measurement)
-        return rope_effect(distances[-1], shape["sums"][-1], shape["cosines"][-1])
+        shape = _rotation_only(_distances(rows), measurement)
+        return rope_effect(shape["sums"], shape["cosines"])
     average = np.mean if mean else np.median
     nats = {form: float(average(values)) for form, values in entropies(rows, measurement).items()}
     by_form = {
@@ -248,28 +250,52 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
     )
 
 
-def rope_effect(distance: int, bound: float, cosine: float) -> Finding:
-    """Return the effect of RoPE alone on a logit's bound and on a dot product, from distance 0 to the largest."""
-    return Finding(
-        _(
-            "**With RoPE, the upper bound for a logit is lower at a distance of {distance} tokens than at distance "
-            "0.**",
-            distance=distance,
+def rope_effect(bounds: Sequence[float], cosines: Sequence[float]) -> Finding:
+    """Return how RoPE alone changes a logit's bound over all distances, and a dot product at the largest.
+
+    Args:
+        bounds: upper bound for a logit at the distances 0, 1, 2, …, relative to its value at distance 0.
+        cosines: dot product of a query and an equal key at the same distances, relative to its value at distance 0.
+    """
+    last, lowest = bounds[-1], min(bounds)
+    values = {
+        "distance": len(bounds) - 1,
+        "bound": percent(last),
+        "fall": percent(1 - last),
+        "cosine": percent(cosines[-1]),
+        "low": percent(lowest),
+        "at": bounds.index(lowest),
+    }
+    largest_rise = max(bound - low for bound, low in zip(bounds, accumulate(bounds, min), strict=True))
+    if 1 - lowest < MIN_CHANGE:
+        finding = _("**RoPE alone hardly changes the upper bound for a logit at these distances.**")
+    elif largest_rise < MIN_CHANGE:
+        finding = _(
+            "**From distance 0 to {distance}, RoPE lowers the upper bound for a logit steadily, by {fall}.**", **values
         )
-        if bound < 1
-        else "",
+    elif 1 - last < MIN_CHANGE:
+        finding = _(
+            "**With RoPE, the upper bound for a logit falls to {low} at distance {at}, and then rises again.**",
+            **values,
+        )
+    else:
+        finding = _(
+            "**From distance 0 to {distance}, RoPE lowers the upper bound for a logit by {fall}, but not steadily.**",
+            **values,
+        )
+    return Finding(
+        finding,
         paragraph(
             _(
                 "RoPE sets an upper bound for |logit|. At a distance of {distance} tokens, the bound is {bound} of the "
                 "bound at distance 0.",
-                distance=distance,
-                bound=percent(bound),
+                **values,
             ),
+            _("It is lowest ({low}) at distance {at}.", **values) if last - lowest >= MIN_CHANGE <= 1 - last else "",
             _(
                 "Take a query and a key that are equal before the rotation, with all their coordinates of the same "
                 "size. At a distance of {distance} tokens, their dot product is {cosine} of its value at distance 0.",
-                distance=distance,
-                cosine=percent(cosine),
+                **values,
             ),
         ),
     )

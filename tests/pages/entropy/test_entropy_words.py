@@ -13,6 +13,7 @@ from app.figures.lines.spread import spread
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.experiments.entropy_length import EntropyRow
+from attention_core.formatting import percent
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.positions import ALIBI
 from attention_core.metrics.entropy import uniform_entropy
@@ -511,15 +512,37 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     assert "The bound for distant keys is 125% of the bound for adjacent keys." in rises
 
 
-def test_the_bound_of_rope_is_described_at_the_largest_distance():
-    limited = (
-        "RoPE sets an upper bound for |logit|. At a distance of 30 tokens, the bound is {bound} of the bound at "
-        "distance 0. Take a query and a key that are equal before the rotation, with all their coordinates of the same "
-        "size. At a distance of 30 tokens, their dot product is \N{MINUS SIGN}10% of its value at distance 0."
+@pytest.mark.parametrize(
+    ("bounds", "finding", "lowest"),
+    [
+        ([1.0, 0.5, 0.25], "From distance 0 to 2, RoPE lowers the upper bound for a logit steadily, by 75%.", ""),
+        ([1.0, 0.491, 0.5], "From distance 0 to 2, RoPE lowers the upper bound for a logit steadily, by 50%.", ""),
+        (
+            [1.0, 0.489, 0.5],
+            "From distance 0 to 2, RoPE lowers the upper bound for a logit by 50%, but not steadily.",
+            "It is lowest (49%) at distance 1. ",
+        ),
+        (
+            [1.0, 0.5, 0.505, 0.511, 0.25],
+            "From distance 0 to 4, RoPE lowers the upper bound for a logit by 75%, but not steadily.",
+            "",
+        ),
+        (
+            [1.0, 0.75, 0.5, 0.991],
+            "With RoPE, the upper bound for a logit falls to 50% at distance 2, and then rises again.",
+            "",
+        ),
+        ([1.0, 0.991, 1.0], "RoPE alone hardly changes the upper bound for a logit at these distances.", ""),
+        ([1.0], "RoPE alone hardly changes the upper bound for a logit at these distances.", ""),
+    ],
+)
+def test_the_bound_of_rope_is_described_over_all_distances(bounds, finding, lowest):
+    assert full_text(distance.rope_effect(bounds, [-0.1] * len(bounds))) == (
+        f"**{finding}** RoPE sets an upper bound for |logit|. At a distance of {len(bounds) - 1} tokens, the bound is "
+        f"{percent(bounds[-1])} of the bound at distance 0. {lowest}Take a query and a key that are equal before the "
+        f"rotation, with all their coordinates of the same size. At a distance of {len(bounds) - 1} tokens, their dot "
+        "product is \N{MINUS SIGN}10% of its value at distance 0."
     )
-    finding = "**With RoPE, the upper bound for a logit is lower at a distance of 30 tokens than at distance 0.** "
-    assert full_text(distance.rope_effect(30, 0.25, -0.1)) == finding + limited.format(bound="25%")
-    assert full_text(distance.rope_effect(30, 1.0, -0.1)) == limited.format(bound="100%")
 
 
 def test_entropies_are_listed_for_the_measured_forms():
