@@ -138,13 +138,13 @@ def weights_by_form(shares: Mapping[str, float], n: int, without_rope: str = "")
         finding = ""
     elif shares[ROTATED] * SAME_RATIO < plain:
         finding = (
-            _("**{model} was trained without RoPE. Adding RoPE makes its attention more local here.**", **values)
+            _("**Adding RoPE to {model} makes its attention more local here.**", **values)
             if without_rope
             else _("**RoPE makes attention more local here.**")
         )
     elif shares[ROTATED] > SAME_RATIO * plain:
         finding = (
-            _("**{model} was trained without RoPE. Adding RoPE makes its attention less local here.**", **values)
+            _("**Adding RoPE to {model} makes its attention less local here.**", **values)
             if without_rope
             else _("**RoPE makes attention less local here.**")
         )

@@ -184,7 +184,7 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
     )
     titles = {
         "keys": _("exp(entropy) = effective keys") if measurement.units_per_nat == 1 else _("effective keys"),
-        "share": _("effective keys as a share of {keys}", keys=every_key(causal=measurement.causal)),
+        "share": _("effective keys ÷ {keys}", keys=every_key(causal=measurement.causal)),
         "entropy": _("entropy H ({unit})", unit=measurement.unit),
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S (1: equal weights)"),

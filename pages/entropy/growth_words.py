@@ -121,7 +121,8 @@ def main_finding(
 def effective_keys_text(values: Mapping[str, Any]) -> str:
     """Return what softmax's numbers of effective keys at the shortest and the longest length mean."""
     return _(
-        "At {a:,} tokens, the weight is spread as widely as equal weights on {few} keys; at {b:,} tokens, on {many}.",
+        "At {a:,} tokens, the weight is spread as widely as equal weights on {few} keys (the number of effective "
+        "keys); at {b:,} tokens, on {many}.",
         **values,
     )
 

@@ -51,7 +51,7 @@ def test_the_share_of_all_keys_is_the_number_of_effective_keys_over_the_length()
 def test_the_axis_of_shares_names_the_keys_that_count(causal, keys):
     axis = charts(open_entropy(h_measure="share", h_scales=[], causal=causal))[0]["layout"]["yaxis"]
     scale = "" if causal else " (log scale)"  # The longer title has no room for it.
-    assert axis["title"]["text"] == f"effective keys as a share of {keys}{scale}"
+    assert axis["title"]["text"] == f"effective keys ÷ {keys}{scale}"
 
 
 @pytest.mark.parametrize(("unit", "title"), [("nats", "exp(entropy) = effective keys"), ("bits", "effective keys")])

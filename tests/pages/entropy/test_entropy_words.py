@@ -58,7 +58,7 @@ TOO_FEW = "A longer input shows the effect of the length more clearly:"
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     assert full_text(growth_words.main_finding(line(n16=4.0, n256=last), None)) == (
         f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At 16 "
-        "tokens, the weight is spread as widely as equal weights on 4 keys; at 256 "
+        "tokens, the weight is spread as widely as equal weights on 4 keys (the number of effective keys); at 256 "
         f"tokens, on {last:.0f}. As a share of all keys, this {share}. "
         "Softmax gives every key some weight, so every additional key takes a share."
     )
