@@ -15,6 +15,8 @@ from pages.error.words import add_variant_hint, by_reference, error_text, exact_
 
 ALMOST_EXACT = 0.05
 """Share of the error of equal weights up to which a variant counts as almost exact."""
+MIN_PEAK_RATIO = 1.1
+"""Smallest ratio of the largest error to the errors at both ends at which the text names the largest error."""
 
 
 def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
@@ -105,20 +107,30 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
 
 
 def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:
-    """Return how one variant's error changes from the shortest to the greatest length; empty for one length."""
+    """Return how one variant's error changes from the shortest to the greatest length; empty for one length.
+
+    The largest error is included if it is at a length in between and clearly larger than at both ends.
+    """
     first, last = min(group, key=lambda p: p.n), max(group, key=lambda p: p.n)
     if first.n == last.n:
         return ""
-    before, after = question.format_error(first.middle), question.format_error(last.middle)
+    peak = max(group, key=lambda p: p.middle)
+    before, after, largest = (question.format_error(p.middle) for p in (first, last, peak))
     values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": sentence_name(ac.from_word(last.word))}
     if question.queries:
         if before == after:
-            return _("From {a:,} to {b:,} keys, the error of {name} stays at {last}.", **values)
-        if first.middle < last.middle:
-            return _("From {a:,} to {b:,} keys, the error of {name} rises from {first} to {last}.", **values)
-        return _("From {a:,} to {b:,} keys, the error of {name} falls from {first} to {last}.", **values)
-    if before == after:
-        return _("From {a:,} to {b:,} tokens, the error of {name} stays at {last}.", **values)
-    if first.middle < last.middle:
-        return _("From {a:,} to {b:,} tokens, the error of {name} rises from {first} to {last}.", **values)
-    return _("From {a:,} to {b:,} tokens, the error of {name} falls from {first} to {last}.", **values)
+            text = _("At {a:,} and at {b:,} keys, the error of {name} is {last}.", **values)
+        elif first.middle < last.middle:
+            text = _("From {a:,} to {b:,} keys, the error of {name} rises from {first} to {last}.", **values)
+        else:
+            text = _("From {a:,} to {b:,} keys, the error of {name} falls from {first} to {last}.", **values)
+    elif before == after:
+        text = _("At {a:,} and at {b:,} tokens, the error of {name} is {last}.", **values)
+    elif first.middle < last.middle:
+        text = _("From {a:,} to {b:,} tokens, the error of {name} rises from {first} to {last}.", **values)
+    else:
+        text = _("From {a:,} to {b:,} tokens, the error of {name} falls from {first} to {last}.", **values)
+    larger_end = max(first.middle, last.middle, question.rounding_error)
+    if peak.middle < MIN_PEAK_RATIO * larger_end:
+        return text
+    return paragraph(text, _("In between, it is up to {error}, at n = {n:,}.", error=largest, n=peak.n))

@@ -308,7 +308,7 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     [
         (0.25, "From 8 to 64 tokens, the error of Local with window 4 rises from 25% to 50%."),
         (0.75, "From 8 to 64 tokens, the error of Local with window 4 falls from 75% to 50%."),
-        (0.5001, "From 8 to 64 tokens, the error of Local with window 4 stays at 50%."),
+        (0.5001, "At 8 and at 64 tokens, the error of Local with window 4 is 50%."),
     ],
 )
 def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
@@ -335,6 +335,36 @@ def test_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
         f"has 50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {why}"
     )
     assert full_text(length_words.length_findings(question, [point(math.inf), uniform_point(0.5)])) == ""
+
+
+@pytest.mark.parametrize(
+    ("errors", "queries", "trend"),
+    [
+        ((0.25, 0.54, 0.5), 0, "From 8 to 64 tokens, the error of Local with window 4 rises from 25% to 50%."),
+        (
+            (0.25, 0.56, 0.5),
+            0,
+            "From 8 to 64 tokens, the error of Local with window 4 rises from 25% to 50%. In between, it is up to 56%, "
+            "at n = 32.",
+        ),
+        (
+            (0.5, 0.6, 0.5),
+            0,
+            "At 8 and at 64 tokens, the error of Local with window 4 is 50%. In between, it is up to 60%, at n = 32.",
+        ),
+        (
+            (0.5, 0.6, 0.4),
+            5,
+            "From 8 to 64 keys, the error of Local with window 4 falls from 50% to 40%. In between, it is up to 60%, "
+            "at n = 32.",
+        ),
+        ((0.0, 1e-6, 0.0), 0, "At 8 and at 64 tokens, the error of Local with window 4 is 0%."),
+    ],
+)
+def test_the_trend_names_an_error_in_between_that_exceeds_both_ends(errors, queries, trend):
+    question = replace(make_question("local"), queries=queries)
+    group = [point(error, n=n) for error, n in zip(errors, (8, 32, 64), strict=True)]
+    assert length_words.length_trend(question, group) == trend
 
 
 @pytest.mark.parametrize(("spent", "end"), [(65535, ""), (65536, ", but it is not cheaper than softmax")])
