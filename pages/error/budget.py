@@ -109,9 +109,10 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 VIEW = View(
-    axis_title=N_("value of the setting named at each line"),
+    axis_title=N_("value of each line's setting"),
     lines=lines,
     describe=budget_words.budget_findings,
+    linked_point=budget_words.linked_point,
     notes=notes,
     key=key,
 )

@@ -17,6 +17,38 @@ CLOSE_ERROR_SHARE = 0.5
 """Share of the error of equal weights up to which an error counts as small. The sentences say “half”."""
 
 
+def cheap_and_close(points: Sequence[ErrorPoint], baseline: float, full_cost: float) -> list[ErrorPoint]:
+    """Return the points that cost less than softmax and have at most half the error of equal weights.
+
+    A setting that costs as much as softmax is usually softmax itself, such as a window over the whole text.
+    """
+    return [p for p in points if p.middle <= CLOSE_ERROR_SHARE * baseline and p.multiply_adds < full_cost]
+
+
+def named_point(points: Sequence[ErrorPoint], baseline: float, full_cost: float) -> ErrorPoint | None:
+    """Return the point that the finding names; None if no point costs less than softmax.
+
+    It is the cheapest point that at least halves the error of equal weights. If there is none, it is the point with the
+    smallest error among those that cost less than softmax.
+    """
+    if math.isfinite(baseline) and (close := cheap_and_close(points, baseline, full_cost)):
+        return min(close, key=lambda p: p.multiply_adds)
+    return min((p for p in points if p.multiply_adds < full_cost), key=lambda p: p.middle, default=None)
+
+
+def linked_point(question: Question, points: Sequence[ErrorPoint]) -> ErrorPoint | None:
+    """Return the point to whose matrix the page links: the one that the finding about softmax names."""
+    full_cost = cost_of_softmax(question) or math.inf
+    return next(
+        (
+            named_point(comparable, baseline, full_cost)
+            for reference, comparable, baseline in by_reference(question, points)
+            if reference == REFERENCE
+        ),
+        None,
+    )
+
+
 def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
     """Return the cheapest setting of each variant with half the error of the plain mean, for each reference."""
     if hint := add_variant_hint(question):
@@ -38,16 +70,13 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             continue
         close, not_close = [], []
         for attention, group in question.by_variant(comparable):
-            # A setting that costs as much as softmax is usually softmax itself, such as a window over the whole text.
-            if close_points := [
-                p for p in group if p.middle <= CLOSE_ERROR_SHARE * baseline and p.multiply_adds < full_cost
-            ]:
+            if close_points := cheap_and_close(group, baseline, full_cost):
                 close.append((min(close_points, key=lambda p: p.multiply_adds), _(attention.title)))
             else:
                 not_close.append(_(attention.title))
+        best = named_point(comparable, baseline, full_cost)
         values = {"reference": reference_name(ac.get(reference)), "zero": error_text(question, baseline)}
-        if not close:
-            best = min((p for p in comparable if p.multiply_adds < full_cost), key=lambda p: p.middle, default=None)
+        if best is None or not close:
             explanation = paragraph(
                 _("Equal weights have {zero}.", **values),
                 _(
@@ -73,19 +102,19 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             )
             lines.append([Finding(text, explanation)])
             continue
-        (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
+        (_cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
         values |= {
-            "name": sentence_name(ac.from_word(cheapest.word)),
-            "error": error_text(question, cheapest.middle),
-            "share": percent(cheapest.multiply_adds / full_cost),
-            "saved": percent(1 - cheapest.multiply_adds / full_cost),
+            "name": sentence_name(ac.from_word(best.word)),
+            "error": error_text(question, best.middle),
+            "share": percent(best.multiply_adds / full_cost),
+            "saved": percent(1 - best.multiply_adds / full_cost),
         }
         if reference != REFERENCE:
             text = N_(
                 "**Compared with {reference}, {name} is the cheapest setting shown that at least halves the error of "
                 "equal weights: {share} of softmax's multiply-adds, {error}.**"
             )
-        elif cheapest.multiply_adds > CHEAP_SHARE * full_cost:
+        elif best.multiply_adds > CHEAP_SHARE * full_cost:
             text = N_(
                 "**{name} is the cheapest setting shown that at least halves the error of equal weights ({error}), but "
                 "it saves only {saved} of softmax's multiply-adds.**"

@@ -38,6 +38,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
         axis_title=N_("forward time relative to softmax") if timed else N_("multiply-adds relative to softmax"),
         lines=partial(lines, times=times),
         describe=partial(cost_words.cost_findings, times=times),
+        linked_point=partial(cost_words.best_cheap_point, times=times),
         notes=lambda question, points: [
             *worse_than_mean(question, points),
             *(

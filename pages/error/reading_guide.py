@@ -88,7 +88,7 @@ def settings_beyond_axis(
     if not names:
         return ""
     return _(
-        "Beyond {limit}: {names}. Double-click the chart to show all points.",
+        "Beyond {limit} of softmax's cost: {names}. Double-click the chart to show all points.",
         limit=percent(AXIS_END_RATIO),
         names=enumeration(names),
     )
@@ -169,7 +169,8 @@ def reading_guide(question: Question, points: Sequence[ErrorPoint], view_notes: 
         "absolute values of each row are divided by their sum.\n"
         "- **Missed top keys**: the share of the 10 heaviest keys in a row of $S$ that are not among the 10 heaviest "
         "keys in the same row of $A$.\n"
-        "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
+        "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$. It is 100% if the output is 0, and "
+        "200% if the output is the opposite of the reference's.\n"
         "- **Direction error**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
         "**Equal weights** on all allowed keys are a baseline. Their output is the mean of these keys' values.\n\n"
         "**Special tokens** such as [CLS] and [SEP] are included here. Matrices leaves them out unless you show them, "

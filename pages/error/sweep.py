@@ -20,14 +20,14 @@ from app.figures.lines.curves import Curve, doublings
 from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette, sweep
-from app.ui.lazy import lazy_expander, lazy_popover
+from app.ui.lazy import lazy_expander
 from app.words.finding import Lines, text_above, text_below
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import axis_title, label, reference_name, setting_name
 from attention_core.experiments import error
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask
 from attention_core.formatting import number
-from pages.error import cost_words, words
+from pages.error import words
 from pages.error.options import Question
 from pages.error.reading_guide import explain_marks, lines_above_axis, reading_guide, settings_beyond_axis
 from pages.error.reasons import reasons
@@ -53,6 +53,7 @@ class View:
         tasks: returns the tasks of the error experiment.
         lines: returns the curves of the points.
         describe: returns the findings about the points.
+        linked_point: returns the point to whose matrix the page links; None for no link.
         notes: returns notes on how to read the chart.
         key: returns what the marks of the view mean, for the line below the chart.
     """
@@ -63,6 +64,7 @@ class View:
     )
     lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]]
     describe: Callable[[Question, Sequence[ErrorPoint]], Lines]
+    linked_point: Callable[[Question, Sequence[ErrorPoint]], ErrorPoint | None] = lambda question, points: None
     notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
     key: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
 
@@ -142,16 +144,14 @@ class View:
             st.markdown(why[0] if len(why) == 1 else as_list(why[:MAX_REASONS]))
             if more := why[MAX_REASONS:]:
                 lazy_expander(_("More"), lambda: st.markdown(as_list(more)), key="error.more")
+        lazy_expander(_("How to read the chart"), explain, key="error.words")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
-            if linked and (best := cost_words.best_cheap_point(question, points)):
+            if best := self.linked_point(question, points):
                 attention = ac.from_word(best.word)
                 text = _("Matrix of {name}", name=label(attention))
                 navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), attention))))
             if rows:
                 export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv", kind="tertiary")
-            lazy_popover(
-                _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
-            )
 
 
 def as_list(texts: Sequence[str]) -> str:

@@ -28,9 +28,8 @@ def test_a_link_leads_through_every_view_to_a_file(page, server):
         "Local · window",
         "Nyström · landmarks",
     } <= set(legend(page))
-    press(page, "How to read the chart")
+    page.get_by_text("How to read the chart", exact=True).click()
     expect(page.get_by_text("Reformer uses the queries also as keys")).to_be_visible()
-    page.keyboard.press("Escape")
 
     page.get_by_text("By cost", exact=True).first.click()
     expect(chart(page).get_by_text("half of softmax's cost")).to_be_visible()

@@ -132,8 +132,8 @@ def test_only_the_best_points_over_the_cost_have_numbers():
     assert (ticks["100%"], ticks["50%"]) == (whole, whole / 2)
     assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
     assert 2 * whole < max(numbers(curves["Nyström"]["x"]))
-    [text] = [c.value for c in at.caption if "Beyond 200%" in c.value]
-    [values] = re.findall(r"Beyond 200%: Nyström with ([\d, and]+) landmarks\.", text)
+    [text] = [c.value for c in at.caption if "Beyond 200% of softmax's cost" in c.value]
+    [values] = re.findall(r"Beyond 200% of softmax's cost: Nyström with ([\d, and]+) landmarks\.", text)
     expensive = [int(value) for value in re.findall(r"\d+", values)]
     assert expensive == sorted(expensive)
     assert len(expensive) == sum(x > 2 * whole for x in numbers(curves["Nyström"]["x"]))
@@ -249,7 +249,7 @@ def test_the_reasons_are_below_the_chart():
     at = visit("error", {})
     [shown] = [each.value for each in at.main.markdown if "**Local needs at least" in each.value]
     assert shown.count("- ") == MAX_REASONS
-    assert [each.label for each in at.main.expander] == ["More"]
+    assert [each.label for each in at.main.expander] == ["More", "How to read the chart"]
     curves = traces(at)
     assert curves["Linear"]["marker"]["size"] == [sorted(curves["Nyström"]["marker"]["size"])[-1]]
     assert "**Nyström is worse with" in shown

@@ -251,6 +251,21 @@ NOT_CLOSE = f"**No setting shown that is cheaper than softmax halves the error o
 HALVES = "is the cheapest setting shown that at least halves the error of equal weights"
 
 
+def test_the_view_by_setting_links_to_the_point_that_its_sentence_names():
+    question, close = make_question("local"), [*BUDGETS, uniform_point(0.8)]
+    far = [replace(p, middle=p.middle + 0.45) for p in close[:-1]] + close[-1:]
+    exact = point(0.0, word="local~window~64", multiply_adds=65536)
+    for points, word, name in ((close, "local~window~8", "window 8"), (far, "local~window~16", "window 16")):
+        best = budget_words.linked_point(question, [exact, *points])
+        assert best is not None
+        assert best.word == word
+        assert name in full_text(budget_words.budget_findings(question, [exact, *points]))
+    assert budget_words.linked_point(question, [exact, close[-1]]) is None
+    other = [point(0.1, reference="reformer"), uniform_point(0.8, "reformer")]
+    assert budget_words.linked_point(question, other) is None
+    assert budget_words.linked_point(question, BUDGETS) == BUDGETS[-1], "equal weights are not computed yet"
+
+
 def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     question = make_question("local", "linear", "topk")
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
@@ -585,10 +600,10 @@ def test_lines_beyond_the_axes_are_named():
     ("costs", "times", "expected"),
     [
         ((20, 20, 20), None, ""),
-        ((20, 20, 21), None, "Beyond 200%: Local with window 8. Double-click"),
-        ((20, 21, 22), None, "Beyond 200%: Local with window 4 and 8. Double-click"),
-        ((21, 21, 20), None, "Beyond 200%: Local with window 4 and Linear. Double-click"),
-        ((9, 9, 9), {"local~window~8": 20.1}, "Beyond 200%: Local with window 8. Double-click"),
+        ((20, 20, 21), None, "Beyond 200% of softmax's cost: Local with window 8. Double-click"),
+        ((20, 21, 22), None, "Beyond 200% of softmax's cost: Local with window 4 and 8. Double-click"),
+        ((21, 21, 20), None, "Beyond 200% of softmax's cost: Local with window 4 and Linear. Double-click"),
+        ((9, 9, 9), {"local~window~8": 20.1}, "Beyond 200% of softmax's cost: Local with window 8. Double-click"),
     ],
 )
 def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
