@@ -83,7 +83,7 @@ def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list
         curve = each.curve(total_names()[name], colour, band=measurement.options.band)
         curves_.append(replace(curve, label=short_labels()[name], hides_band=name != "relu2"))
         if law := fit_growth(each.x, each.middle):
-            title = _("best fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
+            title = _("best fit: {power}, R² {r2:.2f}", power=power(law.exponent), r2=law.r2)
             end = _("best fit: {power}", power=power(law.exponent))
             y = [law.at(x) for x in each.x]
             curves_.append(Curve(title, each.x, y, colour=colour, dash="dash", markers=False, label=end))

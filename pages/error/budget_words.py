@@ -28,7 +28,7 @@ def cheap_and_close(points: Sequence[ErrorPoint], baseline: float, full_cost: fl
 def named_point(points: Sequence[ErrorPoint], baseline: float, full_cost: float) -> ErrorPoint | None:
     """Return the point that the finding names; None if no point costs less than softmax.
 
-    It is the cheapest point that at least halves the error of equal weights. If there is none, it is the point with the
+    It is the cheapest point that at least halves the error of equal weights. If no point does, it is the point with the
     smallest error among those that cost less than softmax.
     """
     if math.isfinite(baseline) and (close := cheap_and_close(points, baseline, full_cost)):

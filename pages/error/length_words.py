@@ -44,13 +44,15 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             "length": length,
         }
         cost = ac.get(REFERENCE).cost(question.queries or n, question.d, causal=question.causal, keys=n)
-        is_cheaper, explanation = any(p.multiply_adds < cost.multiply_adds for p in tied), ""
+        cheaper = [p for p in finite if p.multiply_adds < cost.multiply_adds]
+        is_cheaper, explanation = any(p in cheaper for p in tied), ""
+        closest_cheaper = closest(question, cheaper)
         if best.middle >= baseline:
             text = _("**At {length}, no variant shown is closer to {reference} than equal weights.**", **values)
             explanation = _("The best, {name}, has {error}.", **values)
         elif len(tied) > 1:
             text = _("**At {length}, {names} are equally close to {reference}, with {error}.**", **values)
-            explanation = "" if is_cheaper else _("They are not cheaper than softmax.")
+            explanation = "" if is_cheaper else paragraph(_("They are not cheaper than softmax."), closest_cheaper)
         elif is_cheaper:
             text = _("**At {length}, {name} is closest to {reference}, with {error}.**", **values)
         else:
@@ -58,6 +60,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
                 "**At {length}, {name} is closest to {reference}, with {error}, but it is not cheaper than softmax.**",
                 **values,
             )
+            explanation = closest_cheaper
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         trend = "" if len(tied) > 1 else length_trend(question, group)
         explanation = paragraph(explanation, baseline_error(question, baseline), trend)
@@ -67,6 +70,18 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         "pairs."
     )
     return [*lines, [Finding("", paragraph(outgrown_settings(question, points), cause))]] if lines else []
+
+
+def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:
+    """Return which of the variants that are cheaper than softmax has the smallest error; empty without variants."""
+    if not cheaper:
+        return ""
+    best = min(cheaper, key=lambda p: p.middle)
+    return _(
+        "Of the variants cheaper than softmax, {name} is closest, with {error}.",
+        name=sentence_name(ac.from_word(best.word)),
+        error=error_text(question, best.middle),
+    )
 
 
 def baseline_error(question: Question, baseline: float) -> str:

@@ -187,7 +187,7 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     assert found[16] == pytest.approx(1)
     assert found[128] == pytest.approx(float((growth[1] - growth[0]).exp().mean()), rel=1e-4)
     slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
-    [fit] = [line for name, line in drawn.items() if name.startswith(f"best fit n<sup>{slope:.2f}</sup>")]
+    [fit] = [line for name, line in drawn.items() if name.startswith(f"best fit: {power(slope)}, R²")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
     assert f"approximately as {power(slope)}." in spoken(at)
     assert at.dataframe[0].value["exponent a of Z ∝ nᵃ"][0] == pytest.approx(slope)

@@ -391,6 +391,19 @@ def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
     )
 
 
+def test_the_closest_variant_cheaper_than_softmax_is_named_if_the_best_is_not_cheaper():
+    points = [
+        point(0.5, "topk", "topk~k~4", multiply_adds=65536),
+        point(0.625, multiply_adds=65535),
+        uniform_point(0.7),
+    ]
+    text, question = " Of the variants cheaper than softmax, {name} is closest, with ", make_question("topk", "local")
+    found = full_text(length_words.length_findings(question, points))
+    assert f"{text.format(name=FOUR)}62% matrix error. Equal weights" in found
+    points[0] = replace(points[0], multiply_adds=65535)
+    assert "cheaper" not in full_text(length_words.length_findings(question, points))
+
+
 @pytest.mark.parametrize(
     ("queries", "n", "expected"), [(0, 64, "64 tokens"), (0, 1, "1 token"), (5, 64, "64 keys"), (5, 1, "1 key")]
 )
