@@ -36,6 +36,8 @@ HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT, TALL = 364, 430
 """Heights of a chart in pixels: over the cost, with more text below it, and in the other views."""
+MAX_LEAST_SHARE = 0.1
+"""Largest share of softmax's cost at which an axis that begins there counts as long."""
 MAX_REASONS = 3
 """Largest number of explanations below the chart; further ones are folded away."""
 TOKENS_AXIS = N_("tokens n")
@@ -110,7 +112,9 @@ class View:
                 "shaded": None
                 if full_cost is None
                 else (full_cost, "" if chart.is_narrow() else _("costs more than softmax")),
-                "x_ticks": doublings(curves) if full_cost is None else cost_share_ticks(curves, full_cost),
+                "x_ticks": doublings(curves)
+                if full_cost is None
+                else cost_share_ticks(curves, full_cost, narrow=chart.is_narrow()),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
 
@@ -175,11 +179,17 @@ def axis_end(question: Question, points: Sequence[ErrorPoint]) -> float:
     return math.inf if question.options.log else HEADROOM * max(uniform_errors, default=0.0) or math.inf
 
 
-def cost_share_ticks(curves: Sequence[Curve], full_cost: float) -> dict[float, str]:
-    """Return ticks at shares of softmax's cost, from the cheapest point to the end of the axis, with their texts."""
+def cost_share_ticks(curves: Sequence[Curve], full_cost: float, *, narrow: bool) -> dict[float, str]:
+    """Return ticks at shares of softmax's cost, from the cheapest point to the end of the axis, with their texts.
+
+    On a narrow screen, a long axis has ticks at powers of ten only, because more texts would overlap.
+    """
     least = min(x for line in curves for x in line.x) / full_cost
-    shares = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
-    return {share * full_cost: f"{100 * share:g}%" for share in (*shares, 1, words.AXIS_END_RATIO) if share >= least}
+    powers = [10.0**power for power in range(math.floor(math.log10(least)), 1)]
+    shares = [digit * power for power in powers[:-1] for digit in (1, 2, 5)] + [1, words.AXIS_END_RATIO]
+    if narrow and least <= MAX_LEAST_SHARE:
+        shares = powers
+    return {share * full_cost: f"{100 * share:g}%" for share in shares if share >= least}
 
 
 def curve(

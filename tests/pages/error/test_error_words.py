@@ -391,6 +391,22 @@ def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
     )
 
 
+@pytest.mark.parametrize(
+    ("least", "narrow", "ticks"),
+    [
+        (9, False, ["1%", "2%", "5%", "10%", "20%", "50%", "100%", "200%"]),
+        (9, True, ["1%", "10%", "100%"]),
+        (100, True, ["10%", "100%"]),
+        (101, True, ["20%", "50%", "100%", "200%"]),
+    ],
+)
+def test_a_narrow_axis_of_costs_has_fewer_ticks(least, narrow, ticks):
+    line = Curve("A", [least, 500], [1.0, 0.5])
+    found = sweep.cost_share_ticks([line], 1000.0, narrow=narrow)
+    assert list(found.values()) == ticks
+    assert found[1000.0] == "100%"
+
+
 def test_the_closest_variant_cheaper_than_softmax_is_named_if_the_best_is_not_cheaper():
     points = [
         point(0.5, "topk", "topk~k~4", multiply_adds=65536),
