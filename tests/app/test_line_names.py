@@ -223,6 +223,13 @@ def test_each_part_of_a_line_above_the_axis_has_one_arrow_at_its_largest_value()
     assert [each for each in arrows if "% ▲" in each[1]] == [(4.0, "300% ▲<br>700% ▲"), (8.0, "150% ▲")]
 
 
+def test_the_value_of_an_arrow_at_the_left_end_covers_no_tick():
+    line = Curve("a", [0, 2, 4, 6], [3.0, 0.5, 2.0, 0.5])
+    drawn = curves([line], x_title="", y_title="", top=1.0, percent=True)["layout"]["annotations"]
+    arrows = [(re.sub("<span.*?</span>", "▲", each["text"]), each["xanchor"]) for each in drawn if "%" in each["text"]]
+    assert arrows == [("▲ 300%", "left"), ("200% ▲", "right")]
+
+
 @pytest.mark.parametrize(("at", "side"), [(1.5, "left"), (6.0, "right"), (9.5, "right")])
 def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
     """Check a label with room, one before the arrow of a line that is above the axis at 8, and one at the edge."""

@@ -238,19 +238,25 @@ def _clip(line: Curve, right: float, *, log_x: bool) -> Curve:
 def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -> list[dict[str, Any]]:
     """Return an annotation (the largest value and an arrow) at the highest point of each part of a line above the top.
 
-    Annotations at the same position are one annotation with several lines of text.
+    Annotations at the same position are one annotation with several lines of text. The value is to the left of its
+    arrow, but to the right at the left end of the axis, where it would cover a tick of the vertical axis.
     """
     arrows: dict[float, list[str]] = {}
-    for line in lines:
-        points = _points(line, log_x=log_x, log_y=False)
+    points_by_line = [_points(line, log_x=log_x, log_y=False) for line in lines]
+    first = min((x for points in points_by_line for x, _y in points), default=0.0)
+    for line, points in zip(lines, points_by_line, strict=True):
         for is_above, part in groupby(points, key=lambda point: point[1] > top):
             if is_above:
                 x, largest = max(part, key=itemgetter(1))
                 text = f"{100 * largest:.0f}%" if percent else number(largest)
-                arrow = f'{text} <span style="color:{style(line.colour).colour}">▲</span>'
-                arrows.setdefault(x, []).append(arrow)
-    properties = {"yref": "y domain", "yanchor": "bottom", "xanchor": "right", "xshift": ARROW, "align": "right"}
-    return [annotation("<br>".join(texts), x, 1, **properties) for x, texts in arrows.items()]
+                arrow = f'<span style="color:{style(line.colour).colour}">▲</span>'
+                arrows.setdefault(x, []).append(f"{arrow} {text}" if x == first else f"{text} {arrow}")
+    right = {"xanchor": "right", "xshift": ARROW, "align": "right"}
+    left = {"xanchor": "left", "xshift": -ARROW, "align": "left"}
+    return [
+        annotation("<br>".join(texts), x, 1, yref="y domain", yanchor="bottom", **(left if x == first else right))
+        for x, texts in arrows.items()
+    ]
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
