@@ -99,8 +99,10 @@ class View:
         def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
             _points, curves, y_end = compute_curves(rows)
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
+            # On a phone, the title of the costs has no room for "log scale", which the ticks show.
+            names_scale = full_cost is None or not chart.is_narrow()
             return curves, {
-                "x_title": axis_title(self.horizontal_title(question), log=True),
+                "x_title": axis_title(self.horizontal_title(question), log=names_scale),
                 "y_title": f"{axis_title(question.axis_title, log=question.options.log)}<br>"
                 f"{words.metric_scale(question)}",
                 "log_x": True,

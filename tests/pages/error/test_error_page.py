@@ -10,6 +10,7 @@ from driver import charts, chosen, links, numbers, open_page, spoken, traces, vi
 
 import attention_core as ac
 from app.state import session as visiting
+from app.ui.chart import NARROW
 from app.words.labels import sentence_name
 from attention_core.experiments.error_cost import ROUNDS
 from pages.error.sweep import MAX_REASONS
@@ -74,6 +75,12 @@ def test_every_error_metric_has_an_axis_title(measure, log):
     assert axis["title"]["text"].split("<br>")[0] == title
     assert axis["type"] == ("log" if log else "linear")
     assert (axis.get("tickformat") == "~%") == (measure not in ("kl", "turn"))
+
+
+@pytest.mark.parametrize(("narrow", "scale"), [(False, " (log scale)"), (True, "")])
+def test_the_title_of_the_costs_fits_on_a_narrow_screen(narrow, scale):
+    axis = charts(open_error(against="cost", **{NARROW: narrow}))[0]["layout"]["xaxis"]
+    assert axis["title"]["text"] == f"multiply-adds relative to softmax{scale}"
 
 
 def test_lines_show_the_errors_of_the_library():
