@@ -78,7 +78,7 @@ def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:
         return ""
     best = min(cheaper, key=lambda p: p.middle)
     return _(
-        "Of the variants cheaper than softmax, {name} is closest, with {error}.",
+        "{name} is the closest variant that is cheaper than softmax, with {error}.",
         name=sentence_name(ac.from_word(best.word)),
         error=error_text(question, best.middle),
     )

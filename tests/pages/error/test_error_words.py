@@ -413,7 +413,10 @@ def test_the_closest_variant_cheaper_than_softmax_is_named_if_the_best_is_not_ch
         point(0.625, multiply_adds=65535),
         uniform_point(0.7),
     ]
-    text, question = " Of the variants cheaper than softmax, {name} is closest, with ", make_question("topk", "local")
+    text, question = (
+        " {name} is the closest variant that is cheaper than softmax, with ",
+        make_question("topk", "local"),
+    )
     found = full_text(length_words.length_findings(question, points))
     assert f"{text.format(name=FOUR)}62% matrix error. Equal weights" in found
     points[0] = replace(points[0], multiply_adds=65535)
