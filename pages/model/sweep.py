@@ -1,6 +1,7 @@
 """Two charts of the Model page side by side: perplexity and copying loss over a quantity such as the budget."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 
 import streamlit as st
 
@@ -20,6 +21,8 @@ MIN_LOG_RATIO = 10
 
 The axis of a smaller range would have only one or two ticks.
 """
+MIN_TICK_RATIO = 1.6
+"""Smallest ratio of two neighbouring ticks on a logarithmic axis. Closer numbers would overlap on a phone."""
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
@@ -43,7 +46,7 @@ def draw(
     mark: tuple[float, str] | None = None,
     only_copying: Collection[str] = (),
 ) -> None:
-    """Draw the charts of perplexity and of copying.
+    """Draw the charts of perplexity and of copying, with ticks at the measured positions.
 
     Args:
         lines: measurements by the variant's word.
@@ -55,9 +58,10 @@ def draw(
         mark: position and label of a vertical line in the chart of copying.
         only_copying: words of variants that only the chart of copying shows.
     """
-    ends = [point.x for points in lines.values() for point in points]
-    if not ends:
+    xs = sorted({point.x for points in lines.values() for point in points})
+    if not xs:
         return
+    ticks = [x for last, x in pairwise([0.0, *xs]) if not log_x or x >= MIN_TICK_RATIO * last]
     reading_row, copy_row = original_rows(rows)
     sides = (
         ("perplexity", _("perplexity"), reading_row.perplexity if reading_row else None, True),
@@ -71,7 +75,7 @@ def draw(
             if name == "copied" or word not in only_copying
         ]
         if level is not None:
-            series.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
+            series.append(guide(_(ORIGINAL), [xs[0], xs[-1]], [level] * 2))
         log = log and needs_log(series)
         figure = curves(
             series,
@@ -81,6 +85,7 @@ def draw(
             log_y=log,
             height=HEIGHT,
             mark=mark if name == "copied" else None,
+            x_ticks=ticks,
         )
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
