@@ -21,7 +21,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         lines.append(guide(_("First occurrence: nothing to copy"), xs, [mean(first)] * 2))
         lines.append(guide(_("Uniform guess"), xs, [words.GUESS_LOSS] * 2, dash="dash"))
     top = 1.05 * max((y for line in lines for y in line.y if y is not None), default=1.0)
-    x_title, y_title = _("position in the repetition (tokens)"), _("loss (nats per token)")
+    x_title, y_title = _("position in the repetition (tokens)"), _("mean loss (nats per token)")
     figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=top)
     message = _("Lines: the loss on each repeated token, in the original model and with each variant")
     chart.show(figure, key=f"{key}.chart", name="copying", alt=message)

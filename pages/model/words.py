@@ -27,8 +27,8 @@ The gain is the loss of a token on its first occurrence minus the loss on its co
 """
 FAILED_LOSS = 0.8
 """Copying fails if at least this share of the gain from copying is lost."""
-NEAR_ONE = 0.15
-"""The loss of repeated tokens counts as about that of new tokens if the lost share differs from 1 by at most this."""
+NO_HELP, LITTLE_HELP = 0.01, 0.2
+"""Largest shares of the original model's gain from copying at which a repetition does not help, and helps little."""
 GUESS_LOSS = math.log(swap.VOCABULARY)
 """Loss in nats of a uniform guess over the vocabulary."""
 RISES = {
@@ -51,7 +51,7 @@ def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
         period=swap.PERIOD,
     )
     first, *others = _copying_effects(original, changed)
-    copying = [replace(first, explanation=paragraph(first.explanation, test)), *others]
+    copying = [replace(first, explanation=paragraph(test, first.explanation)), *others]
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         low, high = (number(each.perplexity, 3) for each in (least, most))
@@ -235,18 +235,12 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
         text = _(
             "**Copying a token from {n} tokens back fails with {names}.**", n=swap.COPY_DISTANCE, names=names(failing)
         )
-        new_tokens_loss = ""
-        if all(abs(lost_share(original, each) - 1) <= NEAR_ONE for each in failing):
-            new_tokens_loss = _(
-                "Repeated tokens have about the loss of new tokens ({first} nats in the original model), so the "
-                "repetition hardly helps."
-                if len(failing) == len(changed)
-                else "With {names}, repeated tokens have about the loss of new tokens ({first} nats in the original "
-                "model), so the repetition hardly helps.",
-                names=names(failing),
-                first=number(original.first, 3),
+        repetition = ""
+        if len(failing) <= MAX_SENTENCES:
+            repetition = _(
+                "The repetition {effects}.", effects=predicates(_repetition_effect(original, each) for each in failing)
             )
-        findings.append(Finding(text, paragraph(new_tokens_loss, _copying_cause(failing))))
+        findings.append(Finding(text, paragraph(repetition, _copying_cause(failing))))
     if worse:
         text = _(
             "**Copying a token from {n} tokens back gets worse with {names}.**",
@@ -257,6 +251,18 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
     if preserved:
         findings.append(Finding(_("**Copying is preserved with {names}.**", names=names(preserved))))
     return findings
+
+
+def _repetition_effect(original: Score, each: Score) -> str:
+    """Return the predicate about how much lower a variant's loss is on the second occurrence of the tokens."""
+    saved_share = (each.first - each.copied) / (original.first - original.copied)
+    if saved_share <= NO_HELP:
+        text = N_("does not help with {name} (loss {first}, then {copied} nats)")
+    elif saved_share <= LITTLE_HELP:
+        text = N_("helps little with {name} (loss {first}, then {copied} nats)")
+    else:
+        text = N_("helps with {name} (loss {first}, then {copied} nats)")
+    return _(text, name=each.name, first=number(each.first, 3), copied=number(each.copied, 3))
 
 
 def _copying_cause(group: Sequence[Score]) -> str:

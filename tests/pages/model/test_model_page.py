@@ -154,6 +154,7 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
     assert "**Copying a token from 95 tokens back fails with Local.**" in spoken(at)
     assert "Mean loss of a copied token: 1.01 nats in the original model, 11.0 with Local" in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
+    assert charts(at)[0]["layout"]["yaxis"]["title"]["text"] == "mean loss (nats per token)"
 
 
 def test_the_first_reading_uses_the_original_model(monkeypatch):

@@ -23,10 +23,6 @@ from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
 TEST = " The copying loss (last column) is the mean loss when the model reads 96 random tokens a second time."
-AS_NEW = (
-    " Repeated tokens have about the loss of new tokens (11 nats in the original model), so the repetition hardly "
-    "helps."
-)
 
 
 def explained(describe, *args):
@@ -51,9 +47,10 @@ def test_explanations_and_findings_without_room_are_below_the_figure():
     assert text_above([[Finding("", "Reason.")]]) == text_below([[Finding("Only.")]]) == text_above([]) == ""
 
 
-def as_new(names):
-    """Return the sentence ``AS_NEW`` about some of several variants."""
-    return AS_NEW.replace("Repeated", f"With {names}, repeated")
+def little(*names, copied="10"):
+    """Return the sentence about variants whose loss falls from 11 to ``copied`` nats at a repetition."""
+    effects = (f"helps little with {name} (loss 11, then {copied} nats)" for name in names)
+    return f" The repetition {', and '.join(effects)}."
 
 
 def scores(*pairs):
@@ -100,32 +97,43 @@ def test_the_perplexity_is_described_before_copying(perplexity, expected):
 )
 def test_the_effects_on_copying(copied, expected):
     loss = f"Mean loss of a copied token: 1 nats in the original model, {number(copied, 3)} with A."
-    assert explained(words.describe_copying, AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
+    repetition = little("A", copied="9.10") if "fails" in expected else ""
+    assert explained(words.describe_copying, AS_IT_IS, scores((9.0, copied))) == f"{expected}{repetition} {loss}"
 
 
 @pytest.mark.parametrize(
-    ("losses", "about"),
-    [((9.6,), True), ((9.4,), False), ((12.4,), True), ((12.6,), False), ((9.6, 12.4), True), ((9.6, 12.6), False)],
+    ("first", "copied", "effect"),
+    [
+        (11.0, 11.2, "does not help"),
+        (11.0, 10.95, "does not help"),
+        (11.0, 10.8, "helps little"),
+        (12.0, 10.1, "helps little"),
+        (12.0, 9.9, "helps"),
+    ],
 )
-def test_a_loss_close_to_that_of_new_tokens_is_named(losses, about):
-    text = explained(words.describe_copying, AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
-    assert (AS_NEW in text) == about
-    assert ("loss of new tokens" in text) == about
+def test_the_help_of_a_repetition_depends_on_the_fall_of_the_loss(first, copied, effect):
+    """Check both sides of 1% and 20% of the 10 nats by which a repetition lowers the original model's loss."""
+    score = Score(name="A", perplexity=9.0, copied=copied, first=first)
+    text = explained(words.describe_copying, AS_IT_IS, [score])
+    assert f" The repetition {effect} with A (loss {number(first, 3)}, then {number(copied, 3)} nats). Mean" in text
 
 
 @pytest.mark.parametrize(
     ("losses", "expected"),
     [
-        ((10, 10), f"**Copying a token from 95 tokens back fails with both variants.**{AS_NEW}{TEST}"),
-        ((10, 10, 10), f"**Copying a token from 95 tokens back fails with all 3 variants.**{AS_NEW}{TEST}"),
+        ((10, 10), f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{little('A', 'B')}"),
+        (
+            (10, 10, 10),
+            f"**Copying a token from 95 tokens back fails with all 3 variants.**{TEST}{little('A', 'B', 'C')}",
+        ),
         (
             (10, 5, 1),
-            f"**Copying a token from 95 tokens back fails with A.**{as_new('A')}{TEST} **Copying a token from 95 "
+            f"**Copying a token from 95 tokens back fails with A.**{TEST}{little('A')} **Copying a token from 95 "
             "tokens back gets worse with B.** **Copying is preserved with C.**",
         ),
         (
             (10, 1, 10),
-            f"**Copying a token from 95 tokens back fails with A and C.**{as_new('A and C')}{TEST} **Copying is "
+            f"**Copying a token from 95 tokens back fails with A and C.**{TEST}{little('A', 'C')} **Copying is "
             "preserved with B.**",
         ),
     ],
@@ -140,7 +148,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert explained(words.describe_effects, AS_IT_IS, many) == (
         "**On this text, perplexity is lowest with B (20) and highest with C (200).**  \n"
-        f"**Copying a token from 95 tokens back fails with all 4 variants.**{AS_NEW}{TEST}"
+        f"**Copying a token from 95 tokens back fails with all 4 variants.**{TEST}"
     )
     same = scores(*[(35.1, 10)] * 3, (35.14, 10))
     assert "**On this text, perplexity is 35.1 with all 4 variants.**" in explained(
@@ -148,7 +156,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     )
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
-        == f"**Copying a token from 95 tokens back fails with all 4 variants.**{AS_NEW}"
+        == f"**Copying a token from 95 tokens back fails with all 4 variants.**"
     )
     assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
         "**On this text, perplexity rises with A, from 20 to 40, and changes by at most 5% with B, and "
@@ -217,29 +225,28 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, hides_first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
     far_back = " The token to copy lies outside the window of 64."
-    reason = f".**{far_back} A chain of 2 layers could pass it on, but the model was not trained for this.{TEST}"
+    cause = f"{far_back} A chain of 2 layers could pass it on, but the model was not trained for this."
+    repetition = little("A", "B", copied="9.10")
     assert explained(words.describe_effects, AS_IT_IS, [blind, sink]) == (
         "**On this text, perplexity rises with A, from 20 to 40, and rises with B, from 20 to 40.** With A, 61% of the "
         "query–key pairs are hidden, and most queries do not see the first token. With B, 61% of the query–key pairs "
         "are hidden, but not the first token.  \n"
-        f"**Copying a token from 95 tokens back fails with both variants{reason}"
+        f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{repetition}{cause}"
     )
     assert explained(words.describe_effects, AS_IT_IS, [blind, far]).endswith(
-        f"**Copying a token from 95 tokens back fails with both variants.**{TEST}"
+        f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{repetition}"
     )
     seen = dataclasses.replace(sink, perplexity=22.0)
-    assert (
-        explained(words.describe_effects, AS_IT_IS, [blind, seen])
-        == explained(words.describe_effects, AS_IT_IS, [seen, blind])
-        == (
+    for group in ([blind, seen], [seen, blind]):
+        repetition = little(*(each.name for each in group), copied="9.10")
+        assert explained(words.describe_effects, AS_IT_IS, group) == (
             "**On this text, perplexity rises with a window of 64 tokens, from 20 to 40.**  \n"
             "**With the first token also visible (an attention sink), it rises only to 22.** "
             "Both variants see at most 65 tokens. With A, these are the query and the 64 tokens before it. With B, the "
             "first token replaces the farthest one. In many heads, queries without a relevant key put their weight on "
             "the first token. With A, this token is hidden, so the weight goes to other tokens.  \n"
-            f"**Copying a token from 95 tokens back fails with both variants{reason}"
+            f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{repetition}{cause}"
         )
-    )
     for blind_part, seen_part in (
         ({"window": None}, {"window": None}),
         ({}, {"window": 63}),
@@ -272,16 +279,16 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     )
     worse = dataclasses.replace(blind, copied=5.0)
     assert explained(words.describe_effects, AS_IT_IS, [worse]).endswith(
-        f"**Copying a token from 95 tokens back gets worse with A{reason}"
+        f"**Copying a token from 95 tokens back gets worse with A.**{TEST}{cause}"
     )
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, layers_to_copy=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
-        assert explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0].endswith(f".**{far_back}")
+        assert explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0].endswith(f" nats).{far_back}")
     wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
     stride = dataclasses.replace(never, hidden=dataclasses.replace(never.hidden, window=None))
     for group in ([never, wide], [stride], [stride, wide]):
         text = explained(words.describe_copying, AS_IT_IS, group).split(" Mean loss")[0]
-        assert text.endswith(".** Most queries cannot attend to the token to copy.")
+        assert text.endswith(" nats). Most queries cannot attend to the token to copy.")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
     assert explained(words.describe_effects, AS_IT_IS, [same]) == (
         f"**On this text, perplexity changes by at most 5% with A.**  \n**Copying is preserved with A.**{TEST}"
@@ -319,7 +326,9 @@ def test_a_chain_of_layers_has_at_most_the_replaced_layers(replaced, chain, wind
     )
     blind = Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=hidden, layers=replaced)
     text = explained(words.describe_copying, AS_IT_IS, [blind])
-    assert text.startswith(f"**Copying a token from 95 tokens back fails with A.** {expected}")
+    assert text.startswith(
+        f"**Copying a token from 95 tokens back fails with A.**{little('A', copied='9.10')} {expected}"
+    )
     assert ("A chain of" in text) == ("A chain of" in expected)
 
 
