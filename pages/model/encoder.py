@@ -3,11 +3,10 @@
 It shows how sentence embeddings change, and with them the ranking of sentences by similarity.
 """
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
-import streamlit as st
 
 from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
@@ -18,7 +17,7 @@ from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
 from pages.model.options import ORIGINAL, Question, display_name, encoder_depth, name_in_sentence
-from pages.model.view import HEIGHT, View
+from pages.model.view import View
 
 SENTENCES = (
     N_("The boy cannot find the key to the shed."),
@@ -35,9 +34,10 @@ SENTENCES = (
 """Sentences to rank: some are close in meaning to the default query, some share its words, some do neither."""
 SAME_TAU, SIMILAR_TAU = 0.95, 0.7
 """Smallest values of Kendall's τ for which a ranking is reported as the same, and as similar."""
-
-MOVED = 2
-"""Smallest change of a rank that is coloured in the table."""
+ROW_HEIGHT, AXIS_HEIGHT = 40, 60
+"""Heights in pixels of a sentence's row and of the horizontal axis."""
+LETTERS = 27
+"""Largest number of letters per line of a sentence next to the chart."""
 HIGHER = 0.05
 """Smallest rise of the mean similarity of the least similar half of the sentences that is reported."""
 
@@ -52,33 +52,27 @@ def _tasks(question: Question) -> tuple[EmbeddingTask, ...]:
 
 
 def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
+    order = np.argsort(ranks(rows[0].before))
     figure = curves(
         lines(rows),
-        x_title=_("rank in the original model"),
-        y_title=_("cosine similarity with the query sentence"),
-        height=HEIGHT,
-        x_ticks=range(1, 1 + len(SENTENCES)),
+        x_title=_("cosine similarity"),
+        y_title="",
+        height=ROW_HEIGHT * len(order) + AXIS_HEIGHT,
+        y_ticks={-rank: "<br>".join(textwrap.wrap(_(SENTENCES[i]), LETTERS)) for rank, i in enumerate(order, 1)},
     )
-    text = _("Points show, for each variant, the cosine similarity between each sentence and the query sentence.")
+    for trace in figure["data"]:
+        trace["cliponaxis"] = False  # On a phone, the axis ends within the outermost points.
+    text = _("Points show, for each sentence and variant, the cosine similarity with the query sentence.")
     chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
-    st.caption(
-        _(
-            "The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar. "
-            "An orange rank differs by 2 or more from that in the original model."
-        )
-    )
-    # Unlike ``st.dataframe``, ``st.table`` wraps sentences on a narrow screen.
-    table = ranking(rows)
-    original = table[_(ORIGINAL)]
-    for column in table.columns[1:]:
-        moved = zip(table[column], original, strict=True)
-        table[column] = [f":orange-badge[{a}]" if abs(a - b) >= MOVED else str(a) for a, b in moved]
-    st.table(table, border="horizontal", hide_index=True, width="content")
 
 
 def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     low, high = question.options.encoder_layers
     return paragraph(
+        _(
+            "Points show the cosine similarity of each sentence with the query sentence. Rings belong to the original "
+            "model, which also determines the order of the sentences."
+        ),
         _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
         describe_drifts(rows),
         _("Drift is one minus the cosine similarity between a sentence's embeddings before and after the replacement."),
@@ -162,35 +156,34 @@ def ranks(similarities: Sequence[float]) -> np.ndarray:
 
 
 def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
-    """Return each model's curve of the sentences' similarities to the query, in the original model's ranking."""
+    """Return each model's points: similarities to the query, one sentence below the other in the original ranking."""
     order = np.argsort(ranks(rows[0].before))
-    xs = [float(i) for i in range(1, 1 + len(order))]
-    notes = [_(SENTENCES[i]) for i in order]
     models = [(_(ORIGINAL), rows[0].before, GREY)]
     coloured = zip(rows, palette.indices([row.word for row in rows]), strict=True)
     models += [(display_name(row.word), row.after, place) for row, place in coloured]
     return [
         Curve(
             name,
-            xs,
             [similarities[i] for i in order],
+            [-float(rank) for rank in range(1, 1 + len(order))],
             colour=colour,
-            width=0,  # only points: between two ranks, there is nothing that a line could show
+            width=0,
             # Rings around the other points show the original model's points where these would be covered.
             hollow=colour == GREY,
             size=13 if colour == GREY else 9,
-            notes=[f"{note}<br>{formatted(similarities[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
+            notes=[
+                _(
+                    "{sentence}<br>similarity {value}, rank {rank}",
+                    sentence=_(SENTENCES[i]),
+                    value=formatted(similarities[i], ".2f"),
+                    rank=rank[i],
+                )
+                for rank in [ranks(similarities)]
+                for i in order
+            ],
         )
         for name, similarities, colour in models
     ]
-
-
-def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
-    """Return a table of the sentences and their ranks in every model, in the original model's ranking."""
-    sentences = {_("Sentence"): np.array([_(each) for each in SENTENCES])}
-    original = {_(ORIGINAL): ranks(rows[0].before)}
-    changed = {display_name(row.word): ranks(row.after) for row in rows}
-    return pd.DataFrame({**sentences, **original, **changed}).sort_values(_(ORIGINAL))
 
 
 EMBEDDINGS = View(

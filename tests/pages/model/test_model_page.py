@@ -18,7 +18,7 @@ from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import CopyRow, ReadingTask
 from attention_core.inputs.labels import number_repeats
 from attention_core.runtime import progress
-from pages.model.encoder import MOVED, SENTENCES
+from pages.model.encoder import SENTENCES
 from pages.model.options import DEFAULT_WORDS, GROUP_KEY, VIEW_GROUPS, display_name, name_in_sentence, short_name
 from pages.model.page import PAGE
 
@@ -323,18 +323,20 @@ def test_the_board_refuses_losses_of_another_text():
         pack("abcde", other, [], ["n"], key="k")
 
 
-def test_the_encoder_has_a_line_per_model_and_the_ranks_of_ten_sentences():
+def test_the_encoder_has_one_row_per_sentence_and_a_point_per_model():
     at = open_model(m_view="encoder")
     assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
-    found = at.table[0].value
-    assert found["Original model"].tolist() == [str(i) for i in range(1, 11)]
-    assert found.columns[0] == "Sentence"  # The first column is not clipped on a narrow screen.
-    assert set(found["Sentence"]) == set(SENTENCES)
-    linear = [int(re.sub(r"\D", "", each)) for each in found["Linear"]]
-    assert sorted(linear) == list(range(1, 11))
-    coloured = [each.startswith(":orange-badge[") for each in found["Linear"]]
-    assert coloured == [abs(rank - i) >= MOVED for i, rank in enumerate(linear, start=1)]
-    as_it_is = lines_of(at)["Original model"][1]
+    axis = charts(at)[0]["layout"]["yaxis"]
+    assert axis["tickvals"] == [-i for i in range(1, 11)]
+    assert {each.replace("<br>", " ") for each in axis["ticktext"]} == set(SENTENCES)
+    for name, trace in traces(at).items():
+        similarities, places = lines_of(at)[name]
+        assert places == axis["tickvals"]
+        notes = [re.match("(.*)<br>similarity (.*), rank (.*)", each).groups() for each in trace["customdata"]]
+        assert [each for each, _, _ in notes] == [each.replace("<br>", " ") for each in axis["ticktext"]]
+        by_rank = sorted(range(10), key=lambda i, notes=notes: int(notes[i][2]))
+        assert by_rank == sorted(range(10), key=lambda i, values=similarities: -values[i])
+    as_it_is = lines_of(at)["Original model"][0]
     assert as_it_is == sorted(as_it_is, reverse=True)
     rings = {name: trace["marker"]["symbol"].endswith("-open") for name, trace in traces(at).items()}
     assert [name for name, is_ring in rings.items() if is_ring] == ["Original model"]

@@ -156,7 +156,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     )
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
-        == f"**Copying a token from 95 tokens back fails with all 4 variants.**"
+        == "**Copying a token from 95 tokens back fails with all 4 variants.**"
     )
     assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
         "**On this text, perplexity rises with A, from 20 to 40, and changes by at most 5% with B, and "
