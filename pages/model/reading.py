@@ -24,13 +24,15 @@ from pages.model.view import View, show_definitions
 
 def show(question: Question) -> None:
     """Draw the text, coloured by each token's loss, the details of the selected token, and the definitions."""
-    text, *side = st.columns([1] if question.options.token is None else [5, 2], gap="medium")
+    # The details have their own column before a token is selected, so that a selection does not move the text.
+    text, *side = st.columns([5, 2] if question.words else [1], gap="medium")
     with text:
         original, changed = readings(question, READING.run(question))
-        other = changed[_shown_index(question)] if question.words else None
-        if original and other:
-            token_details.show(question, original, other, *side)
-        show_definitions()
+    other = changed[_shown_index(question)] if question.words else None
+    if original and other:
+        with side[0]:
+            token_details.show(question, original, other)
+    show_definitions()
 
 
 def tasks(question: Question) -> tuple[swap.SwapTask, ...]:

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.bars import row_multiples
 from app.jobs import dispatch, runs
 from app.ui import chart
-from app.ui.lazy import lazy_expander
 from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import in_words, spinner
 from attention_core.experiments import next_token
@@ -28,19 +26,17 @@ MAX_UNCHANGED = 1e-6
 """If a smaller share of the attention weight moves, two rows are equal except for rounding."""
 
 
-def show(question: Question, original: ReadingRow, changed: ReadingRow, *detail_column: DeltaGenerator) -> None:
-    """Draw a collapsed list of the largest increases in loss, and the selected token's details.
-
-    Without a column for the details, they are not drawn.
-    """
+def show(question: Question, original: ReadingRow, changed: ReadingRow) -> None:
+    """Draw the selected token's details; if none is selected, a list of the largest increases in loss."""
     token = question.options.token
-    if detail_column and token is not None and 0 < token < original.tokens:
-        with detail_column[0]:
-            _predictions(question, changed.word, token)
-    lazy_expander(_("Largest increases in loss (nats)"), lambda: _increases(original, changed), key="model.worst")
+    if token is not None and 0 < token < original.tokens:
+        _predictions(question, changed.word, token)
+    else:
+        _increases(original, changed)
 
 
 def _increases(original: ReadingRow, changed: ReadingRow) -> None:
+    st.markdown(_("Largest increases in loss (nats)"))
     if not (tokens := increases(original, changed)):
         st.caption(_("No token has a higher loss than in the original model."))
         return

@@ -26,8 +26,10 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
     settle(page)
     assert "m_shown=1" in query(page)
     token = page.locator("[data-token='100']")
+    place = token.bounding_box()
     token.click()
     expect(page.get_by_text("changes most in layer")).to_be_visible(timeout=60_000)
+    assert token.bounding_box() == place, "a selection moves the text"
     expect(token).to_have_attribute("aria-pressed", "true")
     settle(page)
     assert "m_token=100" in query(page)

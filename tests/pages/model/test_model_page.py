@@ -110,6 +110,12 @@ def test_a_selected_token_shows_the_predictions_of_both_models():
     assert charts(at)
 
 
+def test_the_selection_of_a_token_does_not_move_the_text():
+    before, after = ([each.weight for each in open_model(m_token=token).columns] for token in (None, 3))
+    assert before == after
+    assert len(before) == 2
+
+
 @pytest.mark.parametrize("token", [None, 0, 39_00])
 def test_the_largest_increases_are_listed_if_no_token_is_selected(token):
     at = open_model(m_token=token)
