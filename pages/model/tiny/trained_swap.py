@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 import attention_core as ac
+from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
 from app.state.session import SharedOptions
+from app.ui import chart, palette
 from app.ui.sources import trained_form
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, enumeration, paragraph
@@ -26,7 +28,10 @@ BUTTON_WORDS = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linea
 """Variants offered as buttons. A window of four tokens is much shorter than the sequences of the tasks."""
 NEXT_TOKEN_TASKS = ("characters", "induction")
 """Tasks whose answers are the next tokens. Only for these, the perplexity is shown."""
-
+CLEARLY_BETTER = 0.1
+"""Largest share of the trained model's gain over guessing that a replacement not clearly better than guessing keeps."""
+BAR_HEIGHT, AXES_HEIGHT = 36, 80
+"""Heights in pixels of a bar with its gap, and of the axis below and the label above the bars."""
 MAX_LOSS = 700.0
 """Largest loss in nats whose exponential does not overflow a float."""
 
@@ -89,7 +94,7 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
 
 
 def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Lines | str:
-    """Return the finding about the variants with which the accuracy falls, rises, and stays the same.
+    """Return the findings that no variant is better than guessing, and about the changes of the accuracy.
 
     The unchanged model has the first row.
     """
@@ -101,9 +106,13 @@ def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Line
     falls = [each for each in changed if each not in same and each.accuracy < original.accuracy]
     rises = [each for each in changed if each not in same + falls]
     every = [each.word for each in changed]
+    limit = chance + CLEARLY_BETTER * (original.accuracy - chance)
+    is_guessing = original.accuracy > chance and all(each.accuracy <= limit for each in changed)
     text = paragraph(
         _(
-            "**The share of correct answers falls from {before} to {changes} (guessing: {chance}).**",
+            "**The share of correct answers falls from {before} to {changes}.**"
+            if is_guessing
+            else "**The share of correct answers falls from {before} to {changes} (guessing: {chance}).**",
             before=before,
             changes=_changes(falls, every),
             chance=percent(chance),
@@ -125,7 +134,8 @@ def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Line
         if same
         else "",
     )
-    return [[Finding(text)]]
+    guessing = _("**No replacement is clearly better than guessing ({chance}).**", chance=percent(chance))
+    return [*([[Finding(guessing)]] if is_guessing else []), [Finding(text)]]
 
 
 def _changes(rows: Sequence[TrainedSwapRow], words: Sequence[str]) -> str:
@@ -140,9 +150,7 @@ def table(rows: Sequence[TrainedSwapRow], spec: TrainSpec) -> list[dict[str, str
     predicts_next = spec.model.task in NEXT_TOKEN_TASKS
     models = [
         {
-            _("Attention"): display_name(row.word)
-            if row.layers
-            else _("{name}, as trained", name=display_name(row.word)),
+            _("Attention"): _name(row),
             _("Correct answers"): percent(row.accuracy),
             _("Loss (nats per answer)"): formatted(row.loss, ".2f"),
             **({_("Perplexity"): number(perplexity(row.loss), 3)} if predicts_next else {}),
@@ -154,6 +162,10 @@ def table(rows: Sequence[TrainedSwapRow], spec: TrainSpec) -> list[dict[str, str
         _("Correct answers"): percent(_chance(spec)),
     }
     return [*models, dict.fromkeys(models[0] if models else guess, "–") | guess]
+
+
+def _name(row: TrainedSwapRow) -> str:
+    return display_name(row.word) if row.layers else _("{name}, as trained", name=display_name(row.word))
 
 
 def _chance(spec: TrainSpec) -> float:
@@ -197,8 +209,36 @@ def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
     )
 
 
-def _draw(_question: Question, rows: Sequence[TrainedSwapRow], _key: str) -> None:
+def bars(rows: Sequence[TrainedSwapRow], chance: float) -> Figure:
+    """Draw the share of correct answers of each model as a bar, and that of guessing as a line."""
+    colours = [GREY if not row.layers else palette.indices([row.word])[0] for row in rows]
+    data = {
+        "type": "bar",
+        "orientation": "h",
+        "x": [row.accuracy for row in rows],
+        "y": [_name(row) for row in rows],
+        "marker": {"color": [style(colour).colour for colour in colours]},
+        "customdata": [percent(row.accuracy) for row in rows],
+        "hovertemplate": "%{y}: %{customdata}<extra></extra>",
+    }
+    figure = finish(
+        [data],
+        height=BAR_HEIGHT * len(rows) + AXES_HEIGHT,
+        xaxis=axis(_("correct answers"), range=[0, 1], tickformat="~%"),
+        yaxis=axis("", autorange="reversed"),
+        margin={"t": 24},
+    )
+    add_line(figure, x=chance, color=SERIES[GREY], dash="dash", width=1.5)
+    label = _("Guessing: {chance}", chance=percent(chance))
+    figure["layout"]["annotations"] = [annotation(label, chance, 1, yref="y domain", yanchor="bottom")]
+    return figure
+
+
+def _draw(_question: Question, rows: Sequence[TrainedSwapRow], key: str) -> None:
     spec: TrainSpec = SharedOptions.trained.value
+    if rows:
+        message = _("Bars: the share of correct answers with each attention; a line shows that of guessing")
+        chart.show(bars(rows, _chance(spec)), key=f"{key}.bars", name="correct-answers", alt=message)
     st.table(table(rows, spec), border="horizontal", hide_index=True)
 
 
@@ -215,5 +255,4 @@ VIEW = View(
     draw=_draw,
     notes=_notes,
     file="trained-model.csv",
-    has_charts=False,
 )

@@ -94,6 +94,31 @@ def test_the_effect_of_replacements_in_words(before, after, expected):
     assert view.describe_replacements(rows, 0.12) == [[Finding(expected)]]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "guesses"),
+    [(1.0, [0.27, 0.1], True), (1.0, [0.19, 0.22], True), (1.0, [0.29, 0.1], False), (0.1, [0.1], False)],
+)
+def test_replacements_that_are_not_clearly_better_than_guessing_are_named_first(before, after, guesses):
+    """Check both sides of a tenth of the gain over guessing, which is 20%: an accuracy of 28%."""
+    rows = [row(before, 1.0, word="softmax", layers=()), *(row(each, 1.0) for each in after)]
+    first, *others = view.describe_replacements(rows, 0.2)
+    assert (first == [Finding("**No replacement is clearly better than guessing (20%).**")]) == guesses
+    assert len(others) == guesses
+    assert "(guessing:" not in str(others)
+
+
+def test_each_model_has_a_bar_and_guessing_a_line():
+    figure = view.bars([row(1.0, 1.0, word="softmax", layers=()), row(0.25, 1.0)], 0.2)
+    [bars] = figure["data"]
+    assert list(zip(bars["y"], bars["x"], bars["customdata"], strict=True)) == [
+        ("Softmax, as trained", 1.0, "100%"),
+        ("Linear", 0.25, "25%"),
+    ]
+    [line] = figure["layout"]["shapes"]
+    assert line["x0"] == line["x1"] == 0.2
+    assert figure["layout"]["annotations"][0]["text"] == "Guessing: 20%"
+
+
 def test_the_page_asks_for_a_first_replacement():
     assert view.describe_replacements([], 0.12) == ""
     assert view.describe_replacements([row(0.5, 1.0, layers=())], 0.12) == "Choose a replacement above."
