@@ -157,8 +157,11 @@ MAX_PREFIXED = 1e15
 
 
 def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - properties of plotly's axis
-    """Return a plotly axis with a title and further properties."""
-    return {"title": {"text": title}, **properties}
+    """Return a plotly axis with a title and further properties; without a title if it is empty.
+
+    Plotly would reserve room for an empty title.
+    """
+    return {**({"title": {"text": title}} if title else {}), **properties}
 
 
 def annotation(text: str, x: float, y: float, **properties: object) -> dict[str, Any]:

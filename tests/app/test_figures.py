@@ -33,6 +33,11 @@ from app.figures.whiskers import whiskers
 from app.ui import chart
 
 
+@pytest.mark.parametrize(("title", "expected"), [("x", {"title": {"text": "x"}}), ("", {})])
+def test_an_empty_title_takes_no_room(title, expected):
+    assert theme.axis(title, type="log") == {**expected, "type": "log"}
+
+
 def test_bars_show_each_variants_weights_by_token():
     rows = {"a": np.array([0.1, 0.7, np.nan, 0.2]), "b": np.array([0.25, 0.25, 0.25, 0.25])}
     figure = Figure(row_multiples(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight"))
