@@ -210,8 +210,9 @@ def time_details(lines: Sequence[Series]) -> str:
             "state of fixed size."
         ),
         _("Also faster than softmax: {names}.", names=enumeration(faster[1:])) if faster[1:] else "",
-        slower_text("even", even) if faster and even else "",
-        slower_text("beyond", slower) if faster and len(slower) > 1 else "",
+        slower_text("even", even) if even else "",
+        # The headline names a single slower variant next to a faster one. Without both, it says that none is faster.
+        slower_text("beyond", slower) if slower and (len(slower) > 1 if faster else even) else "",
         rounds_note(lines, by_kind),
         missing_text(lines[0].run),
     ).replace("**", "")

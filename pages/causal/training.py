@@ -160,6 +160,11 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
             name=escape_markdown(name),
             last=max(row.n for row in costs),
         )
+    elif crossing_point[0] <= min(row.n for row in costs):
+        crossing_text = _(
+            "For {name}, cumsum takes less memory than the explicit matrix at every length shown.",
+            name=escape_markdown(name),
+        )
     else:
         crossing_text = _(
             "For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens (ring).",

@@ -30,6 +30,7 @@ SAME_RATIO = 1.05
 """Ratio up to which two numbers count as equal."""
 MIN_CHANGE = 0.01
 """Smallest change of the bound, as a share of its value at distance 0, that the sentences call a rise or a fall."""
+TOO_SHORT = N_("This input is too short to compare distances. Use a longer input.")
 LOOSE_BOUND = 10
 """Ratio of a bound to the actual values from which the bound counts as loose."""
 
@@ -104,7 +105,7 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
     n, mean = measurement.record.n, measurement.uses_mean
     if measurement.options.distance == "alone":
         shape = _rotation_only(_distances(rows), measurement)
-        return rope_effect(shape["sums"], shape["cosines"])
+        return rope_effect(shape["sums"], shape["cosines"]) if len(shape["sums"]) > 1 else _(TOO_SHORT)
     average = np.mean if mean else np.median
     nats = {form: float(average(values)) for form, values in entropies(rows, measurement).items()}
     by_form = {
@@ -112,7 +113,7 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
         for name in ("weight", "logit", "size", "bound")
     }
     if not by_form["weight"]:
-        return _("This input is too short to compare distances. Use a longer input.")
+        return _(TOO_SHORT)
     if measurement.options.distance == "logit":
         return logits_by_form(by_form["logit"], n)
     if measurement.options.distance == "bound":
@@ -269,7 +270,7 @@ def rope_effect(bounds: Sequence[float], cosines: Sequence[float]) -> Finding:
     largest_rise = max(bound - low for bound, low in zip(bounds, accumulate(bounds, min), strict=True))
     if 1 - lowest < MIN_CHANGE:
         finding = _("**RoPE alone hardly changes the upper bound for a logit at these distances.**")
-    elif largest_rise < MIN_CHANGE:
+    elif largest_rise < MIN_CHANGE <= 1 - last:
         finding = _(
             "**From distance 0 to {distance}, RoPE lowers the upper bound for a logit steadily, by {fall}.**", **values
         )
@@ -287,14 +288,14 @@ def rope_effect(bounds: Sequence[float], cosines: Sequence[float]) -> Finding:
         finding,
         paragraph(
             _(
-                "RoPE sets an upper bound for |logit|. At a distance of {distance} tokens, the bound is {bound} of the "
-                "bound at distance 0.",
+                "RoPE sets an upper bound for |logit|. At distance {distance}, the bound is {bound} of the bound at "
+                "distance 0.",
                 **values,
             ),
             _("It is lowest ({low}) at distance {at}.", **values) if last - lowest >= MIN_CHANGE <= 1 - last else "",
             _(
                 "Take a query and a key that are equal before the rotation, with all their coordinates of the same "
-                "size. At a distance of {distance} tokens, their dot product is {cosine} of its value at distance 0.",
+                "size. At distance {distance}, their dot product is {cosine} of its value at distance 0.",
                 **values,
             ),
         ),

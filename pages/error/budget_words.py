@@ -37,16 +37,19 @@ def named_point(points: Sequence[ErrorPoint], baseline: float, full_cost: float)
 
 
 def linked_point(question: Question, points: Sequence[ErrorPoint]) -> ErrorPoint | None:
-    """Return the point to whose matrix the page links: the one that the finding about softmax names."""
+    """Return the point to whose matrix the page links: the one that the finding about softmax names.
+
+    Until the error of equal weights is computed, it is the cheaper point with the smallest error. None if the finding
+    says that equal weights have no error or an infinite one.
+    """
     full_cost = cost_of_softmax(question) or math.inf
-    return next(
-        (
-            named_point(comparable, baseline, full_cost)
-            for reference, comparable, baseline in by_reference(question, points)
-            if reference == REFERENCE
-        ),
-        None,
-    )
+    for reference, comparable, baseline in by_reference(question, points):
+        if reference == REFERENCE:
+            has_no_answer = math.isinf(baseline) and question.options.measure == "kl"
+            if has_no_answer or exact_baseline(question, points, reference):
+                return None
+            return named_point(comparable, baseline, full_cost)
+    return None
 
 
 def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:

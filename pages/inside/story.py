@@ -68,8 +68,8 @@ class Step:
 
     Attributes:
         title: one to three words; empty if the function is decorated with ``lazy_step``, which has the title.
-        mechanism: one sentence above the figures, without numbers from the data, which says how the variant computes
-            this step.
+        mechanism: one to three sentences above the figures, without numbers from the data, which say how the variant
+            computes this step.
         formula: the step in LaTeX.
         shapes: the shapes of the shown arrays, by LaTeX symbol.
         findings: one or two sentences with the most important numbers measured on the data. They are at the top of the

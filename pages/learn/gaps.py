@@ -47,8 +47,17 @@ def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -
     )
 
 
-def no_parts_removed() -> str:
-    """Return the message that no run of the chosen variants with a part removed is recorded."""
+def no_parts_removed(results: Sequence[PartOutcome], *, live: bool) -> str:
+    """Return the message that there are no measurements without a part, and why.
+
+    Args:
+        results: the measurements of the complete models.
+        live: whether these models were trained on this server.
+    """
+    if not any(outcome.parts for outcome in results):
+        return _("These models have no part that can be removed.")
+    if live:
+        return _("No model with a part removed is trained yet.")
     return _(
         "No runs with a part removed are recorded for this task and these variants. Press “Train on this server” to "
         "train them."

@@ -25,6 +25,10 @@ COLUMNS = {"convolution": N_("no convolution"), "gate": N_("no gate"), "position
 """Names at the lines of the models with one removed part, by part. For a layer, ``layers_text`` returns the name."""
 COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 8, "layer": 9}
 """Indices of the colours of the lines, by removed part. No variant of a first visit has one of them."""
+CLASHES = {7: "convolution", 0: "gate", 10: "gate", 4: "positions", 8: "positions", 3: "layer", 5: "layer", 9: "layer"}
+"""The part whose colour equals or resembles that of the variant, by the index of the variant's colour."""
+SPARE_COLOUR = 2
+"""Index of the colour that replaces the colour of such a part."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
 """Plotly's name of the line style, by removed part."""
 
@@ -56,8 +60,7 @@ def _curves(each: PartOutcome, key: str) -> None:
     lines = [_line(_("all parts"), each.full, each.full.colour % COLOURS, "solid")]
     for part, outcome in each.ablations.items():
         name = part_words.layers_text(each.full.rows[0].spec.model.layers) if part == "layer" else _(COLUMNS[part])
-        # In the second row of styles, a colour of a part never counts as that of the variant.
-        lines.append(_line(name, outcome, COLOURS + COLOURS_BY_PART[part], DASHES[part]))
+        lines.append(_line(name, outcome, part_colour(part, each.full.colour), DASHES[part]))
     x_title, y_title, steps = _(AXES["step"]), _(AXES["accuracy"]), each.full.rows[0].spec.steps
     figure = curves(
         lines,
@@ -71,6 +74,13 @@ def _curves(each: PartOutcome, key: str) -> None:
     )
     alt = _("{name}: {y} against {x}", name=each.full.name, y=y_title, x=x_title)
     chart.show(figure, key=key, name="learn-parts", alt=alt)
+
+
+def part_colour(part: str, variant_colour: int) -> int:
+    """Return the index of the colour of the line without a part, in the chart of a variant with the given colour."""
+    clashes = CLASHES.get(variant_colour % COLOURS) == part
+    # In the second row of styles, a colour of a part never counts as that of the variant.
+    return COLOURS + (SPARE_COLOUR if clashes else COLOURS_BY_PART[part])
 
 
 def _line(name: str, outcome: Outcome, colour: int, dash: str) -> Curve:

@@ -75,7 +75,7 @@ def _show_view(
             result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
             return
         if view == "parts" and not any(each.ablations for each in parts):
-            result.info(gaps.no_parts_removed(), icon=":material/model_training:")
+            result.info(gaps.no_parts_removed(parts, live=bool(live)), icon=":material/model_training:")
             return
         missing_runs = "" if live else gaps.not_recorded(options.trainable()[0], rows)
         finding = describe(rows, task)

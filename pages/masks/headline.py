@@ -59,13 +59,15 @@ def findings(stack_reach: StackReach) -> Lines:
     equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
     hub = hub_sentence({name: hubs for name in equally_deep if (hubs := repeated[name].hubs)})
-    if masks.view.causal:
-        hub = causal_hub_sentence({name: hubs for name, p in others.items() if (hubs := blind_hubs(p))})
     costs = {name: repeated[name].cost for name in equally_deep}
     text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, costs)
     # The sentence about variants that never connect all pairs is left out if there are other explanations, because the
     # captions of the panels also show these variants.
-    return [[Finding(text, paragraph(reason, hub) or never_connected(steps))]]
+    explanation = paragraph(reason, hub) or never_connected(steps)
+    if masks.view.causal:
+        first_tokens = {name: hubs for name, p in others.items() if (hubs := blind_hubs(p))}
+        explanation = paragraph(explanation, causal_hub_sentence(first_tokens))
+    return [[Finding(text, explanation)]]
 
 
 def _hubs(pattern: Pattern) -> int:
@@ -246,9 +248,9 @@ def causal_hub_sentence(hubs: Mapping[str, int]) -> str:
         return ""
     return _n(
         "**{names}**'s global token is the first token. With a causal mask, it cannot read later tokens and pass on "
-        "their information, so two layers are not enough.",
-        "The global tokens of **{names}** are the first tokens. With a causal mask, they cannot read later tokens and "
-        "pass on their information, so two layers are not enough.",
+        "their information, so two layers of {names} alone do not connect all pairs.",
+        "The global tokens of **{names}** are at the beginning of the text. With a causal mask, they cannot read later "
+        "tokens and pass on their information, so two layers of {names} alone do not connect all pairs.",
         n=sum(hubs.values()),
         names=enumeration(hubs),
     )

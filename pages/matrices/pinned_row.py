@@ -100,7 +100,7 @@ def show_bars(comparison: Comparison) -> None:
             drawn=len(figure["data"][0]["x"]),
             total=len(comparison.key_labels),
             difference=comparison.difference,
-            has_negative=any((values < 0).any() for values in rows.values()),
+            has_negative=any((bars["y"] < 0).any() for bars in figure["data"] if bars["type"] == "bar"),
         )
     )
     chart.show(

@@ -350,8 +350,8 @@ def definition(patch: int, pixels: int) -> str:
             patch=patch,
         ),
         _(
-            "Every variant divides the dot product of a query and a key by √d, where d is the number of their "
-            "components. The queries contain the factor √d, so it cancels out."
+            "Softmax divides the dot product of a query and a key by √d, where d is the number of their components. "
+            "The queries contain the factor √d, so it cancels out."
         ),
         _(
             "The result, the **logit**, is the negative squared distance of the two patches, divided by h². A part "

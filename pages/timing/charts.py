@@ -345,7 +345,9 @@ def _rounds(series: Sequence[Series], *, live: bool) -> list[str]:
 def show_chart(
     lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], series: Sequence[Series], key: str, name: str
 ) -> None:
-    """Draw a chart of one or two runs; below the time chart, stamps name their machines and dates.
+    """Draw a chart of one or two runs.
+
+    Below the time chart, and below each chart of two runs, a stamp names the machine and the date of each run.
 
     Args:
         lines: the curves.
@@ -370,11 +372,12 @@ def show_chart(
         place = {"xref": "x domain", "xanchor": "left", "yanchor": "top"}
         below = annotation(_("↓ faster than softmax"), 0, math.log10(1.0), **place)
         figure["layout"].setdefault("annotations", []).append(below)
+    one_run = len({line.live for line in series}) == 1
     if name == "time":
-        one_run = len({line.live for line in series}) == 1
         label_crossings(figure, series, narrow=chart.is_narrow())
         if one_run and not chart.is_narrow():
             mark_speedup(figure, series)
+    if name == "time" or not one_run:  # Only the stamp says which run has dashed lines.
         stamps = [[*stamp_lines(run, live=live, only_run=one_run), *_rounds(series, live=live)] for run, live in runs]
         figure = add_machine_stamp(figure, stamps, narrow=chart.is_narrow())
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))

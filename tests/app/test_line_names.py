@@ -242,6 +242,14 @@ def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
     assert (label["x"], label["xanchor"]) == (at, side)
 
 
+@pytest.mark.parametrize(("at", "lines"), [(0.0, 2), (2.4, 2), (2.6, 1)])
+def test_the_label_of_a_mark_is_above_the_value_of_an_arrow_at_the_left_end(at, lines):
+    leaves = Curve("a", [0, 2, 10], [2.0, 0.0, 0.0])
+    figure = curves([leaves], x_title="", y_title="", top=1.0, mark=(at, "here"))
+    [label] = [each["text"] for each in figure["layout"]["annotations"] if each["text"].startswith("here")]
+    assert len(label.split("<br>")) == lines
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_an_axis_that_ends_before_the_last_points_still_has_their_data(log):
     """Check a line that leaves the axis, one from the right, one beyond it, and one within it, with their names."""

@@ -204,6 +204,8 @@ def curves(
         span = max(xs) - min(xs)
         is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in labels)
         side = "left" if is_free else "right"
+        if any(arrow["xanchor"] == "left" and 0 <= x - arrow["x"] < EDGE / 2 * span for arrow in labels):
+            text += "<br>\N{NO-BREAK SPACE}"  # The value of the arrow is there, to the right of its arrow.
         labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side, align=side))
     if shaded is not None and right is not None:
         position, text = shaded

@@ -141,10 +141,11 @@ export class Views {
     const { across, down } = this.plotPosition(panel, panel.geometry, clientX, clientY);
     if (across < 0 || across >= 1 || down < 0 || down >= 1) return null;
     const view = this.viewOf(panel);
-    const pixels = Math.round(panel.geometry.plot.width * devicePixelRatio);
-    const [left, right] = cellSpans(panel.cols, view.x, view.width, pixels);
-    const [top, bottom] = cellSpans(panel.rows, view.y, view.height, pixels);
-    const [x, y] = [Math.floor(across * pixels), Math.floor(down * pixels)];
+    const { plot } = panel.geometry;
+    const [wide, high] = [plot.width, plot.height].map((length) => Math.round(length * devicePixelRatio));
+    const [left, right] = cellSpans(panel.cols, view.x, view.width, wide);
+    const [top, bottom] = cellSpans(panel.rows, view.y, view.height, high);
+    const [x, y] = [Math.floor(across * wide), Math.floor(down * high)];
     const index = findStrongest(panel.codes, panel.cols, top[y], bottom[y], left[x], right[x]);
     return { panel: this.board.panels.indexOf(panel), row: Math.floor(index / panel.cols), col: index % panel.cols };
   }

@@ -305,8 +305,8 @@ def _more_features(data: HeadData) -> Step:
             "1/√m."
         ),
         mechanism=_(
-            "Each line shows the measured error of one kind of feature with m random directions (median over {seeds} "
-            "random draws).",
+            "Each coloured line shows the measured error of one kind of feature with m random directions (median over "
+            "{seeds} random draws).",
             seeds=SEEDS,
         ),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"

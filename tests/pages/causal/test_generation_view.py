@@ -143,6 +143,8 @@ READS = (
     "For each new token, softmax reads the keys and values of all tokens so far. The other variants read a state of "
     "fixed size."
 )
+EVEN = "Retention shows no clear difference in time from softmax at the longest length."
+SLOWER = "{names} slower than softmax at the longest length."
 ROUNDS = (
     "Each time was measured in only one round, so the lengths from which variants are faster than softmax may differ "
     "in another run."
@@ -154,17 +156,18 @@ ROUNDS = (
     [
         ({"linear": (2.0, 8.0)}, f"{READS} {ROUNDS}"),
         ({"linear": (2.0, 17.0), "taylor2": (2.0, 18.0)}, READS),
+        ({"retention": (2.0, 16.0), "linear": (2.0, 20.0)}, f"{READS} {EVEN} {SLOWER.format(names='Linear is')}"),
+        ({"retention": (2.0, 16.0)}, f"{READS} {EVEN}"),
         (
             {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (4.0, 15.0)},
             f"{READS} Also faster than softmax: Cosine from about 60 tokens. {ROUNDS}",
         ),
         (
             {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (2.0, 17.0), "retention": (2.0, 16.0)},
-            f"{READS} Retention shows no clear difference in time from softmax at the longest length. Second-order "
-            f"Taylor and Cosine are slower than softmax at the longest length. {ROUNDS}",
+            f"{READS} {EVEN} {SLOWER.format(names='Second-order Taylor and Cosine are')} {ROUNDS}",
         ),
     ],
-    ids=["one faster", "none faster", "one slower", "several slower"],
+    ids=["one faster", "all slower", "one equal and one slower", "one equal", "one slower", "several slower"],
 )
 def test_the_text_below_the_times_does_not_repeat_the_headline(times, words):
     assert time_details(series({"softmax": (1.0, 16.0)} | times)) == words

@@ -127,6 +127,9 @@ def test_the_headline_reports_the_memory_crossing():
         "For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens. The explicit n × n matrix"
         in full_text(summary(24, [*AGREED, *counts(*NEVER)], "Linear"))
     )
+    assert "For Linear, cumsum takes less memory than the explicit matrix at every length shown. The explicit" in (
+        full_text(summary(24, [*AGREED, *counts((200, 300), (200, 400))], "Linear"))
+    )
     unknown = [row for row in counts(*PAYS) if row.algorithm != "chunked"]
     assert full_text(summary(24, [*AGREED, *unknown], "Linear")).startswith("All algorithms give the **same output**")
 

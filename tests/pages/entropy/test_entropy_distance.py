@@ -71,6 +71,12 @@ def test_each_measure_has_its_curves(word, names):
         assert set(drawn["upper bound of |logit|"]) == set(range(31))
 
 
+def test_the_effect_of_rope_alone_needs_two_distances():
+    text = spoken(open_entropy(h_distance="alone", n=1))
+    assert "This input is too short to compare distances. Use a longer input." in text
+    assert "hardly changes" not in text
+
+
 def test_the_sentence_has_the_numbers_of_the_library():
     text, found = spoken(open_entropy()), rows()
 

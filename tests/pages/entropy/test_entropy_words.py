@@ -533,14 +533,23 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
             "",
         ),
         ([1.0, 0.991, 1.0], "RoPE alone hardly changes the upper bound for a logit at these distances.", ""),
-        ([1.0], "RoPE alone hardly changes the upper bound for a logit at these distances.", ""),
+        (
+            [1.0, 0.989, 1.0],
+            "With RoPE, the upper bound for a logit falls to 99% at distance 1, and then rises again.",
+            "",
+        ),
+        (
+            [1.0, 0.989, 0.992],
+            "With RoPE, the upper bound for a logit falls to 99% at distance 1, and then rises again.",
+            "",
+        ),
     ],
 )
 def test_the_bound_of_rope_is_described_over_all_distances(bounds, finding, lowest):
     assert full_text(distance.rope_effect(bounds, [-0.1] * len(bounds))) == (
-        f"**{finding}** RoPE sets an upper bound for |logit|. At a distance of {len(bounds) - 1} tokens, the bound is "
+        f"**{finding}** RoPE sets an upper bound for |logit|. At distance {len(bounds) - 1}, the bound is "
         f"{percent(bounds[-1])} of the bound at distance 0. {lowest}Take a query and a key that are equal before the "
-        f"rotation, with all their coordinates of the same size. At a distance of {len(bounds) - 1} tokens, their dot "
+        f"rotation, with all their coordinates of the same size. At distance {len(bounds) - 1}, their dot "
         "product is \N{MINUS SIGN}10% of its value at distance 0."
     )
 

@@ -261,6 +261,9 @@ def test_the_view_by_setting_links_to_the_point_that_its_sentence_names():
         assert best.word == word
         assert name in full_text(budget_words.budget_findings(question, [exact, *points]))
     assert budget_words.linked_point(question, [exact, close[-1]]) is None
+    assert budget_words.linked_point(question, [*BUDGETS, uniform_point(0.0)]) is None, "equal weights have no error"
+    infinite = [*BUDGETS, uniform_point(math.inf)]
+    assert budget_words.linked_point(make_question("local", measure="kl"), infinite) is None
     other = [point(0.1, reference="reformer"), uniform_point(0.8, "reformer")]
     assert budget_words.linked_point(question, other) is None
     assert budget_words.linked_point(question, BUDGETS) == BUDGETS[-1], "equal weights are not computed yet"

@@ -9,6 +9,7 @@ import pytest
 import torch.nn.functional as F
 
 import attention_core as ac
+from app.figures.theme import COLOURS
 from app.words.finding import Finding
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
@@ -20,7 +21,7 @@ from attention_core.learning.model import Layer
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import Row, evaluate, evaluation_batch, train_until
 from attention_core.limits import HOSTED
-from pages.learn import attention_words, gaps, generalisation_words, part_words, training_words, words
+from pages.learn import attention_words, gaps, generalisation_words, missing, part_words, training_words, words
 from pages.learn.options import max_variants
 from pages.learn.outcomes import THRESHOLD, PartOutcome, numbers_stored, outcomes, steepest_rise
 
@@ -916,6 +917,20 @@ def part_outcome(word, whole, **without):
         part: outcomes(rows_of(word, [0.1, share, share]))[0] for part, share in without.items() if share is not None
     }
     return PartOutcome(full=outcome, parts=tuple(without), ablations=removed)
+
+
+def test_the_message_without_models_without_a_part_gives_the_reason():
+    whole, no_parts = part_outcome("linear", 0.9, convolution=None), part_outcome("softmax", 0.9)
+    assert gaps.no_parts_removed([no_parts], live=True) == "These models have no part that can be removed."
+    assert gaps.no_parts_removed([whole, no_parts], live=True) == "No model with a part removed is trained yet."
+    assert gaps.no_parts_removed([whole], live=False).startswith("No runs with a part removed are recorded for this")
+
+
+@pytest.mark.parametrize("colour", range(COLOURS))
+def test_the_parts_and_the_variant_have_different_colours(colour):
+    parts = {missing.part_colour(part, colour) % COLOURS for part in missing.COLOURS_BY_PART}
+    assert len(parts) == 4
+    assert colour not in parts
 
 
 STEADY = "With **Linear**, removing the last layer lowers accuracy by at most 5 percentage points."

@@ -230,6 +230,13 @@ def test_the_headline_begins_with_the_stack():
     assert "(one softmax layer: 100%): **Local** (" in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
+def test_the_text_on_a_causal_stack_also_explains_variants_outside_it():
+    variants = (*chosen("sparse", "local", "atrous"), ac.get("longformer", window=2))
+    shown = spoken(open_masks(n=16, variants=variants, stack=("sparse", "local"), causal=True))
+    assert "**Atrous** alone never connects all pairs" in shown
+    assert "**Longformer**'s global token is the first token." in shown
+
+
 def test_shares_in_any_head_are_shown_for_all_heads_only():
     for head, words in ((-1, "per head"), (0, "% of pairs")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)

@@ -182,19 +182,18 @@ def test_variants_with_global_tokens_are_named(hubs, words):
     assert hub_sentence(hubs) == words
 
 
-NOT_ENOUGH = "cannot read later tokens and pass on their information, so two layers are not enough."
+BLIND = "cannot read later tokens and pass on their information, so two layers of"
+UNCONNECTED = "alone do not connect all pairs."
+FIRST = "are at the beginning of the text. With a causal mask, they"
 
 
 @pytest.mark.parametrize(
     ("hubs", "words"),
     [
         ({}, ""),
-        ({"A": 1}, f"**A**'s global token is the first token. With a causal mask, it {NOT_ENOUGH}"),
-        ({"A": 2}, f"The global tokens of **A** are the first tokens. With a causal mask, they {NOT_ENOUGH}"),
-        (
-            {"A": 1, "B": 1},
-            f"The global tokens of **A and B** are the first tokens. With a causal mask, they {NOT_ENOUGH}",
-        ),
+        ({"A": 1}, f"**A**'s global token is the first token. With a causal mask, it {BLIND} A {UNCONNECTED}"),
+        ({"A": 2}, f"The global tokens of **A** {FIRST} {BLIND} A {UNCONNECTED}"),
+        ({"A": 1, "B": 1}, f"The global tokens of **A and B** {FIRST} {BLIND} A and B {UNCONNECTED}"),
     ],
 )
 def test_variants_whose_global_tokens_read_no_later_tokens_are_named(hubs, words):

@@ -281,6 +281,17 @@ def test_the_bars_of_a_pinned_row_are_those_on_the_board():
     np.testing.assert_allclose(numbers(bars["Linear"]["y"]), panels["linear"][1][5], atol=1e-3)
 
 
+def test_the_note_on_orange_bars_is_shown_only_if_a_bar_is_orange():
+    notes = {}
+    for row in range(0, 48, 6):
+        options = {"input": "synthetic", "n": 48, "heads": 1, "head": 0, "variants": (PLAIN, ac.get("differential"))}
+        at = open_matrices(**options, row=row, more="row")
+        is_orange = min(numbers(traces(at)["Differential"]["y"])) < 0
+        notes[is_orange] = any("orange: negative weights" in each.value for each in at.markdown)
+        assert notes[is_orange] == is_orange
+    assert notes == {True: True, False: False}
+
+
 @pytest.mark.parametrize(("largest", "end"), [(0.3, 0.0), (0.4, 0.0), (0.5, 0.0), (0.51, 0.4), (7.0, 0.4)])
 def test_a_much_larger_weight_than_softmaxs_does_not_extend_the_shared_scale(largest, end):
     assert comparison.scale_end(0.4, largest) == end

@@ -258,6 +258,14 @@ def test_each_recorded_run_is_one_click_away():
     assert f"({runs['cuda_forward'].stamp.device}), " in sentence(at)
 
 
+@pytest.mark.parametrize("side", ["ratio", "work"])
+def test_the_second_chart_of_two_runs_says_which_lines_are_dashed(side):
+    at = open_timing(variants=PAIR, **TINY, t_side=side)
+    at.button(key="timing.button").click().run()
+    below = [each["text"] for each in charts(at)[1]["layout"].get("annotations", ())]
+    assert any("dashed" in text for text in below)
+
+
 def test_no_recorded_run_can_be_chosen():
     at = open_timing(variants=PAIR)
     assert "none" not in at.segmented_control(key="timing.beside").options
@@ -271,7 +279,7 @@ def test_no_recorded_run_can_be_chosen():
 @pytest.mark.parametrize(("shown", "noted"), [("cpu_forward", True), ("none", False)])
 def test_the_setup_says_that_it_does_not_change_a_recorded_run(shown, noted):
     at = open_timing(t_beside=shown)
-    assert any("The recorded run keeps" in each.value for each in at.caption) == noted
+    assert any("The run on screen keeps" in each.value for each in at.caption) == noted
 
 
 def test_a_page_without_runs_shows_instructions():
