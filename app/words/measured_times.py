@@ -250,7 +250,7 @@ def _range(point: Crossing) -> str:
     """Return the measured lengths between which a variant becomes faster than softmax, judged by the quartiles."""
     if point.slower is None:
         return _("up to {n:,}", n=point.faster or 0)
-    return _("between {low:,} and {high:,}", low=point.slower, high=point.faster or 0)
+    return _("{low:,} to {high:,}", low=point.slower, high=point.faster or 0)
 
 
 def missing_text(run: Run) -> str:

@@ -358,19 +358,25 @@ def show_chart(
         name: "time", or one of ``TITLES``.
     """
     sizes = sorted({point.n for line in series for point in line.points})
+    step = 2 if chart.is_narrow() and len(sizes) > NARROW_TICKS else 1
+    decodes = series[0].run.spec.mode == "decode"
     figure = curves(
         lines,
-        x_title=axis_title(_("tokens n"), log=True),
+        x_title=axis_title(_("tokens in the cache") if decodes else _("tokens n"), log=True),
         y_title=axis_title(unit, log=True),
         log_x=True,
         log_y=True,
-        x_ticks=sizes[:: 2 if chart.is_narrow() and len(sizes) > NARROW_TICKS else 1],
+        x_ticks=sizes[::-step][::-1],  # The last length always has a tick.
         height=HEIGHT,
     )
+    figure["layout"]["xaxis"]["ticklabeloverflow"] = "allow"  # A phone would drop the label of the last length.
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
-        place = {"xref": "x domain", "xanchor": "left", "yanchor": "top"}
-        below = annotation(_("↓ faster than softmax"), 0, math.log10(1.0), **place)
+        # The text is at the end of the line at 1 from which the curves are farther.
+        first, last = (min(abs(math.log(line.y[i] or 1.0)) for line in lines if line.y) for i in (0, -1))
+        is_right = last > first
+        place = {"xref": "x domain", "xanchor": "right" if is_right else "left", "yanchor": "top"}
+        below = annotation(_("↓ faster than softmax"), float(is_right), math.log10(1.0), **place)
         figure["layout"].setdefault("annotations", []).append(below)
     one_run = len({line.live for line in series}) == 1
     if name == "time":

@@ -6,6 +6,7 @@ from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragra
 from app.words.labels import in_words
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_records import Run, Skipped
+from attention_core.benchmarking.timing import unsupported_reason
 from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import name
 
@@ -16,15 +17,26 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     A live run was made on this machine in this session.
     """
     missing: dict[tuple[int, str], list[str]] = {}
+    without_step: list[str] = []
     for skipped in run.left_out:
         if (key := skipped.variant.partition("~")[0]) in names:
-            missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(in_words(names[key])))
-    return [
+            has_step = run.spec.mode != "decode" or _can_decode(skipped.variant)
+            group = missing.setdefault((skipped.n, _reason(run, skipped)), []) if has_step else without_step
+            group.append(escape_markdown(in_words(names[key])))
+    run_name = _("live") if live else _("recorded")
+    no_step = _n(
+        "{names} is left out of the {run} run, because this app cannot run it token by token.",
+        "{names} are left out of the {run} run, because this app cannot run them token by token.",
+        n=len(without_step),
+        run=run_name,
+        names=enumeration(without_step),
+    )
+    return [no_step] * bool(without_step) + [
         _n(
             "{names} is left out of the {run} run. Reason: {reason}",
             "{names} are left out of the {run} run. Reason for each variant: {reason}",
             n=len(skipped_names),
-            run=_("live") if live else _("recorded"),
+            run=run_name,
             names=enumeration(skipped_names),
             reason=escape_markdown(reason),
         )
@@ -35,12 +47,16 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             "{reason}",
             n=len(skipped_names),
             names=enumeration(skipped_names),
-            run=_("live") if live else _("recorded"),
+            run=run_name,
             tokens=tokens,
             reason=escape_markdown(reason),
         )
         for (tokens, reason), skipped_names in missing.items()
     ]
+
+
+def _can_decode(word: str) -> bool:
+    return unsupported_reason(attention_from_word(word), mode="decode", causal=False) is None
 
 
 def _reason(run: Run, skipped: Skipped) -> str:

@@ -1,7 +1,7 @@
 """The table of the Timing page: each variant at one length, with the growth of its time and multiply-adds."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -32,7 +32,7 @@ def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
     rows = [row(line, n, unit) for line in series]
     several_runs = len({line.live for line in series}) > 1
     shown_columns = list(rows[0]) if TimingOptions.columns.value else first_columns(n, unit, several_runs=several_runs)
-    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n, unit), column_order=shown_columns)
+    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(rows, n, unit), column_order=shown_columns)
     if text := empty_cells(rows, shown_columns, n):
         st.caption(text)
     if TimingOptions.columns.value:
@@ -112,7 +112,13 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[st
     return _("Some cells are empty: {reasons}.", reasons=text) if text else ""
 
 
-def _columns(n: int, unit: tuple[int, str]) -> dict[str, Any]:
+def decimals(values: Iterable[object]) -> int:
+    """Return the decimal places with which the smallest positive number of a column has two significant digits."""
+    smallest = min((value for value in values if isinstance(value, float) and value > 0), default=1.0)
+    return max(0, 1 - math.floor(math.log10(smallest)))
+
+
+def _columns(rows: Sequence[Mapping[str, object]], n: int, unit: tuple[int, str]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
         **dict.fromkeys((_("exponent a of time ∝ nᵃ"), _("exponent a of multiply-adds ∝ nᵃ")), number(format="%.2f")),
@@ -120,8 +126,11 @@ def _columns(n: int, unit: tuple[int, str]) -> dict[str, Any]:
             (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
         ),
         _("R² of the fit of time ∝ nᵃ"): number(format="%.3f"),
-        **dict.fromkeys((_column_at(n), _("time ÷ softmax's time"), unit[1]), number(format="%.3g")),
-        _("faster than softmax from"): st.column_config.TextColumn(width=250),
+        **{
+            title: number(format=f"%.{decimals(row[title] for row in rows)}f")
+            for title in (_column_at(n), _("time ÷ softmax's time"), unit[1])
+        },
+        _("faster than softmax from"): st.column_config.TextColumn(width=180),
     }
 
 

@@ -1,5 +1,6 @@
 """Sentences of the Timing page about times, memory, the method, and full attention with a variant's mask."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -173,6 +174,14 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series], link
             n=len(names),
             **values,
         )
+    slower = [name for kind in where if kind not in ("below", "at") for _tokens, name, _text in where[kind]]
+    if "at" in where and len(slower) < len(names):
+        return _(
+            "**On {device}**, every variant shown except {names} is faster than softmax from about {n} tokens on.",
+            device=device,
+            names=enumeration(slower),
+            n=format_interpolated(where["at"][-1][0]),
+        )
     return _n(
         "**On {device}**, only {names} is faster than softmax.",
         "**On {device}**, only {names} are faster than softmax.",
@@ -209,11 +218,24 @@ def speedup_sentence(series: Sequence[Series]) -> str:
     if (factors := speedup(series)) is None:
         return ""
     n, lowest, highest = factors
-    names = [
-        escape_markdown(in_words(line.name))
-        for line in series
-        if not line.masked and not line.is_reference and line.ratios
-    ]
+    others = [line for line in series if not line.masked and not line.is_reference and line.ratios]
+    names = [escape_markdown(in_words(line.name)) for line in others]
+    work = next((line.points[-1].multiply_adds for line in series if line.is_reference and not line.masked), 0)
+    shares = [work / (line.points[-1].multiply_adds or math.inf) for line in others]
+    if min(shares) > NEAR_EQUAL / min(line.ratios[-1].middle for line in others):
+        text = (
+            N_(
+                "At {n:,} tokens, softmax needs {work} times as many multiply-adds as {name}, but only {times} times "
+                "as much time."
+            )
+            if len(names) == 1
+            else N_(
+                "At {n:,} tokens, softmax needs {work} times as many multiply-adds as the variants shown, but only "
+                "{times} times as much time."
+            )
+        )
+        work_range = _range(number(min(shares)), number(max(shares)))
+        return _(text, n=n, name=names[0], work=work_range, times=_range(lowest, highest))
     if len(names) == 1:
         return _("At {n:,} tokens, {name} is {most} times as fast as softmax.", n=n, name=names[0], most=highest)
     if lowest == highest:
@@ -224,6 +246,10 @@ def speedup_sentence(series: Sequence[Series]) -> str:
         least=lowest,
         most=highest,
     )
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else _("{low} to {high}", low=low, high=high)
 
 
 def slow_start_cause(series: Sequence[Series]) -> str:
@@ -261,7 +287,15 @@ def slow_start_cause(series: Sequence[Series]) -> str:
                 "multiply-adds."
             )
         )
-        return _(text, n=first.n, title=title, times=number(times), work=number(work))
+        slow = _(text, n=first.n, title=title, times=number(times), work=number(work))
+        if series[0].run.spec.mode != "decode":
+            return slow
+        # The multiply-adds of one token take a small part of the time.
+        reason = _(
+            "Softmax runs as one fused kernel, and {title} as several operations that each take time to start.",
+            title=_(attention.title),
+        )
+        return paragraph(slow, reason)
     text = (
         N_(
             "At {n:,} tokens, {title} is the slowest, because it spends most of its multiply-adds on steps that do not "
@@ -309,12 +343,12 @@ def memory_sentence(series: Sequence[Series]) -> str:
         is_cause = not decodes and softmax_peak + spec.heads * n * n * ENTRY_BYTES > smallest
         text = paragraph(
             _(
-                "At {n:,} tokens, softmax needs the least memory beyond its inputs ({own}), because torch's fused "
-                "kernel never stores the n × n matrix.",
+                "At {n:,} tokens, softmax has the lowest peak memory ({own}), because torch's fused kernel never "
+                "stores the n × n matrix.",
                 **values,
             )
             if is_cause
-            else _("At {n:,} tokens, softmax needs the least memory beyond its inputs ({own}).", **values),
+            else _("At {n:,} tokens, softmax has the lowest peak memory ({own}).", **values),
             _n(
                 "The other variant needs {amount}.",
                 "The others need {amount}.",
@@ -326,11 +360,9 @@ def memory_sentence(series: Sequence[Series]) -> str:
         )
     else:
         text = _(
-            "At {n:,} tokens, {name} needs the least memory: {other} beyond its inputs, compared with {own} for "
-            "softmax.",
-            **values,
+            "At {n:,} tokens, {name} has the lowest peak memory: {other}, compared with {own} for softmax.", **values
         )
-    return paragraph(text, _("The inputs of a decode step include its cache.") if decodes else "")
+    return paragraph(text, _("Inputs such as the cache are not counted.") if decodes else "")
 
 
 def mask_effects(series: Sequence[Series]) -> str:
@@ -396,10 +428,10 @@ def show_method() -> None:
                 "need too much memory are skipped.\n\n"
                 "**Growth.** The exponent is the slope of a line fitted to the {tail} longest lengths on log-log "
                 "axes. R² is the quality of that fit, at most 1. *Faster than softmax from* is the interpolated "
-                "length from which the median ratio to softmax's time is below 1 at every measured length. *Between a "
-                "and b* means that the ratio's lower quartile is at least 1 at length a, and that its upper quartile "
-                "is below 1 from length b on. *No clear difference* means that the quartiles of the ratio at the "
-                "longest length lie on both sides of 1.\n\n"
+                "length from which the median ratio to softmax's time is below 1 at every measured length. In "
+                "brackets, *a to b* means that the ratio's lower quartile is at least 1 at length a, and that its "
+                "upper quartile is below 1 from length b on. *No clear difference* means that the quartiles of the "
+                "ratio at the longest length lie on both sides of 1.\n\n"
                 "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
                 "On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
                 "used.\n\n"

@@ -78,12 +78,7 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
 @pytest.mark.parametrize(
     ("where", "finding", "more", "cell"),
     [
-        (
-            "at",
-            "**On {machine}, Local is faster than softmax from about 32 tokens on.**",
-            "",
-            "32 tokens (between 16 and 64)",
-        ),
+        ("at", "**On {machine}, Local is faster than softmax from about 32 tokens on.**", "", "32 tokens (16 to 64)"),
         (
             "below",
             "**On {machine}, Local is faster than softmax at every measured length** (16 to 64 tokens).",
@@ -216,7 +211,7 @@ def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
         ((2.0, 2.0, 2.0), (3.0, 5.0, 4.5), (8.0, 8.0, 8.0)),
     )
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
-    assert crossing_text(lines[1]).endswith("tokens (between 16 and 64)")
+    assert crossing_text(lines[1]).endswith("tokens (16 to 64)")
     early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
     lines = series({"softmax": softmax, "local": early}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
     assert crossing_text(lines[1]).endswith("tokens (up to 32)")

@@ -79,17 +79,17 @@ def test_the_result_of_a_gpu_names_another_device_and_its_growth_is_below():
     at = open_timing(t_beside="cuda_forward", variants=PAIR)
     below = details(at)
     assert re.search(r"^- \*\*On one.*\*\*, Local \(from about \d+ tokens\) is faster", below)
-    assert re.search(r"is [\d.]+ times as fast as softmax\.\n", below)
+    assert re.search(r"but only [\d.]+ times as much time\.\n", below)
     assert "\n- In long texts, softmax takes about " in below
     assert "With short texts, the GPU mostly waits for the next of many small operations to start.\n" in below
 
 
 def test_reasons_and_memory_are_below_the_result():
     at = open_timing(t_mode="forward", variants=(*PAIR, ac.get("linear"), ac.get("nystrom", landmarks=32)))
-    reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)
+    reasons = next(m.value for m in at.markdown if "has the lowest peak memory" in m.value)
     assert "At 64 tokens, **Nyström** is the slowest, because it spends most of its multiply-adds on steps" in reasons
     assert "because torch's fused kernel never stores the n × n matrix." in reasons
-    assert "needs the least memory" not in sentence(at)
+    assert "lowest peak memory" not in sentence(at)
 
 
 def test_the_button_measures_next_to_the_recorded_run():
@@ -226,11 +226,31 @@ def test_a_run_has_the_time_of_its_start():
     assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][-1]["text"]
 
 
+def test_the_axis_of_a_decode_step_counts_the_cached_tokens():
+    titles = [chart["layout"]["xaxis"]["title"]["text"] for chart in charts(open_timing(t_mode="decode"))]
+    assert titles == ["tokens in the cache (log scale)"] * 2
+
+
+def test_the_last_length_has_a_tick_on_a_phone(monkeypatch):
+    monkeypatch.setattr("app.ui.chart.is_narrow", lambda: True)
+    at = open_timing(t_beside="cuda_forward", variants=PAIR)
+    assert charts(at)[0]["layout"]["xaxis"]["ticktext"] == ["64", "256", "1,024", "4,096", "16,384"]
+
+
+def test_the_side_of_the_second_chart_with_more_room_has_the_direction():
+    def anchors(**options):
+        texts = charts(open_timing(variants=(*PAIR, ac.get("nystrom")), **options))[1]["layout"]["annotations"]
+        return [each["xanchor"] for each in texts if each["text"] == "↓ faster than softmax"]
+
+    assert anchors(t_beside="cpu_forward") == ["right"]
+    assert anchors(t_beside="cuda_backward") == ["left"]
+
+
 def test_variants_without_a_decode_step_are_left_out_with_a_reason():
     at = open_timing(variants=(ac.get("softmax"), ac.get("linear"), ac.get("nystrom")), t_mode="decode", **TINY)
     at.button(key="timing.button").click().run()
     assert list(lines(charts(at)[0], "solid")) == ["Softmax", "Linear"]
-    assert any("Nyström" in c.value and "no incremental decoding" in c.value for c in at.caption)
+    assert any("Nyström" in c.value and "cannot run it token by token" in c.value for c in at.caption)
 
 
 def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():

@@ -227,6 +227,14 @@ def test_a_variant_is_slow_because_of_its_work_only_if_the_work_explains_most_of
     assert text.startswith(f"At 64 tokens, **Linear** {expected}")
 
 
+@pytest.mark.parametrize(("mode", "has_reason"), [("decode", True), ("forward", False)])
+def test_a_slow_decode_step_with_little_work_has_its_reason(mode, has_reason):
+    run = replace(RUN, spec=replace(RUN.spec, mode=mode))
+    lines = [counted("softmax", 50, 100, ms=0.5), counted("linear", 54, 54, ms=1.75)]
+    text = slow_start_cause([replace(each, run=run) for each in lines])
+    assert text.endswith("Linear as several operations that each take time to start.") == has_reason
+
+
 def test_a_slow_start_needs_work_at_two_lengths_and_softmax():
     other, one = counted("softmax", 50, 100, ms=0.5), counted("nystrom", 100, 110, ms=2.0)
     assert slow_start_cause([other, one])
@@ -300,18 +308,15 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
 @pytest.mark.parametrize(
     ("peak", "expected"),
     [
-        (
-            3 * 2**20,
-            "At 64 tokens, softmax needs the least memory beyond its inputs (2.0 MiB). The others need 3.0 to 9.0 MiB.",
-        ),
+        (3 * 2**20, "At 64 tokens, softmax has the lowest peak memory (2.0 MiB). The others need 3.0 to 9.0 MiB."),
         (
             2 * 2**20,
-            "At 64 tokens, softmax needs the least memory beyond its inputs (2.0 MiB), because torch's fused kernel "
+            "At 64 tokens, softmax has the lowest peak memory (2.0 MiB), because torch's fused kernel "
             "never stores the n × n matrix. The others need 2.0 to 9.0 MiB.",
         ),
         (
             2**20,
-            "At 64 tokens, Local with window 16 needs the least memory: 1.0 MiB beyond its inputs, compared with 2.0 "
+            "At 64 tokens, Local with window 16 has the lowest peak memory: 1.0 MiB, compared with 2.0 "
             "MiB for softmax.",
         ),
     ],
@@ -327,7 +332,7 @@ def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected)
 def test_memory_is_compared_at_the_longest_length_of_all():
     softmax = line_with_memory("softmax", 2**19, 2 * 2**20)
     assert memory_sentence([softmax, line_with_memory("local", 2**20)]).startswith(
-        "At 16 tokens, softmax needs the least memory beyond its inputs (512.0 KiB). The other variant needs 1.0 MiB."
+        "At 16 tokens, softmax has the lowest peak memory (512.0 KiB). The other variant needs 1.0 MiB."
     )
     equal = [line_with_memory(word, 2**20) for word in ("local", "linear")]
     assert memory_sentence([softmax, *equal]).endswith("The others need 1.0 MiB.")
@@ -337,10 +342,8 @@ def test_memory_is_compared_at_the_longest_length_of_all():
     assert memory_sentence([line_with_memory("local", 1), line_with_memory("linear", 1)]) == ""
     assert memory_sentence([softmax, line_with_memory("fused.local", 2**20, 1)]) == ""
     decoded = [line_with_memory(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
-    assert memory_sentence(decoded).startswith(
-        "At 64 tokens, softmax needs the least memory beyond its inputs (1.0 MiB). The"
-    )
-    assert memory_sentence(decoded).endswith("needs 1.0 MiB. The inputs of a decode step include its cache.")
+    assert memory_sentence(decoded).startswith("At 64 tokens, softmax has the lowest peak memory (1.0 MiB). The")
+    assert memory_sentence(decoded).endswith("needs 1.0 MiB. Inputs such as the cache are not counted.")
 
 
 @pytest.mark.parametrize(
@@ -389,6 +392,14 @@ def test_only_chosen_variants_are_reported_as_left_out(live, run):
     ]
 
 
+def test_variants_without_a_decode_step_have_this_app_as_the_reason():
+    skipped = tuple(Skipped(variant=word, n=16, reason="It cannot.") for word in ("local", "nystrom"))
+    run = replace(RUN, spec=replace(RUN.spec, mode="decode"), left_out=skipped)
+    assert missing.left_out(run, {"local": "Local", "nystrom": "Nyström"}, live=False) == [
+        "Local and Nyström are left out of the recorded run, because this app cannot run them token by token."
+    ]
+
+
 @pytest.mark.parametrize(("device", "says_so"), [("cpu", False), ("cuda", True)])
 def test_the_fused_kernel_of_softmax_is_named_on_a_gpu(device, says_so):
     run = replace(RUN, spec=replace(RUN.spec, device=device))
@@ -416,6 +427,11 @@ def test_the_csv_has_every_sample_with_machine_and_settings():
     ]
     assert {row["device"] for row in read} == {"A GPU"}
     assert read[0] | {"multiply-adds by formula": "", "causal": "False", "peak bytes": str(2**24)} == read[0]
+
+
+@pytest.mark.parametrize(("values", "expected"), [((351.2, 8.53, None), 1), ((1.0, 0.0248), 3), ((120.0,), 0)])
+def test_all_numbers_of_a_column_have_the_same_decimals(values, expected):
+    assert table.decimals(values) == expected
 
 
 def test_every_row_of_the_table_is_at_the_same_length():
@@ -547,8 +563,7 @@ def on_other_device(*times, shown=None, **short):
         ((32.0, 99.0), "**On a GPU (A GPU)**, only Local (from about 130 tokens) is faster than softmax."),
         (
             (32.0, 99.0, 32.0),
-            "**On a GPU (A GPU)**, only Local (from about 130 tokens) and Top-k (from about 130) are faster "
-            "than softmax.",
+            "**On a GPU (A GPU)**, every variant shown except Linear is faster than softmax from about 130 tokens on.",
         ),
         ((99.0, 64.0), "**On a GPU (A GPU)**, no variant shown is faster than softmax at the longest length."),
     ],
@@ -623,6 +638,25 @@ def test_the_speedup_is_reported_if_every_variant_is_faster(last, expected):
         assert heights == [64.0, 64.0, min(last), min(last), max(last), max(last)]
         assert (mark["y"], mark["yanchor"]) == (math.log10(64), "bottom")
         assert 10 ** mark["x"] < 256
+
+
+def test_the_speedup_is_compared_with_the_multiply_adds_if_they_differ():
+    work = {"softmax": 640, "local": 10, "linear": 20}
+    times = {"softmax": 64.0, "local": 4.0, "linear": 8.0}
+    run = replace(
+        OVERTAKEN,
+        spec=replace(OVERTAKEN.spec, variants=tuple(times)),
+        points=tuple(replace(points(word, 256, ms), multiply_adds=work[word]) for word, ms in times.items()),
+    )
+    lines = [line(word, run=run, points=variant_points(run, word), ratios=ratios(run, word)) for word in times]
+    assert speedup_sentence(lines) == (
+        "At 256 tokens, softmax needs 32 to 64 times as many multiply-adds as the variants shown, but only 8 to 16 "
+        "times as much time."
+    )
+    assert speedup_sentence(lines[:2]) == (
+        "At 256 tokens, softmax needs 64 times as many multiply-adds as Local with window 16, but only 16 times as "
+        "much time."
+    )
 
 
 def test_a_crossover_lies_on_softmaxs_line_and_has_both_times():
