@@ -243,7 +243,7 @@ def test_the_side_of_the_second_chart_with_more_room_has_the_direction():
         return [each["xanchor"] for each in texts if each["text"] == "↓ faster than softmax"]
 
     assert anchors(t_beside="cpu_forward") == ["right"]
-    assert anchors(t_beside="cuda_backward") == ["left"]
+    assert anchors(t_mode="backward", t_beside="cuda_backward") == ["left"]
 
 
 def test_variants_without_a_decode_step_are_left_out_with_a_reason():
