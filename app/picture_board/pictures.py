@@ -109,7 +109,11 @@ def picture_board(
         "cell": cell,
         "last_turn": last_turn(key),
     }
-    settings = {"pinned": pinned, "texts": {**_texts(cell), "rank": rank, "legend": legend}, "file_name": file_name}
+    settings = {
+        "pinned": pinned,
+        "texts": {**_texts(cell, full_error), "rank": rank, "legend": legend},
+        "file_name": file_name,
+    }
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
     mount(encode(header), key=key, events=events, settings=settings, panels=messages, receiver=_PICTURES)
     send_dragged_panel(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
@@ -137,11 +141,12 @@ def _bytes(values: np.ndarray) -> bytes:
     return (255 * values.clip(0, 1)).round().astype(np.uint8).tobytes()
 
 
-def _texts(cell: int) -> dict[str, str]:
+def _texts(cell: int, full_error: float) -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces.
 
     Args:
         cell: side of the square of pixels whose attention is drawn as one value.
+        full_error: error of a pixel that is drawn in the darkest colour.
     """
     return {
         "hint": _("Point at a pixel to see what it attends to."),
@@ -152,7 +157,7 @@ def _texts(cell: int) -> dict[str, str]:
         )
         + (" " + _("Weights of {cell} × {cell} pixels are added.", cell=cell) if cell > 1 else ""),
         "largest": _("max {most}"),
-        "error": _("Error of each pixel, darker for larger errors."),
+        "error": _("Error of each pixel, darkest at {most} or more (white is 1).", most=f"{full_error:g}"),
         "image": _("Image"),
         "errors": _("Error"),
         "download": _("Save these images as PNG"),

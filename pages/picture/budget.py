@@ -93,6 +93,7 @@ def _line(images: Images, attention: ac.Attention, best: str) -> Curve:
         notes=values,
         texts=[value if i == star else "" for i, value in enumerate(values)],
         dash="dash" if image_columns(attention) else "solid",
+        hollow=bool(image_columns(attention)),
         symbol="circle" if len(attentions) == 1 else "",
         ring_index=0 if attention.key == REFERENCE else None,
         star_index=star,

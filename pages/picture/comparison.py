@@ -1,6 +1,6 @@
 """The Picture page for a noisy photograph, which each variant denoises: the page's tiles, findings and views."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from app.words.i18n import _
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import square_form
 from attention_core.experiments.performer_error import effective_features
+from attention_core.formatting import number
 from attention_core.inputs import QKV
 from attention_core.inputs.image_source import ImageSource
 from pages.picture import budget, numbers, words
@@ -68,24 +69,29 @@ def _findings(images: Images) -> Lines:
     titles = {name(each): image for each, image in images.variants.items()}
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
-    causes = [cause for each in mean_like if (cause := _cause(each, images.source, qkv))]
+    causes = _causes(mean_like, images.source, qkv)
     noisy, softmax = images.noisy.psnr, _softmax_image(images)
     removal = words.noise_removal(softmax, noisy)
-    return words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr, images.mean.psnr)
+    return words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr)
 
 
 def _softmax_image(images: Images) -> DenoisedImage:
     return next(image for each, image in images.variants.items() if each.key == REFERENCE)
 
 
-def _cause(attention: ac.Attention, source: ImageSource, qkv: QKV) -> str:
-    """Return why all queries of a variant have similar weights; empty if this is not known."""
-    largest, softmax = (cached.attention_maps(source, each).largest for each in (attention, ac.get(REFERENCE)))
-    if words.is_even(largest):
-        return words.even_weights(name(attention), largest, softmax)
-    if features := effective_features(qkv.q, qkv.k, attention):
-        return words.few_features(name(attention), *features)
-    return ""
+def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -> dict[str, str]:
+    """Return why all queries of a variant have similar weights, by the names of the variants for which it is known."""
+    even: dict[str, list[str]] = {}
+    causes = {}
+    for attention in attentions:
+        largest = cached.attention_maps(source, attention).largest
+        if words.is_even(largest):
+            even.setdefault(number(largest), []).append(name(attention))
+        elif features := effective_features(qkv.q, qkv.k, attention):
+            causes[name(attention)] = words.few_features(name(attention), *features)
+    softmax = cached.attention_maps(source, ac.get(REFERENCE)).largest
+    merged = {each: words.even_weights(names, size, softmax) for size, names in even.items() for each in names}
+    return {each: cause for each, cause in (merged | causes).items() if cause}
 
 
 def _remarks(images: Images) -> Iterator[str]:
@@ -95,11 +101,12 @@ def _remarks(images: Images) -> Iterator[str]:
         if row.key == "local" and square is not None and square in images.variants:
             reach = (row.params.window, square.params.window)  # type: ignore[attr-defined]
             psnr = (images.variants[row].psnr, images.variants[square].psnr)
+            qkv = cached.record(images.source, images.source.size**2)
+            cost = (cost_share(row, qkv), cost_share(square, qkv))
             yield words.square_comparison(
-                name(row), name(square), (2 * reach[0] + 1, (2 * reach[1] + 1) ** 2), reach, psnr
+                name(row), name(square), (2 * reach[0] + 1, (2 * reach[1] + 1) ** 2), reach, psnr, cost
             )
-            cost = cost_share(square, cached.record(images.source, images.source.size**2))
-            yield words.square_cost(name(square), reach[1], images.source.size, cost)
+            yield words.square_cost(name(square), reach[1], images.source.size, cost[1])
 
 
 def _explain(images: Images) -> None:

@@ -22,7 +22,7 @@ from attention_core.formatting import percent
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.trained import TrainedSource, sequence_of
 from pages.picture import words
-from pages.picture.subject import Subject, cost_text, name, shown_variants
+from pages.picture.subject import Subject, cost_share, cost_text, name, shown_variants
 
 FORMULA = r"o_i = \frac{\sum_j e^{q_i \cdot k_j / \sqrt{d}}\, v_j}{\sum_l e^{q_i \cdot k_l / \sqrt{d}}}"
 
@@ -45,7 +45,9 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
         draw=partial(_tile_values, source, head),
         rank=_("Rank {rank} of {count} by output error"),
         findings=words.error_ranking(
-            {name(each): error for each, error in ranked.items()}, next(iter(compared.values())).uniform_error
+            {name(each): error for each, error in ranked.items()},
+            next(iter(compared.values())).uniform_error,
+            {name(each): cost_share(each, cached.record(source)) for each in ranked},
         ),
         legend=words.digit_legend(),
         units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),

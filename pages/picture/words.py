@@ -23,10 +23,9 @@ def findings(
     noisy: float,
     softmax: float,
     costs: Mapping[str, float],
-    causes: Sequence[str] = (),
+    causes: Mapping[str, str] | None = None,
     removal: str = "",
     blur: float = -math.inf,
-    mean: float = -math.inf,
 ) -> Lines:
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
@@ -35,11 +34,10 @@ def findings(
         noisy: peak signal-to-noise ratio (PSNR) of the noisy image in dB; infinite without noise.
         softmax: PSNR of the image of softmax.
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
-        causes: sentences that say why all queries of a variant have similar weights, for variants that return almost
-            the mean.
+        causes: sentences that say why all queries of a variant have similar weights, by the names of the variants
+            that return almost the mean. Several variants can have the same sentence.
         removal: why softmax removes noise; may be empty.
         blur: PSNR of a blur of 3 x 3 pixels.
-        mean: PSNR of the mean image, which has one colour.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -48,6 +46,7 @@ def findings(
         n=len(grey),
         names=enumeration(grey),
     )
+    causes = causes or {}
     if grey and len(causes) == len(grey):
         almost_mean = _n(
             "**With {names}, all pixels get almost the same average, so the image is almost uniform.**",
@@ -56,42 +55,42 @@ def findings(
             names=enumeration(grey),
         )
     first, *others = _best_variants(images, noisy, softmax, costs, removal)
-    baselines = "" if math.isinf(noisy) else blurred(images, blur, mean)
+    baselines = "" if math.isinf(noisy) else blurred(images, blur)
     first = Finding(first.text, paragraph(first.explanation, baselines))
-    return [[first, *others], [Finding(almost_mean, paragraph(*causes))] if grey else []]
+    return [[first, *others], [Finding(almost_mean, paragraph(*dict.fromkeys(causes.values())))] if grey else []]
 
 
-def blurred(images: Mapping[str, DenoisedImage], blur: float, mean: float) -> str:
-    """Return which variants' images are worse than a blur of 3 x 3 pixels, and than one colour; may be empty.
+def blurred(images: Mapping[str, DenoisedImage], blur: float) -> str:
+    """Return which variants' images are worse than a blur of 3 x 3 pixels; may be empty.
 
     Args:
         images: the image that each variant returns, by the variant's name.
         blur: PSNR of the blur.
-        mean: PSNR of the mean image.
     """
-    worse, worst = (
-        enumeration(name for name, each in images.items() if round(each.psnr, 1) < round(limit, 1))
-        for limit in (blur, mean)
+    worse = [name for name, each in images.items() if round(each.psnr, 1) < round(blur, 1)]
+    text = _n(
+        "{names} does worse than a blur of 3 × 3 pixels ({blur:.1f} dB).",
+        "{names} do worse than a blur of 3 × 3 pixels ({blur:.1f} dB).",
+        n=len(worse),
+        names=enumeration(worse),
+        blur=blur,
     )
-    return paragraph(
-        _("A blur of 3 × 3 pixels reaches {blur:.1f} dB, more than {names}.", blur=blur, names=worse) if worse else "",
-        _("The mean of all pixels reaches {mean:.1f} dB, more than {names}.", mean=mean, names=worst) if worst else "",
-    )
+    return text if worse else ""
 
 
-def even_weights(name: str, largest: float, softmax: float) -> str:
-    """Return the sentence about a variant whose weights hardly differ.
+def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
+    """Return the sentence about variants whose weights hardly differ.
 
     Args:
-        name: the variant's name.
-        largest: its largest weight, divided by 1/n for n pixels; median over queries.
+        names: the variants' names.
+        largest: the largest weight of each of them, divided by 1/n for n pixels, as text; median over queries.
         softmax: the largest weight of softmax, divided by 1/n.
     """
     return _(
-        "With **{name}**, every query weights all pixels almost equally: the largest weight is typically {largest} "
+        "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
         "times an equal weight (softmax: {softmax} times).",
-        name=name,
-        largest=number(largest),
+        names=enumeration(f"**{name}**" for name in names),
+        largest=largest,
         softmax=number(softmax),
     )
 
@@ -269,7 +268,12 @@ def cost_unit() -> str:
 
 
 def square_comparison(
-    row: str, square: str, pixels: tuple[int, int], reach: tuple[int, int], psnr: tuple[float, float]
+    row: str,
+    square: str,
+    pixels: tuple[int, int],
+    reach: tuple[int, int],
+    psnr: tuple[float, float],
+    cost: tuple[float, float],
 ) -> str:
     """Return the comparison of a square window with a window along the row; empty unless the square reaches less far.
 
@@ -279,10 +283,11 @@ def square_comparison(
         pixels: number of pixels in each window, far from the edges.
         reach: how many pixels away each window ends.
         psnr: peak signal-to-noise ratio of each image in dB.
+        cost: cost of each variant, relative to softmax's.
     """
     if reach[1] >= reach[0]:
         return ""
-    values = {"high": psnr[1], "low": psnr[0]}
+    values = {"high": psnr[1], "low": psnr[0], "square_cost": percent(cost[1]), "row_cost": percent(cost[0])}
     return paragraph(
         _("**The pixels of a square window are closer to its centre than those of a window along the row.**"),
         _(
@@ -300,15 +305,15 @@ def square_comparison(
         ),
         _(
             "Neighbouring pixels often show the same object, so more pixels in the square window have the right "
-            "colour. The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the "
-            "row.",
+            "colour. The PSNR is {high:.1f} dB with the square window (cost {square_cost}) and {low:.1f} dB with the "
+            "window along the row (cost {row_cost}).",
             **values,
         )
         if round(psnr[1], 1) > round(psnr[0], 1)
         else _(
             "Neighbouring pixels often show the same object, but in this image, the square window does not improve "
-            "the result. The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the "
-            "row.",
+            "the result. The PSNR is {high:.1f} dB with the square window (cost {square_cost}) and {low:.1f} dB with "
+            "the window along the row (cost {row_cost}).",
             **values,
         ),
     )
@@ -414,7 +419,16 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, 
     )
     if best := cheapest_setting(settings, softmax):
         text = _("**{name} reaches softmax's PSNR at {cost} of its cost.**", name=best, cost=percent(settings[best][1]))
-        return paragraph(text, levels)
+        highest = max(settings, key=lambda each: settings[each][0])
+        psnr, cost = settings[highest]
+        exceeds = round(psnr, 1) > round(softmax, 1)
+        more = _(
+            "The highest PSNR is {psnr:.1f} dB, with {name} at {cost} of softmax's cost.",
+            psnr=psnr,
+            name=highest,
+            cost=percent(cost),
+        )
+        return paragraph(text, levels, more if exceeds else "")
     cheaper = {name: values for name, values in settings.items() if values[1] < 1}
     if not cheaper:
         return levels
@@ -432,10 +446,13 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, 
     )
 
 
-def error_ranking(errors: Mapping[str, float], equal: float) -> Lines:
-    """Return which variant is closest to softmax on a digit, and which is farthest.
+def error_ranking(errors: Mapping[str, float], equal: float, costs: Mapping[str, float]) -> Lines:
+    """Return which variant is closest to softmax on a digit, which is farthest, and which cheaper one is closest.
 
-    ``equal`` is the output error of equal weights for all pixels.
+    Args:
+        errors: output error of each variant, by its name.
+        equal: output error of equal weights for all pixels.
+        costs: cost of each variant relative to softmax's, by its name.
     """
     if not errors:
         text = _("**Only softmax is shown.** Add a variant to see where its attention differs from softmax's.")
@@ -448,7 +465,18 @@ def error_ranking(errors: Mapping[str, float], equal: float) -> Lines:
         else _("**{first} differs from softmax by {least}** of softmax's output (output error).", **values)
     )
     baseline = _("Equal weights on all pixels would have an output error of {equal}.", equal=percent(equal))
-    return [[Finding(text, baseline)]]
+    cheaper = [name for name in errors if costs[name] < 1]
+    best = min(cheaper, key=errors.__getitem__, default=first)
+    if best == first:
+        return [[Finding(text, baseline)]]
+    closest = _(
+        "Among the variants that cost less than softmax, {name} is closest, with {error} output error at {cost} of "
+        "softmax's cost.",
+        name=best,
+        error=percent(errors[best]),
+        cost=percent(costs[best]),
+    )
+    return [[Finding(text), Finding(closest, baseline)]]
 
 
 def digit_legend() -> str:
@@ -459,7 +487,7 @@ def digit_legend() -> str:
 def digit_units(*, averaged: bool) -> str:
     """Return how the numbers of a digit are computed; ``averaged`` if several heads are shown together."""
     return paragraph(
-        _("Ranked by output error. Each map has its own scale."),
+        _("Ranked by output error: 100% is an error as large as softmax's output. Each map has its own scale."),
         cost_unit(),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )

@@ -19,7 +19,7 @@ def image(psnr, from_mean=0.2):
     )
 
 
-def headline(found, noisy, softmax, causes=(), costs=None, **more):
+def headline(found, noisy, softmax, causes=None, costs=None, **more):
     """Return the findings with their explanations; by default, each variant but softmax costs a tenth of it or more."""
     costs = costs or {name: 0.1 + 0.02 * i for i, name in enumerate(name for name in found if name != "Softmax")}
     lines = words.findings(found, noisy, softmax, costs, causes, **more)
@@ -33,21 +33,25 @@ WITH_PSNR = "**Softmax removes noise (PSNR 20.0 → 25.2 dB).**"
 def test_the_variants_are_named_with_their_costs_and_causes():
     found = {"Softmax": image(25.21), "Local": image(24.1), "Performer": image(12.0), "Linear": image(10.8, 0.01)}
     both = found | {"Performer": image(12.0, 0.01)}
-    linear = words.even_weights("Linear", 1.05, 84.25)
+    linear = words.even_weights(["Linear"], "1.1", 84.25)
     performer = words.few_features("Performer", 1.04, 64)
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     assert linear == (
         "With **Linear**, every query weights all pixels almost equally: the largest weight is typically 1.1 times an "
         "equal weight (softmax: 84 times)."
     )
-    assert headline(found, 20.0, 25.21, [linear]) == (
+    assert words.even_weights(["Efficient", "Linear"], "1.1", 84.25).startswith("With **Efficient** and **Linear**, ev")
+    assert headline(found, 20.0, 25.21, {"Linear": linear}) == (
         f"{first} **With Linear, all pixels get almost the same average, so the image is almost uniform.** {linear}"
     )
-    assert headline(both, 20.0, 25.21, [performer, linear]) == (
+    assert headline(both, 20.0, 25.21, {"Linear": linear, "Performer": linear}).endswith(f"uniform.** {linear}")
+    assert headline(both, 20.0, 25.21, {"Performer": performer, "Linear": linear}) == (
         f"{first} **With Performer and Linear, all pixels get almost the same average, so the images are almost "
         f"uniform.** {performer} {linear}"
     )
-    assert "**Performer and Linear return almost uniform images, close to" in headline(both, 20.0, 25.21, [linear])
+    assert "**Performer and Linear return almost uniform images, close to" in headline(
+        both, 20.0, 25.21, {"Linear": linear}
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,16 +69,13 @@ def test_the_reason_why_performer_returns_the_mean_is_given(effective, features,
 
 @pytest.mark.parametrize(
     ("blur", "noisy", "names"),
-    [(22.4, 20.0, None), (22.5, 20.0, "B"), (25.3, 20.0, "Softmax, A and B"), (25.3, math.inf, None)],
+    [(22.4, 20.0, None), (22.5, 20.0, "B does"), (25.3, 20.0, "Softmax, A and B do"), (25.3, math.inf, None)],
 )
 def test_variants_that_are_worse_than_a_blur_are_named(blur, noisy, names):
     found = {"Softmax": image(25.2), "A": image(24.0), "B": image(22.44)}
     text = headline(found, noisy, 25.2, blur=blur)
-    assert ("A blur of 3 × 3 pixels reaches" in text) == bool(names)
-    assert not names or f"A blur of 3 × 3 pixels reaches {blur} dB, more than {names}." in text
-    text = headline(found, 20.0, 25.2, mean=23.0)
-    assert "A blur" not in text
-    assert text.endswith("The mean of all pixels reaches 23.0 dB, more than B.")
+    assert ("a blur of 3 × 3 pixels" in text) == bool(names)
+    assert not names or f"{names} worse than a blur of 3 × 3 pixels ({blur} dB)." in text
 
 
 @pytest.mark.parametrize(
@@ -179,8 +180,8 @@ def test_the_reason_why_softmax_removes_noise_is_given(softmax, noisy, improves)
 
 
 def test_the_reason_why_variants_return_the_mean_is_given_if_none_improves_the_image():
-    why = words.even_weights("Linear", 1.05, 84.25)
-    text = headline({"Linear": image(10.8, 0.01)}, 20.0, 10.8, [why])
+    why = words.even_weights(["Linear"], "1.1", 84.25)
+    text = headline({"Linear": image(10.8, 0.01)}, 20.0, 10.8, {"Linear": why})
     assert text.startswith("**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image.")
     assert text.endswith(f" {why}")
 
@@ -188,21 +189,25 @@ def test_the_reason_why_variants_return_the_mean_is_given_if_none_improves_the_i
 @pytest.mark.parametrize(
     ("psnr", "end"),
     [
-        (23.66, "The PSNR is 23.7 dB with the square window and 22.8 dB with the window along the row."),
+        (
+            23.66,
+            "The PSNR is 23.7 dB with the square window (cost 10%) and 22.8 dB with the window along the row (cost "
+            "2.8%).",
+        ),
         (
             22.84,
-            "window does not improve the result. The PSNR is 22.8 dB with the square window and 22.8 dB with the "
-            "window along the row.",
+            "window does not improve the result. The PSNR is 22.8 dB with the square window (cost 10%) and 22.8 dB "
+            "with the window along the row (cost 2.8%).",
         ),
         (
             21.0,
-            "window does not improve the result. The PSNR is 21.0 dB with the square window and 22.8 dB with the "
-            "window along the row.",
+            "window does not improve the result. The PSNR is 21.0 dB with the square window (cost 10%) and 22.8 dB "
+            "with the window along the row (cost 2.8%).",
         ),
     ],
 )
 def test_a_square_window_is_compared_with_one_along_the_row(psnr, end):
-    text = words.square_comparison("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
+    text = words.square_comparison("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr), (0.028, 0.1))
     assert (
         "Local averages 33 pixels, up to 16 places before or after a pixel in reading order. Local 5 × 5 averages 25 "
         "pixels, at most 2 rows and 2 columns away."
@@ -211,12 +216,12 @@ def test_a_square_window_is_compared_with_one_along_the_row(psnr, end):
 
 
 def test_one_row_and_column_are_written_in_the_singular():
-    text = words.square_comparison("Local", "Local 3 × 3", (9, 9), (4, 1), (22.0, 23.0))
+    text = words.square_comparison("Local", "Local 3 × 3", (9, 9), (4, 1), (22.0, 23.0), (0.1, 0.1))
     assert "Local 3 × 3 averages 9 pixels, at most 1 row and 1 column away." in text
 
 
 def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
-    assert words.square_comparison("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0)) == ""
+    assert words.square_comparison("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0), (0.1, 0.1)) == ""
 
 
 def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_the_share_of_its_pixels():
@@ -245,8 +250,17 @@ def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_t
     ],
 )
 def test_the_variants_closest_to_softmax_and_farthest_from_it_on_a_digit(errors, text):
-    lines = words.error_ranking(errors, 3.25)
+    lines = words.error_ranking(errors, 3.25, dict.fromkeys(errors, 0.1))
     assert paragraph(text_above(lines), text_below(lines)) == text
+
+
+def test_the_closest_cheaper_variant_on_a_digit_is_named_if_the_closest_one_is_not_cheaper():
+    errors, costs = {"Top-k": 0.05, "Local": 0.2, "Linear": 0.9}, {"Top-k": 1.0, "Local": 0.4, "Linear": 0.1}
+    assert text_above(words.error_ranking(errors, 3.25, costs)).endswith(
+        "Among the variants that cost less than softmax, Local is closest, with 20% output error at 40% of softmax's "
+        "cost."
+    )
+    assert "cost less" not in text_above(words.error_ranking(errors, 3.25, dict.fromkeys(errors, 1.2)))
 
 
 @pytest.mark.parametrize("averaged", [False, True])
@@ -264,11 +278,13 @@ def test_the_heads_that_the_maps_of_a_digit_average_are_mentioned(averaged):
             "cost. ",
         ),
         ({"C": (26.0, 1.0)}, ""),
-        ({"A": (25.16, 0.3), "B": (26.0, 0.999)}, "**A reaches softmax's PSNR at 30% of its cost.** "),
-        ({"A": (25.16, 0.3), "B": (26.0, 0.2)}, "**B reaches softmax's PSNR at 20% of its cost.** "),
+        ({"A": (25.16, 0.3), "B": (25.24, 0.999)}, "**A reaches softmax's PSNR at 30% of its cost.** "),
+        ({"A": (25.16, 0.3), "B": (25.2, 0.2)}, "**B reaches softmax's PSNR at 20% of its cost.** "),
     ],
 )
 def test_the_cheapest_setting_with_softmaxs_quality_or_the_closest_one_is_named(settings, finding):
     levels = "The PSNR is 25.2 dB with softmax and 22.5 dB with a blur of 3 × 3 pixels."
     assert words.budget_finding(settings, 25.21, 22.54) == finding + levels
+    better = words.budget_finding({"A": (25.16, 0.3), "B": (26.0, 0.999)}, 25.21, 22.54)
+    assert better.endswith(f"{levels} The highest PSNR is 26.0 dB, with B at 99.9% of softmax's cost.")
     assert words.cheapest_setting(settings, 25.21) == "".join(re.findall(r"\*\*(.) reaches", finding))
