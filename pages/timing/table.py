@@ -130,7 +130,7 @@ def _columns(rows: Sequence[Mapping[str, object]], n: int, unit: tuple[int, str]
             title: number(format=f"%.{decimals(row[title] for row in rows)}f")
             for title in (_column_at(n), _("time ÷ softmax's time"), unit[1])
         },
-        _("faster than softmax from"): st.column_config.TextColumn(width=180),
+        _("faster than softmax from"): st.column_config.TextColumn(width=220),
     }
 
 
