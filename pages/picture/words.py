@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.formatting import number, percent
 
@@ -469,13 +469,15 @@ def error_ranking(errors: Mapping[str, float], equal: float, costs: Mapping[str,
     best = min(cheaper, key=errors.__getitem__, default=first)
     if best == first:
         return [[Finding(text, baseline)]]
-    closest = _(
-        "Among the variants that cost less than softmax, {name} is closest, with {error} output error at {cost} of "
-        "softmax's cost.",
-        name=best,
-        error=percent(errors[best]),
-        cost=percent(costs[best]),
+    text_of_cheaper = (
+        N_(
+            "Among the variants that cost less than softmax, {name} is closest, with {error} output error at {cost} of "
+            "softmax's cost."
+        )
+        if len(cheaper) > 1
+        else N_("Only {name} costs less than softmax: {cost} of its cost, with {error} output error.")
     )
+    closest = _(text_of_cheaper, name=best, error=percent(errors[best]), cost=percent(costs[best]))
     return [[Finding(text), Finding(closest, baseline)]]
 
 

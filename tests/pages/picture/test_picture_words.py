@@ -260,6 +260,8 @@ def test_the_closest_cheaper_variant_on_a_digit_is_named_if_the_closest_one_is_n
         "Among the variants that cost less than softmax, Local is closest, with 20% output error at 40% of softmax's "
         "cost."
     )
+    only = text_above(words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1}))
+    assert only.endswith("Only Local costs less than softmax: 40% of its cost, with 20% output error.")
     assert "cost less" not in text_above(words.error_ranking(errors, 3.25, dict.fromkeys(errors, 1.2)))
 
 
