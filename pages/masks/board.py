@@ -13,7 +13,7 @@ import attention_core as ac
 from app.figures.categories import layer_colours
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import PairKinds, hide_future
-from app.ui import chart, export_metadata, variant_picker
+from app.ui import export_metadata, variant_picker
 from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
@@ -60,9 +60,7 @@ def show(stack_reach: StackReach) -> None:
     if stack_reach.reach is not None:
         layers = [_(a.title) for a in stack_reach.stack]
         title = stack_title(layers, stack_reach.max_depth) if len(panels) < MANY_PANELS else curve_label(layers)
-        # A phone shows one panel at a time. The headline is about the stack, so the stack comes first there.
-        place = 0 if chart.is_narrow() else len(panels)
-        panels.insert(place, _stack_panel(stack_reach, stack_reach.reach, title, offset=len(categories)))
+        panels.append(_stack_panel(stack_reach, stack_reach.reach, title, offset=len(categories)))
         categories += _layer_categories(stack_reach.max_depth)
     if panels:
         matrix_board(

@@ -63,7 +63,7 @@ def findings(stack_reach: StackReach) -> Lines:
     text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, costs)
     # The sentence about variants that never connect all pairs is left out if there are other explanations, because the
     # captions of the panels also show these variants.
-    explanation = paragraph(reason, hub) or never_connected(steps)
+    explanation = paragraph(second_layer(reach), paragraph(reason, hub) or never_connected(steps))
     if masks.view.causal:
         first_tokens = {name: hubs for name, p in others.items() if (hubs := blind_hubs(p))}
         explanation = paragraph(explanation, causal_hub_sentence(first_tokens))
@@ -134,7 +134,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             ),
         )
     if others:
-        note = _("In brackets: the pairs that the layers allow, as a share of the pairs of one softmax layer.")
+        note = _("In brackets: the allowed pairs of all these layers together; one softmax layer is 100%.")
         last = _("the stack {layers}", layers=stack)
         if reach.complete == 2:
             last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])
@@ -218,6 +218,19 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
             n=farthest,
         )
     return ""
+
+
+def second_layer(reach: Reach) -> str:
+    """Return which share of the pairs each layer connects if two layers connect all pairs; empty otherwise."""
+    if reach.complete != 2:
+        return ""
+    first = reach.shares[1]
+    return _(
+        "The first layer of the stack connects {first:.1%} of the pairs, and the second layer connects the other "
+        "{rest:.1%}.",
+        first=first,
+        rest=1 - round(first, 3),
+    )
 
 
 def multiples(step: int, max_distance: int) -> str:

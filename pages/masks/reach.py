@@ -3,7 +3,7 @@
 One chart shows how many pairs are connected after each layer. Another shows the tokens connected with a chosen token.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,16 +18,13 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import _, _n, end_sentence, enumeration, escape_markdown, paragraph
 from app.words.labels import label, token_options
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, is_window, relative_cost, rule_names
-
-RULE_COLOURS = {"window": 0, "stride": 1, "global": 9, "kept": 2, "chosen": 7, "bucket": 8}
-"""Index in the series of colours that is closest to the colour of a rule in the matrices, by the rule's name."""
+from pages.masks.patterns import Masks, is_window, relative_cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +205,8 @@ def curve_label(layers: Sequence[str]) -> str:
 def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) -> None:
     single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
-    by_rule = rule_colours(masks.sparse)
-    colours = by_rule or {a: palette.index(a.key) for a in single}
     lines = [
-        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=colours[a]) for a, r in single.items()),
+        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
         Curve(
             stack_title(titles, depth),
             layers,
@@ -221,11 +216,7 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
             label=curve_label(titles),
         ),
     ]
-    st.caption(
-        _("Each variant's line has the colour of a rule in its matrix.")
-        if by_rule
-        else _("In this chart, colours show variants. In the matrices above, they show rules, such as a window.")
-    )
+    st.caption(_("In this chart, colours show variants. In the matrices above, they show rules, such as a window."))
     chart.show(
         curves(
             lines,
@@ -238,21 +229,6 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
         name="reach",
         alt=_("Share of token pairs where one token can read the other, by number of layers"),
     )
-
-
-def rule_colours(patterns: Mapping[ac.Attention, Pattern]) -> dict[ac.Attention, int]:
-    """Return a different colour for each variant: the colour of a rule of its pattern; empty if there are too few.
-
-    Patterns with few rules take their colours first.
-    """
-    colours: dict[ac.Attention, int] = {}
-    for attention, pattern in sorted(patterns.items(), key=lambda item: len(rule_names(item[1]))):
-        names = [name for name in rule_names(pattern) if RULE_COLOURS.get(name) not in colours.values()]
-        colour = next((RULE_COLOURS[name] for name in names if name in RULE_COLOURS), None)
-        if colour is None:
-            return {}
-        colours[attention] = colour
-    return colours
 
 
 def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, depth: int) -> None:
@@ -292,24 +268,21 @@ def connected_counts(stack: Sequence[str], token: str, first: np.ndarray, depth:
         depth: number of layers.
         outgoing: whether to count the tokens that can read this token, instead of the tokens that it can read.
     """
+    total = len(first)
     counts = [int(((first >= 0) & (first <= number)).sum()) for number in range(1, depth + 1)]
-    values = {
-        "stack": " → ".join(stack),
-        "token": escape_markdown(token),
-        "counts": enumeration(map(str, counts)),
-        "layers": enumeration(map(str, range(1, depth + 1))),
-        "total": len(first),
-    }
-    if outgoing:
-        return _n(
-            "In the stack {stack}, “{token}” can be read by {counts} of {total} tokens after {layers} layer.",
-            "In the stack {stack}, “{token}” can be read by {counts} of {total} tokens after {layers} layers.",
-            n=depth,
-            **values,
-        )
-    return _n(
-        "In the stack {stack}, “{token}” can read {counts} of {total} tokens after {layers} layer.",
-        "In the stack {stack}, “{token}” can read {counts} of {total} tokens after {layers} layers.",
-        n=depth,
-        **values,
+    if total in counts:
+        counts = counts[: counts.index(total) + 1]  # Further layers connect no further token.
+    share = _("all {total}", total=total) if counts[0] == total > 1 else _("{n} of {total}", n=counts[0], total=total)
+    values = {"stack": " → ".join(stack), "token": escape_markdown(token), "share": share}
+    sentence = (
+        _("In the stack {stack}, {share} tokens can read “{token}” after 1 layer", **values)
+        if outgoing
+        else _("In the stack {stack}, “{token}” can read {share} tokens after 1 layer", **values)
     )
+    later = (
+        _("all {total} after {layers}", total=total, layers=layers)
+        if count == total
+        else _("{n} after {layers}", n=count, layers=layers)
+        for layers, count in enumerate(counts[1:], 2)
+    )
+    return end_sentence(enumeration([sentence, *later]))

@@ -172,7 +172,7 @@ def test_a_click_selects_the_token_whose_front_is_shown(page, server):
     page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
     settle(page)
-    expect(page.get_by_text("“t10” can be read by")).to_be_visible()
+    expect(page.get_by_text("can read “t10”")).to_be_visible()
     assert "front=10" in query(page)
     expect(board(page, MASKS)).to_have_attribute("data-pinned", "10")
 

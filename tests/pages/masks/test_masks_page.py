@@ -5,6 +5,8 @@ import pytest
 from driver import board, board_settings, charts, chosen, lines_of, open_page, spoken, traces, visit
 
 import attention_core as ac
+from app.figures.theme import GREY, style
+from app.ui import palette
 from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
@@ -106,14 +108,14 @@ def test_the_tokens_that_can_read_a_token_and_that_it_can_read_are_counted():
         front=10,
         causal=True,
     )
-    assert "can be read by 3, 5, 7 and 9 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
+    assert "3 of 30 tokens can read “t10” after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in spoken(at)
     at.selectbox(key="front").set_value(28).run()
-    assert "can be read by 2, 2, 2 and 2 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
+    assert "2 of 30 tokens can read “t28” after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in spoken(at)
     at.selectbox(key="front").set_value(10).run()
     at.button_group(key="front_way").set_value("hears").run()
-    assert "can read 3, 5, 7 and 9 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
+    assert "“t10” can read 3 of 30 tokens after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in spoken(at)
     at.selectbox(key="front").set_value(1).run()
-    assert "can read 2, 2, 2 and 2 of 30 tokens after 1, 2, 3 and 4 layers" in spoken(at)
+    assert "“t1” can read 2 of 30 tokens after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in spoken(at)
 
 
 def test_layers_without_causal_form_are_named():
@@ -370,9 +372,10 @@ def test_a_stack_of_one_variant_is_not_compared_with_this_variant():
     assert "The stack BigBird → BigBird connects all pairs of tokens in 2 layers" in spoken(at)
 
 
-def test_the_curves_of_two_variants_have_different_colours():
+def test_each_variant_has_the_colour_of_its_palette():
     lines = traces(visit("masks", {}), 0).values()
-    assert len({line["line"]["color"] for line in lines}) == len(lines) == 4
+    colours = [style(index).colour for index in palette.indices(("local", "atrous", "bigbird"))]
+    assert [line["line"]["color"] for line in lines] == [*colours, style(GREY).colour]
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
@@ -395,9 +398,9 @@ def test_the_stack_comes_last_and_has_a_short_title_among_many_panels(patterns, 
     assert panels["reach"][0]["title"] == title
 
 
-def test_the_stack_comes_first_on_a_phone():
+def test_the_stack_comes_last_on_a_phone_too():
     at = open_masks(variants=chosen("softmax", "local", "atrous"), **{"chart.narrow": True})
-    assert list(board(at, "masks.board")[1]) == ["reach", "local", "atrous"]
+    assert list(board(at, "masks.board")[1]) == ["local", "atrous", "reach"]
 
 
 def test_the_chart_of_all_patterns_has_a_name_next_to_each_line():
@@ -405,6 +408,8 @@ def test_the_chart_of_all_patterns_has_a_name_next_to_each_line():
     layout = charts(at)[0]["layout"]
     assert layout["showlegend"] is False
     assert len(layout["annotations"]) == len(PATTERNED) + 1
+    looks = {(t["line"]["color"], t["line"]["dash"], t["marker"]["symbol"]) for t in traces(at, 0).values()}
+    assert len(looks) == len(PATTERNED) + 1
 
 
 def test_an_empty_address_opens_with_three_patterns_and_a_stack():

@@ -20,10 +20,11 @@ from pages.masks.headline import (
     hub_sentence,
     multiples,
     never_connected,
+    second_layer,
     single_variants,
 )
 from pages.masks.patterns import caption, cost_note, layers_text, percent, rule_text
-from pages.masks.reach import connected_counts, curve_label, left_out_note, rule_colours, smallest_window, stack_title
+from pages.masks.reach import connected_counts, curve_label, left_out_note, smallest_window, stack_title
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
@@ -210,20 +211,6 @@ def test_global_tokens_of_a_causal_pattern_are_counted_if_two_layers_are_not_eno
 
 
 @pytest.mark.parametrize(
-    ("rules", "colours"),
-    [
-        ({"A": ["window"], "B": ["stride"], "C": ["window", "global"]}, {"A": 0, "B": 1, "C": 9}),
-        ({"C": ["window", "global"], "A": ["window"]}, {"A": 0, "C": 9}),
-        ({"A": ["window"], "B": ["window"]}, {}),
-        ({"A": ["another"]}, {}),
-    ],
-)
-def test_lines_have_the_colours_of_rules_if_each_variant_has_a_rule_of_its_own(rules, colours):
-    patterns = {name: pattern(5.0, primitives=dict.fromkeys(names, True)) for name, names in rules.items()}
-    assert rule_colours(patterns) == colours
-
-
-@pytest.mark.parametrize(
     ("depth", "complete", "cost", "names"),
     [
         (2, 2, 0.4, ["B", "A"]),
@@ -315,7 +302,7 @@ def test_layers_that_cannot_be_causal_are_named_once():
 ALL = "40% of the pairs of one softmax layer."
 
 
-IN_BRACKETS = "In brackets: the pairs that the layers allow, as a share of the pairs of one softmax layer."
+IN_BRACKETS = "In brackets: the allowed pairs of all these layers together; one softmax layer is 100%."
 
 
 @pytest.mark.parametrize(
@@ -440,11 +427,36 @@ def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, comp
 def test_connected_tokens_are_counted_per_layer():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts(["A", "B"], "a*b", first, 2, outgoing=True) == (
-        r"In the stack A → B, “a\*b” can be read by 3 and 4 of 5 tokens after 1 and 2 layers."
+        r"In the stack A → B, 3 of 5 tokens can read “a\*b” after 1 layer and 4 after 2."
     )
     assert connected_counts(["A"], "{a}", first, 1, outgoing=False) == (
         "In the stack A, “{a}” can read 3 of 5 tokens after 1 layer."
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        ([0, 1, 2], "2 of 3 tokens can read “a” after 1 layer and all 3 after 2."),
+        ([0, 1, 1], "all 3 tokens can read “a” after 1 layer."),
+        ([0], "1 of 1 tokens can read “a” after 1 layer."),
+    ],
+)
+def test_connected_tokens_are_counted_until_all_are_connected(first, words):
+    assert connected_counts(["A"], "a", np.array(first), 3, outgoing=True) == f"In the stack A, {words}"
+
+
+@pytest.mark.parametrize(
+    ("complete", "words"),
+    [
+        (2, "The first layer of the stack connects 24.6% of the pairs, and the second layer connects the other 75.4%."),
+        (1, ""),
+        (3, ""),
+        (None, ""),
+    ],
+)
+def test_the_pairs_that_only_the_second_layer_connects_are_named(complete, words):
+    assert second_layer(Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2456, 1.0), complete=complete)) == words
 
 
 @pytest.mark.parametrize(
