@@ -134,7 +134,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             ),
         )
     if others:
-        note = _("In brackets: the allowed pairs of all these layers together; one softmax layer is 100%.")
+        note = _("In brackets: allowed pairs of these layers together; one softmax layer is 100%.")
         last = _("the stack {layers}", layers=stack)
         if reach.complete == 2:
             last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])

@@ -302,7 +302,7 @@ def test_layers_that_cannot_be_causal_are_named_once():
 ALL = "40% of the pairs of one softmax layer."
 
 
-IN_BRACKETS = "In brackets: the allowed pairs of all these layers together; one softmax layer is 100%."
+IN_BRACKETS = "In brackets: allowed pairs of these layers together; one softmax layer is 100%."
 
 
 @pytest.mark.parametrize(
