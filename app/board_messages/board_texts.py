@@ -29,8 +29,8 @@ class BoardNames(TypedDict, total=False):
         masked: the name of cells whose value is NaN, "masked" by default.
         note: a sentence under the panels.
         link: the text of a link after the note.
-        reading: how to read a panel and pin a row with a mouse, next to the legend.
-        hint: a sentence under the panels that replaces the default mouse hint; ignored if rows cannot be pinned.
+        reading: how to read a panel and pin a row with a mouse, next to the legend. It replaces the mouse hint.
+        touch_reading: the same for touch screens, without the hint, which is under the panels.
         above_ceiling: the legend's words for values above the board's ceiling; ``{most}`` is the largest value.
     """
 
@@ -45,7 +45,7 @@ class BoardNames(TypedDict, total=False):
     note: str
     link: str
     reading: str
-    hint: str
+    touch_reading: str
     above_ceiling: str
 
 
@@ -87,8 +87,9 @@ def board_texts(
             "in to see each cell."
         ),
         "reading": names.get("reading", ""),
+        "touch_reading": names.get("touch_reading", ""),
         "swipe": _("Swipe for {names}"),
-        "hint": names.get("hint") or _("Click a row to pin its {row}. Double-click to zoom.", row=row),
+        "hint": "" if names.get("reading") else _("Click a row to pin its {row}. Double-click to zoom.", row=row),
         "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(
             "Attention matrices. Use the arrow keys to move between cells, and Page Up and Page Down to move "

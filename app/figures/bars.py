@@ -38,7 +38,7 @@ def row_multiples(
     sizes = np.abs(values).max(0)
     indices = np.sort([j for j in np.argsort(-sizes, kind="stable")[:max_keys] if sizes[j] > 0]).astype(int)
     categories = [str(j) for j in indices]
-    gap = 0.42 / max(len(rows), 2)
+    gap = 0.28 / max(len(rows), 2)
     size = (1 - gap * (len(rows) - 1)) / len(rows)
     names = [[int(j), escape_label(tokens[j])] for j in indices]
     scale, unit = (100, "%") if percent else (1, "")
@@ -92,7 +92,7 @@ def row_multiples(
     aliases = {str(j): escape_label(tokens[j], 14) for j in indices}
     return finish(
         data + crosses,
-        height=88 * len(rows) + 110,
+        height=130 * len(rows) + 110,
         xaxis=axis(
             key_title,
             type="category",

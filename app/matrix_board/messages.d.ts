@@ -173,7 +173,7 @@ export interface Cell {
 /** The texts of a board; app/board_messages/board_texts.py writes them. */
 export type BoardTexts = { transforms: Record<Transform, string> } & Record<
   | ("unit" | "rows" | "cols" | "row" | "col" | "zero" | "upcoming" | "masked" | "note" | "link" | "over" | "under" | "own_scale")
-  | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "reading" | "swipe" | "hint" | "touch_hint" | "help"),
+  | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "reading" | "touch_reading" | "swipe" | "hint" | "touch_hint" | "help"),
   string
 >;
 

@@ -26,7 +26,16 @@ def headline(data: HeadData) -> str:
     if data.attention.key == "blocks":  # Its summary says m; the sentence here has the number.
         others = -(-len(data.weights) // data.setting("block")) - 1
         return f"**{selection_sentence(data.setting('blocks'), others, causal=data.causal)}**"
+    if data.attention.key == "linear":  # Its summary describes the sum without a mask.
+        return f"**{sum_sentence(causal=data.causal)}**"
     return f"**{_(data.attention.variant.summary)}**"
+
+
+def sum_sentence(*, causal: bool) -> str:
+    """Return the summary of linear attention; with ``causal``, a query reads no later tokens."""
+    if causal:
+        return _("Each query reads one sum over the keys and values up to its own token, instead of the single keys.")
+    return _("All queries read the same sum over all keys and values, instead of the single keys.")
 
 
 def selection_sentence(count: int, others: int, *, causal: bool) -> str:

@@ -93,7 +93,8 @@ def show(chosen: ChosenInput) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="inside.mechanism"):
         _draw_formula(step)
         st.markdown(step.mechanism)
-    step.draw(f"inside.{attention.key}.{index + 1}")
+    if measured := step.draw(f"inside.{attention.key}.{index + 1}"):
+        title.markdown(f"**{measured}**")
     below = step.findings if finding != step.findings else ""
     st.markdown("  \n".join(filter(None, (below, step.details))))
     downloads.show(data, chosen)

@@ -9,6 +9,7 @@ import numpy as np
 
 import attention_core as ac
 from app.words.i18n import _, escape_markdown
+from attention_core.analysis.matrix.informative_query import is_word
 from attention_core.inputs.source import Source
 
 
@@ -54,8 +55,10 @@ class HeadData:
 
     @property
     def last_word(self) -> int:
-        """The position of the last token that is not a special token: the default query."""
-        return max((i for i, added in enumerate(self.qkv.special) if not added), default=len(self.labels) - 1)
+        """The default query: the last word, or the last token without words. Special tokens are skipped if possible."""
+        tokens = [i for i, added in enumerate(self.qkv.special) if not added]
+        words = [i for i in tokens if is_word(self.qkv.tokens[i])]
+        return max(words or tokens, default=len(self.labels) - 1)
 
     def masked(self, values: np.ndarray) -> np.ndarray:
         """Return a query-key matrix for the board, with NaN where the query must not attend to the key."""
@@ -75,7 +78,8 @@ class Step:
         findings: one or two sentences with the most important numbers measured on the data. They are at the top of the
             page in bold, or below the figures if the step is the first or has a ``headline``.
         details: further numbers, below the figures; may be empty.
-        draw: a function that draws the figures; its argument is a key prefix for the elements.
+        draw: a function that draws the figures; its argument is a key prefix for the elements. If it returns a text,
+            this is the sentence at the top of the page, for numbers that are measured while the figures are drawn.
         headline: the sentence at the top of the page. If it is empty, the findings are there, and in the first step the
             variant's summary.
     """
@@ -85,7 +89,7 @@ class Step:
     formula: str
     shapes: Mapping[str, tuple[int, ...]]
     findings: str
-    draw: Callable[[str], None]
+    draw: Callable[[str], str | None]
     details: str = ""
     headline: str = ""
 

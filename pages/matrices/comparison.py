@@ -188,6 +188,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
     hidden, difference = comparison.hidden, comparison.difference
     link, address = comparison.special_link
     view, n = comparison.view, comparison.chosen.qkv.m
+    rule = _("Each row is a query. The stronger the blue, the more it attends to the key in that column.")
 
     def redraw(attention: ac.Attention) -> Panel:
         # Every session keeps this function while the page is open, so it refers to the settings, not to the matrices.
@@ -209,6 +210,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         ceiling=comparison.ceiling,
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
+            effective_keys_note(comparison.matrices) if has_captions and not difference else "",
             sign_note(comparison.matrices, difference=difference),
             scope_note(
                 "" if comparison.chosen.qkv.crosses else hidden,
@@ -219,13 +221,8 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         text=export_metadata.own_text(),
         link=link,
         address=address,
-        reading=""
-        if difference
-        else _(
-            "Each row is a query. The stronger the blue, the more it attends to the key in that column. Click a row to "
-            "pin it."
-        ),
-        hint=effective_keys_note(comparison.matrices) if has_captions and not difference else "",
+        reading="" if difference else paragraph(rule, _("Click a row to pin it.")),
+        touch_reading="" if difference else rule,
         unit=comparison.unit,
     )
 

@@ -132,8 +132,7 @@ def overlap_sentence(overlaps: np.ndarray) -> str:
     if not overlaps.size:
         return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "On average, a token erases {mean:.0%} of what an earlier token stored (mean of the absolute shares; largest: "
-        "{most:.0%}).",
+        "On average, a token changes what an earlier token stored by {mean:.0%} (erased or added; at most {most:.0%}).",
         mean=abs(overlaps).mean(),
         most=abs(overlaps).max(),
     )
@@ -251,6 +250,8 @@ def _growth(data: HeadData) -> Step:
                 if exact
                 else _("Line: the size of the state after the last token against the write strength"),
             )
+            if not (sizes < MAX_DRAWN_SIZE).all():
+                st.caption(_("Values of 10¹² or more are not drawn."))
         with right:
             _draw_state(written, f"{key}.state")
         st.markdown(tried_sentence(strength, written.eigenvalues, written.sizes / value_length, exact=exact))
@@ -298,13 +299,15 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
             "is at most {high} times the mean norm of the values.",
             **values,
         )
+    first = int(np.argmin(stable))
+    shown = max([first, *np.flatnonzero(sizes < MAX_DRAWN_SIZE).tolist()])  # the end of the drawn line
     return _(
         "At a write strength β of {first} or more, tokens can multiply part of the state by a factor λ below −1, so "
         "the state can diverge. For smaller β, the norm of the final state is at most {high} times the mean norm of "
         "the values. At β = {most}, it is {last} times this mean norm.",
-        **values,
-        first=strengths[int(np.argmin(stable))],
-        last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),
+        **values | {"most": strengths[shown]},
+        first=strengths[first],
+        last=number(sizes[shown]) if sizes[shown] < MAX_DRAWN_SIZE else _("more than 10¹²"),
     )
 
 

@@ -267,13 +267,16 @@ def _sum_first(data: HeadData) -> Step:
                     "times keys first, or keys times values first"
                 ),
             )
+        st.markdown(
+            _("The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z gives the output.")
+        )
         _draw_reading(sums, key)
 
     return Step(
         title=_("Sum first"),
         mechanism=_(
-            "Keys and values are multiplied first. The sum of their products is one matrix of fixed size, the state, "
-            "which each query reads instead of the individual keys."
+            "Keys and values are multiplied first, after a feature map φ has turned keys into features. The sum of "
+            "the products is one matrix of fixed size, the state S."
         ),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),

@@ -6,6 +6,7 @@ product is often closer to softmax than with the exact one.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil, floor, log10
 
 import numpy as np
 import streamlit as st
@@ -14,6 +15,7 @@ from app.figures.lines.curves import guide
 from app.jobs import cached, dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
+from app.words.labels import axis_title
 from attention_core.analysis.low_rank.factors import product, relative_error_of
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
@@ -38,6 +40,10 @@ from pages.inside.words.nystrom import (
 
 LEFT, INVERSE, RIGHT = range(3)
 """Indices of the colours of the three factors L, Z and R."""
+MIN_TICKS = 3
+"""Smallest number of ticks of a logarithmic axis."""
+MAX_RATIO = 1000
+"""If the largest value is more than this number of times the smallest, plotly's own ticks are dense enough."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -253,10 +259,10 @@ def _inverse(data: HeadData) -> Step:
         )
         left, right = st.columns(2)
         with left:
-            st.markdown("**" + _("Error of the inverse Z") + "**")
+            st.markdown("**" + axis_title(_("Error of the inverse Z"), log=True) + "**")
             _draw_curves(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"))
         with right:
-            st.markdown("**" + _("Error of the attention matrix A") + "**")
+            st.markdown("**" + axis_title(_("Error of the attention matrix A"), log=True) + "**")
             _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"), percent=True)
         _directions(data, key)
 
@@ -304,9 +310,27 @@ def _draw_curves(curves_: Sequence[Curve], key: str, title: str, *, percent: boo
         log_y=True,
         percent=percent,
         x_ticks=curves_[0].x,
+        y_ticks=round_ticks([y for line in curves_ for y in line.y if y is not None], percent=percent),
         height=320,
         alt=_("Lines: {what} against the number of iterations", what=title),
     )
+
+
+def round_ticks(values: Sequence[float], *, percent: bool) -> dict[float, str] | None:
+    """Return at least three ticks of a logarithmic axis with their texts; None to use plotly's ticks.
+
+    Plotly has as few as one tick for values within one power of ten.
+    """
+    low, high = min(values), max(values)
+    if not 0 < low < high <= MAX_RATIO * low:
+        return None
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) >= MIN_TICKS:
+            return {tick: f"{100 * tick:.3g}%" if percent else f"{tick:g}" for tick in ticks}
+    return None
 
 
 def _residuals(rows: Sequence[InverseRow]) -> list[Curve]:

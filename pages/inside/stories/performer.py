@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app.figures.lines.curves import guide
-from app.figures.lines.spread import spread
+from app.figures.lines.spread import Spread, spread
 from app.jobs import runs
 from app.words.i18n import _, paragraph
 from app.words.labels import setting_name
@@ -25,6 +25,7 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step
 from pages.inside.words.performer import (
     bias_sentence,
+    error_headline,
     estimate_sentence,
     fall_sentence,
     feature_captions,
@@ -240,18 +241,21 @@ def _more_features(data: HeadData) -> Step:
     kinds = list(dict.fromkeys(kind for kind, _orthogonal in forms))
     norms = data.setting("row_norms")
 
-    def draw(key: str) -> None:
+    def draw(key: str) -> str:
         with st.container(horizontal=True):
             measure = InsideOptions.feature_error.draw()
             factor = InsideOptions.logits.draw()
 
-        def chart(rows: list[PerformerErrorRow], drawn_key: str) -> None:
-            errors = {
+        def summarise(rows: list[PerformerErrorRow]) -> dict[tuple[str, bool], Spread]:
+            return {
                 form: spread(
                     (row.features, getattr(row, measure)) for row in rows if (row.kind, row.orthogonal) == form
                 )
                 for form in forms
             }
+
+        def chart(rows: list[PerformerErrorRow], drawn_key: str) -> None:
+            errors = summarise(rows)
             lines = [
                 each.curve(
                     f"{setting_name(kind)} · {_('orthogonal') if orthogonal else _('independent')}",
@@ -293,21 +297,21 @@ def _more_features(data: HeadData) -> Step:
         tasks = performer_error.tasks(
             data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, kinds=tuple(forms)
         )
-        runs.run_immediately(
+        rows = runs.run_immediately(
             "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.params.features
         )
+        return error_headline(summarise(rows)["positive", True])
 
     n = min(data.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
-        headline=_(
-            "More random directions should make the estimate more accurate: in theory, its random error decreases like "
-            "1/√m."
-        ),
-        mechanism=_(
-            "Each coloured line shows the measured error of one kind of feature with m random directions (median over "
-            "{seeds} random draws).",
-            seeds=SEEDS,
+        mechanism=paragraph(
+            _(
+                "Each coloured line shows the measured error of one kind of feature with m random directions (median "
+                "over {seeds} random draws).",
+                seeds=SEEDS,
+            ),
+            _("In theory, the random error of the estimate decreases like 1/√m (grey line)."),
         ),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"

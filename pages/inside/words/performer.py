@@ -34,8 +34,8 @@ def feature_captions(kind: str) -> tuple[str, str]:
     """
     if kind in POSITIVE:
         return (
-            _("each feature × its largest value over all keys, then each query's features ÷ their maximum"),
-            _("divided by the feature's largest value"),
+            _("each column multiplied by φ(k)'s largest value, then each row divided by its largest value"),
+            _("each column divided by its largest value"),
         )
     common = _("all features multiplied by the same factor")
     if kind == "trig":
@@ -87,8 +87,35 @@ def mean_formula(kind: str, row_norms: str) -> str:
     return product + (r" \approx " if row_norms == "fixed" else " = ") + r"e^{q\cdot k/\sqrt d}"
 
 
+def error_headline(errors: Spread) -> str:
+    """Return the sentence about whether the error falls with more directions; empty before it is known or undefined.
+
+    Args:
+        errors: the errors of positive features with orthogonal directions.
+    """
+    if len(errors.x) < 2 or not all(np.isfinite(error) and error > 0 for error in errors.middle):
+        return ""
+    values = {"a": errors.x[0], "b": errors.x[-1], "start": number(errors.middle[0]), "end": number(errors.middle[-1])}
+    if values["start"] == values["end"]:
+        return _(
+            "On this input, more random directions do not help: from {a:,.0f} to {b:,.0f} directions, the error of "
+            "positive features stays at {end}.",
+            **values,
+        )
+    if errors.middle[-1] > errors.middle[0]:
+        return _(
+            "On this input, more random directions do not help: from {a:,.0f} to {b:,.0f} directions, the error of "
+            "positive features goes from {start} to {end}.",
+            **values,
+        )
+    return _(
+        "From {a:,.0f} to {b:,.0f} random directions, the error of positive features falls from {start} to {end}.",
+        **values,
+    )
+
+
 def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, divides: bool = False) -> str:
-    """Return the sentences about how the error falls with the number of directions.
+    """Return the sentences below the chart of the error against the number of directions.
 
     Args:
         errors: the errors by kind of feature, and whether the directions are orthogonal.
@@ -107,25 +134,8 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
     best = min(ends, key=ends.__getitem__)
     smallest = {"best": setting_name(best[0]), "least": number(ends[best])}
     start, end = first.middle[0], first.middle[-1]
-    change = (
-        _(
-            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
-            "**positive** features stays at {end}."
-        )
-        if number(end) == number(start)
-        else _(
-            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
-            "**positive** features falls from {start} to {end}."
-        )
-        if end < start
-        else _(
-            "When the number of random directions increases from {a:,.0f} to {b:,.0f}, the error of "
-            "**positive** features does not fall. It goes from {start} to {end}."
-        )
-    )
     rises = end > max(start, NEAR_ALL) and number(end) != number(start)
     text = paragraph(
-        change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
             "Rare, very large estimates carry the mean of positive features, and {b:,.0f} directions miss most of "
             "them.",

@@ -130,3 +130,9 @@ def test_a_variant_is_cheaper_than_softmax_from_some_length_on():
     assert cheaper_from(linear) == 10  # 2 n² d for softmax, and 2 n d (d + 1) for linear attention with d = 8
     assert (work(linear, 9), work(linear, 10)) == (1.0, 0.9)
     assert cheaper_from(data(ac.get("entmax"))) is None
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_summary_of_linear_attention_names_the_sum_that_queries_read(causal):
+    words = "Each query reads one sum over the keys and values up to its own token" if causal else "All queries read"
+    assert headline(data(ac.get("linear"), causal=causal)).startswith(f"**{words}")

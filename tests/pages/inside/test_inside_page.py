@@ -283,6 +283,7 @@ def test_the_query_menu_starts_at_the_last_word():
         record = ac.inputs.from_text(at.session_state["text"], model="minilm", layer=0)
         assert picked, "some step has a query picker"
         assert not any(record.special[value] for value in picked)
+        assert all(map(str.isalnum, (record.tokens[value] for value in picked if key == "linear")))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def sentences(attention, **given):
 
 def test_overlaps_are_absolute_and_a_single_token_has_no_overlap():
     assert overlap_sentence(np.array([-0.4, 0.1])) == (
-        "On average, a token erases 25% of what an earlier token stored (mean of the absolute shares; largest: 40%)."
+        "On average, a token changes what an earlier token stored by 25% (erased or added; at most 40%)."
     )
     assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
 
@@ -73,7 +73,12 @@ def test_unit_keys_diverge_beyond_a_strength_of_two():
     )
     assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in text
     beyond = np.where(UNIT < -1, np.inf, 3.0)
-    assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
+    assert "At β = 2.1, it is more than 10¹² times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
+
+
+def test_the_named_norm_is_the_end_of_the_drawn_line():
+    sizes = np.where(UNIT < -1.45, 1e13, np.where(UNIT < -1, 700.0, 3.0))
+    assert "At β = 2.4, it is 700 times this mean norm." in growth_sentence(STRENGTHS, sizes, UNIT, exact=False)
 
 
 def test_a_fast_decaying_state_cannot_diverge():

@@ -119,7 +119,7 @@ def test_one_vector_normalises_every_row(causal):
 
 def test_a_sum_that_grows_is_not_called_a_sum_that_is_computed_once():
     step = linear.steps(data(ac.get("linear"), causal=True))[0]
-    assert step.mechanism.startswith("Keys and values are multiplied first. The sum of their products is one matrix")
+    assert step.mechanism.endswith("The sum of the products is one matrix of fixed size, the state S.")
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():

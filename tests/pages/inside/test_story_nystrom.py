@@ -263,3 +263,18 @@ def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words)
         f"is 0.50. With an approximate inverse from {words} scale 2 of the 6 singular vectors by a factor of at least "
         "0.9."
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "ticks"),
+    [
+        ([0.35, 1.45], True, ["40%", "50%", "70%", "100%"]),
+        ([0.007, 0.9], False, ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5"]),
+        ([1e-9, 1.0], False, None),
+        ([0.351, 0.352], True, None),
+        ([0.0, 1.0], True, None),
+    ],
+)
+def test_a_logarithmic_axis_has_at_least_three_ticks(values, percent, ticks):
+    found = nystrom.round_ticks(values, percent=percent)
+    assert (found and list(found.values())) == ticks
