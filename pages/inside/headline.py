@@ -34,8 +34,10 @@ def headline(data: HeadData) -> str:
 def sum_sentence(*, causal: bool) -> str:
     """Return the summary of linear attention; with ``causal``, a query reads no later tokens."""
     if causal:
-        return _("Each query reads one sum over the keys and values up to its own token, instead of the single keys.")
-    return _("All queries read the same sum over all keys and values, instead of the single keys.")
+        return _(
+            "Each query reads one sum over the keys and values up to its own token, instead of each key separately."
+        )
+    return _("All queries read the same sum over all keys and values, instead of each key separately.")
 
 
 def selection_sentence(count: int, others: int, *, causal: bool) -> str:

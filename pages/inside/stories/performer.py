@@ -305,6 +305,7 @@ def _more_features(data: HeadData) -> Step:
     n = min(data.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
+        headline=_("Measuring …"),
         mechanism=paragraph(
             _(
                 "Each coloured line shows the measured error of one kind of feature with m random directions (median "

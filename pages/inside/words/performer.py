@@ -88,13 +88,15 @@ def mean_formula(kind: str, row_norms: str) -> str:
 
 
 def error_headline(errors: Spread) -> str:
-    """Return the sentence about whether the error falls with more directions; empty before it is known or undefined.
+    """Return the sentence about whether the error falls with more directions; empty before it is known.
 
     Args:
         errors: the errors of positive features with orthogonal directions.
     """
-    if len(errors.x) < 2 or not all(np.isfinite(error) and error > 0 for error in errors.middle):
+    if len(errors.x) < 2:
         return ""
+    if not all(np.isfinite(error) and error > 0 for error in errors.middle):
+        return _("The error is zero or not defined.")
     values = {"a": errors.x[0], "b": errors.x[-1], "start": number(errors.middle[0]), "end": number(errors.middle[-1])}
     if values["start"] == values["end"]:
         return _(

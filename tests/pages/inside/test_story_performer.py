@@ -182,8 +182,8 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
         ((1.04, 1.0, 1.03), f"{NO_HELP} stays at 1.0."),
         ((1.0, 1.5, 2.0), f"{NO_HELP} goes from 1 to 2."),
         ((1.0,), ""),
-        ((0.0, 0.0, 0.0), ""),
-        ((1.0, 1.0, math.inf), ""),
+        ((0.0, 0.0, 0.0), "The error is zero or not defined."),
+        ((1.0, 1.0, math.inf), "The error is zero or not defined."),
     ],
 )
 def test_the_headline_says_whether_more_directions_help(errors, words):
