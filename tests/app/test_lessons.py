@@ -30,12 +30,26 @@ from app.figures.theme import style
 from app.jobs import cached
 from app.lessons import answer, answer_text
 from app.lessons.card import ANSWERS, address, length, overview, progress
-from app.lessons.lesson import LINK_LESSON, MAX_BYTES, MAX_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
+from app.lessons.lesson import (
+    LINK_LESSON,
+    MAX_BYTES,
+    MAX_STEPS,
+    Lesson,
+    LessonError,
+    Step,
+    pack,
+    parse_query,
+    read,
+    unpack,
+    write,
+)
 from app.lessons.options import LessonOptions
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, _harder_words, all_lessons, lesson_pictures
 from app.measures import PageMeasure, verdict
 from app.page import discover
+from app.state import url
+from app.state.controls import Options
 from app.state.link_fields import READ_ERRORS
 from app.ui import palette
 from app.ui.matrix_picture import SAMPLE_VIEW, matrix_picture
@@ -188,6 +202,17 @@ SHOWN = {
 def agree(measure, found, shown):
     """Return True if a revealed number equals the page's number, up to the page's rounding."""
     return found == shown == None or abs(found - shown) <= 0.5 * 10**-measure.digits + 1e-9  # noqa: E711
+
+
+@pytest.mark.parametrize(("key", "place"), STEPS)
+def test_the_page_accepts_every_value_of_a_steps_link(key, place):
+    step = step_of(key, place)
+    page, _mark, words = step.at.partition("?")
+    fields = {**Options.shared(), **discover()[page].options.fields()}
+    for changes in ("", step.reveal):
+        parameters = parse_query(words) | parse_query(changes)
+        assert parameters.keys() <= fields.keys(), "a name that the page does not have also causes a notice"
+        assert not url.read_link(parameters, fields)[1]
 
 
 @pytest.mark.parametrize(("key", "place"), NUMBERS)
