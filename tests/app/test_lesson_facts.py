@@ -79,13 +79,15 @@ def softmax_1():
     weights = screen_of_answer("softmax", 1).compare(ac.get("softmax")).weights
     places = np.arange(104)
     near = np.abs(places[:, None] - places) <= 8
-    assert (weights * near).sum() > 0.8 * weights.sum()
+    assert (weights * near).sum() > 0.8 * weights.sum(), "it attends mainly to nearby tokens"
 
 
 def softmax_2():
     screen = screen_of_answer("softmax", 2)
     weights = np.sort(screen.compare(screen.variant("softmax")).weights)[:, ::-1]
-    assert f"{weights[:, :8].sum(-1).mean():.0%} {100 - number(screen, 'misplaced', 'topk'):.0f}%" == "81% 81%"
+    inside = weights[:, :8].sum(-1).mean()
+    assert f"{inside:.0%}" == "81%"
+    assert number(screen, "misplaced", "topk") == pytest.approx(100 * (1 - inside)), "the weight outside the 8 largest"
     assert np.allclose(np.nansum(screen.compare(screen.variant("topk")).weights, -1), 1)
 
 
@@ -98,9 +100,11 @@ def softmax_3():
 
 def softmax_4():
     before, after = screen_of_step("softmax", 4), screen_of_answer("softmax", 4)
-    weights = after.compare(after.variant("softmax")).weights
+    unmasked, weights = (each.compare(each.variant("softmax")).weights for each in (before, after))
     assert [int(np.isfinite(weights[row]).sum()) for row in (0, -1)] == [1, 106]
-    assert weights[0, 0] == pytest.approx(1)
+    assert f"{np.triu(unmasked, 1).sum(-1).mean():.0%}" == "63%"
+    assert before.chosen.qkv.names[0] == "[CLS]"
+    assert [f"{each[:, 0].mean():.0%}" for each in (unmasked, weights)] == ["25%", "57%"]
     assert f"{passport(before, 'softmax').entropy:.2f}" == "2.39"
     assert passport(after, "softmax").entropy < passport(before, "softmax").entropy
 
