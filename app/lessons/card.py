@@ -37,12 +37,13 @@ _HIDE_CONTROLS = """<style>
 .stMain :is(
   .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
   .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales,
-  .st-key-controls-task
+  .st-key-controls-task, .st-key-learn-summary
 ):not(.st-key-lesson *) { display: none; }
 </style>"""
 """HTML with styles that hide inputs, choices and menus until the step's question is answered.
 
 The captions and sliders of panels are hidden too, because they may show the answer; only an animation keeps its slider.
+The finding of the Learn page is hidden, because it is about numbers that the question does not ask for.
 ``app/page_script/style.css`` and the boards read the custom properties.
 """
 
@@ -316,14 +317,19 @@ def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: De
 
 
 def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:
-    """Return what follows a lesson's last answer, as HTML: its conclusion, and a link to the next included lesson."""
+    """Return what follows a lesson's last answer, as HTML: its conclusion, and a link to the next included lesson.
+
+    After the last included lesson, and after any other lesson, the link leads to the list of lessons.
+    """
     conclusion = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
     lessons = [*all_lessons().values()]
-    next_lessons = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
-    return (f'<p class="seen">{conclusion}</p>' if lesson.seen else "") + "".join(
-        f"<p>{step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>"
-        for each in next_lessons
-    )
+    if lesson in lessons[:-1]:
+        following = lessons[lessons.index(lesson) + 1]
+        link = step_link(following, 1, _("Continue with “{title}”", title=_(following.title)) + " →")
+    else:
+        href = html.escape("lessons" + url.query_string(navigation.language_query()))
+        link = f'<a class="way" target="_self" href="{href}">{html.escape(_("All lessons"))} →</a>'
+    return (f'<p class="seen">{conclusion}</p>' if lesson.seen else "") + f"<p>{link}</p>"
 
 
 def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> list[str]:

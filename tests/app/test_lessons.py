@@ -284,6 +284,22 @@ def test_a_finished_lesson_is_closed_in_the_list_of_lessons():
     assert "This step is on another page" not in card(at)
 
 
+@pytest.mark.parametrize(("key", "label"), [("flat", "Continue with"), ("convolution_and_gate", "All lessons →")])
+def test_a_finished_lesson_links_to_the_next_one_or_to_all(key, label):
+    at = press(open_lesson(key, 4), ".show")
+    assert ("All lessons →" in card(at)) == (label == "All lessons →")
+    assert label in card(at)
+
+
+def test_the_finding_of_the_learn_page_is_hidden_until_the_answer():
+    def hides(at):
+        return any(".st-key-learn-summary" in each.proto.body for each in at.get("html"))
+
+    at = open_lesson("convolution_and_gate", 1)
+    assert hides(at)
+    assert not hides(press(at, ".show"))
+
+
 def test_an_unmoved_slider_is_no_guess():
     at = open_lesson("flat")
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
