@@ -37,7 +37,7 @@ from attention_core.benchmarking.run_summary import REFERENCE, crossing, ratios,
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
 from attention_core.experiments.generation import MemoryRow
-from attention_core.formatting import format_interpolated, memory
+from attention_core.formatting import format_interpolated, memory, number
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
 from pages.causal.shared import KIB, TICKS, bold, show_lines, size_text, with_settings
@@ -209,6 +209,7 @@ def time_details(lines: Sequence[Series]) -> str:
             "For each new token, softmax reads the keys and values of all tokens so far. The other variants read a "
             "state of fixed size."
         ),
+        _state_text(lines),
         _("Also faster than softmax: {names}.", names=enumeration(faster[1:])) if faster[1:] else "",
         slower_text("even", even) if even else "",
         # The headline names a single slower variant next to a faster one. Without both, it says that none is faster.
@@ -216,6 +217,31 @@ def time_details(lines: Sequence[Series]) -> str:
         rounds_note(lines, by_kind),
         missing_text(lines[0].run),
     ).replace("**", "")
+
+
+def _state_text(lines: Sequence[Series]) -> str:
+    """Return how much larger the state of the slowest variant is than that of the fastest.
+
+    The text is empty if the slowest variant is not slower than softmax, or if its state is less than twice as large.
+    """
+    compared = [(line, point) for line in lines if not line.is_reference and (point := crossing(line.ratios))]
+    by_time = sorted(compared, key=lambda each: each[0].ratios[-1].middle)
+    if not by_time or by_time[-1][1].where != "beyond":
+        return ""
+    (fastest, _first_point), (slowest, _last_point) = by_time[0], by_time[-1]
+    spec = slowest.run.spec
+    tasks = generation.tasks([slowest.word, fastest.word], heads=spec.heads, d=spec.head_size, d_v=spec.head_size)
+    large, small = (row.state_bytes for task in tasks for row in dispatch.rows("generation", task, in_process=True))
+    if large < 2 * small:
+        return ""
+    return _(
+        "At head size {d}, the state of {name} is {ratio} times as large as that of {other}, so each token takes "
+        "longer.",
+        d=spec.head_size,
+        name=escape_markdown(in_words(slowest.name)),
+        ratio=number(large / small),
+        other=escape_markdown(in_words(fastest.name)),
+    )
 
 
 def time_text(lines: Sequence[Series]) -> str:
@@ -249,7 +275,9 @@ def time_text(lines: Sequence[Series]) -> str:
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
     """Return the lengths from which a key-value cache is larger than the smallest constant state, and than all."""
-    constant = sorted((row for row in rows if not row.grown_bytes), key=lambda row: row.outgrown or 0)
+    constant = sorted(
+        (row for row in rows if not row.grown_bytes), key=lambda row: (row.outgrown or 0, row.state_bytes)
+    )
     first, last = constant[0], constant[-1]
     return Finding(
         _(

@@ -63,8 +63,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in not_causal
     )
+    learned = _(
+        "In published models, latent attention and quantised keys can generate text, because the projection to latents "
+        "and the codes are learned in training. Here, both are computed from the text itself."
+    )
     title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(not_causal))
-    lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
+    lazy_expander(title, partial(st.markdown, f"{reasons}\n\n{learned}"), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
     st.caption(counts_text(rows, len(not_causal)))
     st.dataframe(
@@ -104,8 +108,8 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} of {all} variants can generate text. {fixed} of these need only constant memory, but cannot "
-            "recall all tokens.**",
+            "**As computed here, {able} of {all} variants can generate text. {fixed} of these need only constant "
+            "memory, but cannot recall all tokens.**",
             able=len(rows),
             all=len(rows) + len(not_causal),
             fixed=sum(not row.grown_bytes for row in rows),

@@ -37,6 +37,7 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     [origin] = [c.value for c in at.caption if c.value.startswith("Recorded on one CPU core (AMD EPYC")]
     assert origin.endswith(" with random inputs, 8 heads of size 64. The chosen input has 2 heads of size 32.")
     assert "Also faster than softmax: Cosine from about 730 tokens, " in spoken(at)
+    assert LARGER.format(d=64, ratio=34) in spoken(at)
     assert {trace["line"]["dash"] for trace in charts(at)[0]["data"] if "name" in trace}.isdisjoint({"dash", "dot"})
     stamps = [
         each["text"] for each in charts(at)[0]["layout"]["annotations"] if each["text"].startswith("recorded run")
@@ -143,6 +144,11 @@ READS = (
     "For each new token, softmax reads the keys and values of all tokens so far. The other variants read a state of "
     "fixed size."
 )
+LARGER = (
+    "At head size {d}, the state of Second-order Taylor is {ratio} times as large as that of Linear, so each token "
+    "takes longer."
+)
+LARGER_4 = LARGER.format(d=4, ratio=3.8)
 EVEN = "Retention shows no clear difference in time from softmax at the longest length."
 SLOWER = "{names} slower than softmax at the longest length."
 ROUNDS = (
@@ -155,22 +161,32 @@ ROUNDS = (
     ("times", "words"),
     [
         ({"linear": (2.0, 8.0)}, f"{READS} {ROUNDS}"),
-        ({"linear": (2.0, 17.0), "taylor2": (2.0, 18.0)}, READS),
+        ({"linear": (2.0, 17.0), "taylor2": (2.0, 18.0)}, f"{READS} {LARGER_4}"),
         ({"retention": (2.0, 16.0), "linear": (2.0, 20.0)}, f"{READS} {EVEN} {SLOWER.format(names='Linear is')}"),
         ({"retention": (2.0, 16.0)}, f"{READS} {EVEN}"),
         (
             {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (4.0, 15.0)},
-            f"{READS} Also faster than softmax: Cosine from about 60 tokens. {ROUNDS}",
+            f"{READS} {LARGER_4} Also faster than softmax: Cosine from about 60 tokens. {ROUNDS}",
         ),
         (
             {"linear": (2.0, 8.0), "taylor2": (2.0, 18.0), "cosine": (2.0, 17.0), "retention": (2.0, 16.0)},
-            f"{READS} {EVEN} {SLOWER.format(names='Second-order Taylor and Cosine are')} {ROUNDS}",
+            f"{READS} {LARGER_4} {EVEN} {SLOWER.format(names='Second-order Taylor and Cosine are')} {ROUNDS}",
         ),
     ],
     ids=["one faster", "all slower", "one equal and one slower", "one equal", "one slower", "several slower"],
 )
 def test_the_text_below_the_times_does_not_repeat_the_headline(times, words):
     assert time_details(series({"softmax": (1.0, 16.0)} | times)) == words
+
+
+def test_the_largest_state_is_named_if_several_are_outgrown_at_the_same_length():
+    rows = [
+        MemoryRow(variant=word, state_bytes=held, token_bytes=3072, outgrown=290)
+        for word, held in (("centred_taylor", 890_160), ("taylor2", 888_624))
+    ]
+    text = full_text(summary(rows, 12, 32))
+    assert "Second-order Taylor (867.8 KiB) is smaller than" in text
+    assert "even that of **Centred Taylor** (869.3 KiB)." in text
 
 
 def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
