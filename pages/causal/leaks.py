@@ -136,6 +136,13 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
     ]
     if not leaking:
         return Finding(_("**No earlier output changes if token {t} “{token}” is replaced.**", t=t, token=token))
+    explanation = _(
+        "If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks uses "
+        "later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet."
+    )
+    if 1 == sum(influence.leaking_share > 0 for influence in influences.values()) < len(influences):
+        [(name, count)] = [(sentence_name(a), count) for a, count in changed.items() if count]
+        return Finding(_only_leak(name, count, t, token), explanation)
     return Finding(
         _n(
             "**{n} of {all} variants leaks if token {t} “{token}” is replaced: {names}.**",
@@ -146,10 +153,27 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
             token=token,
             names=enumeration(leaking),
         ),
-        _(
-            "If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks uses "
-            "later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet."
-        ),
+        explanation,
+    )
+
+
+def _only_leak(name: str, count: int, t: int, token: str) -> str:
+    """Return a sentence about the only variant that leaks: ``count`` of the ``t`` outputs before token t change."""
+    if count < t:
+        return _(
+            "**Only {name} leaks: if token {t} “{token}” is replaced, {count} of {t} earlier outputs change.**",
+            name=name,
+            t=t,
+            token=token,
+            count=count,
+        )
+    return _n(
+        "**Only {name} leaks: if token {t} “{token}” is replaced, the only earlier output changes.**",
+        "**Only {name} leaks: if token {t} “{token}” is replaced, all {n} earlier outputs change.**",
+        n=count,
+        name=name,
+        t=t,
+        token=token,
     )
 
 
@@ -163,12 +187,11 @@ def share(leaking: float) -> str:
 def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     rows = {}
     for attention, influence in influences.items():
-        text = changed_outputs(influence.earlier_changes(t), t)
-        rows[f"<b>{label(attention)}</b> · {text}"] = influence.moved[t]
+        rows[f"<b>{label(attention)}</b>{changed_outputs(influence.earlier_changes(t), t)}"] = influence.moved[t]
     st.caption(
         _(
-            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. The colour "
-            "scale is below the strips."
+            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. Unchanged "
+            "outputs are grey in the strips and hatched in the maps."
         )
     )
     figure = strips(
@@ -204,8 +227,8 @@ def colour_span(maps: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def changed_outputs(count: int, t: int) -> str:
-    """Return in words that ``count`` of the ``t`` outputs before token t change; short, to fit on a phone."""
-    return _("leaks: {count} of {n} before t", count=count, n=t) if count else _("no output before t changes")
+    """Return in words that ``count`` of the ``t`` outputs before token t change; short for phones, empty for none."""
+    return " · " + _("leaks: {count} of {n} before t", count=count, n=t) if count else ""
 
 
 def reasons(influences: Influences) -> list[str]:
@@ -228,7 +251,7 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
             label(attention),
             _("leaks: {share} of earlier outputs change", share=share(influence.leaking_share))
             if influence.leaking_share
-            else _("does not leak"),
+            else "",
             signed_changes(influence.moved),
         )
         for attention, influence in influences.items()

@@ -127,8 +127,10 @@ def _leaking(at, attention):
 
 
 def _moved(at, attention):
-    found = re.search(re.escape(sentence_name(attention)) + r" \(changed outputs: (\d+)\)", spoken(at))
-    return float(found[1]) if found else 0.0
+    name = re.escape(sentence_name(attention))
+    single = rf"Only {name} leaks: if token .* is replaced, (?:all )?(\d+) "
+    found = re.search(rf"{name} \(changed outputs: (\d+)\)|{single}", spoken(at))
+    return float(found[1] or found[2]) if found else 0.0
 
 
 def _last_entropy(at, attention):

@@ -20,7 +20,7 @@ def download_file(page, name):
 
 def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
-    expect(page.get_by_text("Nyström with 4 landmarks (changed outputs: 6).")).to_be_visible()
+    expect(page.get_by_text("Only Nyström with 4 landmarks leaks: if token 6")).to_be_visible()
     expect(page.get_by_text("can leak: the landmarks")).to_be_visible()
     leaks = board(page, "causal.leaks")
     leaks.locator(".grid").focus()
@@ -29,7 +29,7 @@ def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     expect(leaks).to_have_attribute("data-cell", re.compile(r"^\d\d,0$"))
     expect(leaks.locator(".live")).to_have_text(re.compile(r"Nyström · landmarks 4 \d"))  # no minus sign
     page.keyboard.press("Enter")
-    expect(page.get_by_text(re.compile(r"Nyström with 4 landmarks \(changed outputs: \d\d\)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Only Nyström with 4 landmarks leaks: if token \d\d"))).to_be_visible()
     settle(page)
     [token] = [int(part.removeprefix("c_token=")) for part in words(page) if part.startswith("c_token=")]
     assert token > 6

@@ -33,8 +33,8 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
-            "**1 of 2 variants leaks if token 3 “down” is replaced: Pyramid pooling with 1 level (changed outputs: "
-            "2).** If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks "
+            "**Only Pyramid pooling with 1 level leaks: if token 3 “down” is replaced, 2 of 3 earlier outputs "
+            "change.** If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks "
             "uses later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet.",
         ),
         ({"softmax": TIGHT, "linear": TIGHT}, 1, "**No earlier output changes if token 1 “c\\_at” is replaced.**"),
@@ -58,6 +58,18 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
 )
 def test_the_headline_names_leaking_and_other_variants(moved, t, words):
     assert full_text(summary(influences(**moved), t, TOKENS)) == words
+
+
+def test_the_headline_counts_the_outputs_of_the_only_leak():
+    shown = influences(softmax=TIGHT, pyramid=(0.1,) * 6)
+    assert summary(shown, 1, TOKENS).text.endswith(
+        "if token 1 “c\\_at” is replaced, the only earlier output changes.**"
+    )
+    assert summary(shown, 3, TOKENS).text.endswith("if token 3 “down” is replaced, all 3 earlier outputs change.**")
+    alone = influences(pyramid=LEAKY)
+    assert summary(alone, 3, TOKENS).text.startswith("**1 of 1 variants leaks if token 3"), "nothing to compare with"
+    elsewhere = influences(linear=(0.1, 0, 0, 0, 0, 0), pyramid=LEAKY)
+    assert summary(elsewhere, 3, TOKENS).text.startswith("**1 of 2 variants leaks"), "the other leaks at another token"
 
 
 def test_one_token_has_no_future():
@@ -107,7 +119,7 @@ def test_the_first_token_has_no_earlier_outputs(open_view):
 
 def test_the_colour_scale_is_between_the_strips_and_the_text(open_view):
     at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=3)
-    assert any(each.value.endswith("The colour scale is below the strips.") for each in at.caption)
+    assert any("grey in the strips and hatched in the maps" in each.value for each in at.caption)
     nodes = list(at.main)
     maps = next(i for i, node in enumerate(nodes) if "-causal.leaks-" in f"{getattr(node.proto, 'id', '')}-")
     text = next(i for i, node in enumerate(nodes) if str(getattr(node, "value", "")).startswith("If a variant leaks"))
@@ -135,7 +147,7 @@ def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
         assert (values[leaks] < 0).all(), "leaks have the colours of the other side of the scale"
         assert not (values[~leaks] < 0).any()
         assert leaks.any() == (key == "nystrom")
-        assert panel["caption"] == ("leaks: 100% of earlier outputs change" if key == "nystrom" else "does not leak")
+        assert panel["caption"] == ("leaks: 100% of earlier outputs change" if key == "nystrom" else "")
 
 
 def test_a_long_input_is_cut_with_a_notice(open_view):
@@ -157,8 +169,8 @@ def test_failed_maps_are_reported_and_computed_later(open_view, monkeypatch):
 
 
 def test_a_strip_says_how_many_outputs_before_the_token_move():
-    assert changed_outputs(0, 7) == "no output before t changes"
-    assert changed_outputs(2, 7) == "leaks: 2 of 7 before t"
+    assert changed_outputs(0, 7) == ""
+    assert changed_outputs(2, 7) == " · leaks: 2 of 7 before t"
 
 
 @pytest.mark.parametrize(
