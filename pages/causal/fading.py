@@ -25,7 +25,7 @@ from attention_core.analysis.state.token_weight import DECAYS, first_tokens_shar
 from attention_core.formatting import format_readable, formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
-from pages.causal.fading_words import Line, fitted_laws, summary
+from pages.causal.fading_words import Line, fitted_laws, quarter_text, summary
 from pages.causal.shared import export_panel, show_lines
 
 DASHES = ("dash", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px", "dot")
@@ -83,9 +83,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         )
     )
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
-    st.caption(
-        _("A falling line means that the beginning of the text receives a smaller and smaller share of the weight.")
-    )
+    st.markdown(quarter_text(lines, _quarter_length(chosen.qkv.n)))
     _show_quarters(lines)
     lazy_expander(_("Fitted decay of each variant"), partial(_show_table, lines), key="causal.decay")
     averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""

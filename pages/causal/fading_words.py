@@ -1,13 +1,13 @@
 """The Forgetting chapter of the Causal page: curves of an early token's weight, and sentences about them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
-from attention_core.analysis.state.token_weight import TokenWeight
+from attention_core.analysis.state.token_weight import TokenWeight, first_tokens_share
 from attention_core.formatting import formatted, percent
 from attention_core.variant import SOFTMAX
 
@@ -47,15 +47,24 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     weights = {line.word: line.token_weight.weights[first - token :] for line in lines}
     medians = {word: float(np.median(each)) for word, each in weights.items()}
     softmax = next(line for line in lines if line.word == SOFTMAX)
-    shown = [next(line for line in lines if line.law == "power"), softmax]
-    if decaying := [line for line in lines if line.law == "factor"]:
-        shown.append(min(decaying, key=lambda line: medians[line.word]))
-    names = {line.word: _("softmax") if line is softmax else line.name for line in shown}
-    values = [_("{weight} with {name}", weight=percent(medians[word]), name=name) for word, name in names.items()]
+    values = _weights(lines, medians)
     low, high = (percent(float(each)) for each in (weights[softmax.word].min(), weights[softmax.word].max()))
-    even = np.median(1 / np.arange(first + 1, n + 1))
+    even = float(np.median(1 / np.arange(first + 1, n + 1)))
+    decaying = [line for line in lines if line.law == "factor"]
+    forgets = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
     return Finding(
-        _n(
+        _(
+            "**Token {token} “{name}” is forgotten with {forgetting}. The median of its weights from tokens {first} to "
+            "{last} is {weights}.**",
+            token=token,
+            name=escape_markdown(labels[token]),
+            forgetting=_least(decaying, medians).name,
+            first=first,
+            last=n - 1,
+            weights=enumeration(values),
+        )
+        if forgets
+        else _n(
             "**The last token gives token {token} “{name}” a weight of {weights}.**",
             "**Tokens {first} to {last} give token {token} “{name}” a median weight of {weights}.**",
             n=n - first,
@@ -67,12 +76,39 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
         ),
         paragraph(
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-            _("Equal weights would give {even}.", even=percent(float(even))),
+            _("Equal weights would give {even}.", even=percent(even)),
             _("With softmax, the weight depends on the query: it varies from {low} to {high}.", low=low, high=high)
             if low != high
             else "",
         ),
     )
+
+
+def quarter_text(lines: Sequence[Line], count: int) -> str:
+    """Return the weight of the first ``count`` tokens in the last row, for the variants in the headline."""
+    shares = {line.word: first_tokens_share(line.weights[-1], count) for line in lines}
+    return _n(
+        "In the last row, the first token receives {weights}.",
+        "In the last row, the first {n} tokens receive {weights}.",
+        n=count,
+        weights=enumeration(_weights(lines, shares)),
+    )
+
+
+def _weights(lines: Sequence[Line], weights: Mapping[str, float]) -> list[str]:
+    """Return the weight with linear attention, with softmax and with the decay for which it is smallest.
+
+    ``weights`` has one weight per variant, by the word of its line.
+    """
+    shown = [line for law in ("power", "") for line in lines if line.law == law]
+    if decaying := [line for line in lines if line.law == "factor"]:
+        shown.append(_least(decaying, weights))
+    names = {line.word: _("softmax") if line.word == SOFTMAX else line.name for line in shown}
+    return [_("{weight} with {name}", weight=percent(weights[word]), name=name) for word, name in names.items()]
+
+
+def _least(lines: Sequence[Line], weights: Mapping[str, float]) -> Line:
+    return min(lines, key=lambda line: weights[line.word])
 
 
 def fitted_laws(lines: Iterable[Line]) -> str:

@@ -7,7 +7,7 @@ from driver import charts, full_text, numbers, spoken
 import attention_core as ac
 from attention_core.analysis.state.token_weight import causal_weights, later_weights
 from attention_core.formatting import percent
-from pages.causal.fading_words import Line, fitted_laws, summary
+from pages.causal.fading_words import Line, fitted_laws, quarter_text, summary
 
 
 def line(name, law="", *, n=40, token=2, decay=None):
@@ -32,14 +32,29 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     assert (f"{even:.3f}", f"{half:.1e}") == ("0.033", "2.8e-09")
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "**Tokens 20 to 39 give token 2 “t\\_2” a median weight of 3.3% with Linear, 3.3% with softmax and "
-        "2.8 × 10⁻⁷% with Half.** "
+        "**Token 2 “t\\_2” is forgotten with Half. The median of its weights from tokens 20 to 39 is 3.3% with Linear, "
+        "3.3% with softmax and 2.8 × 10⁻⁷% with Half.** "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. Equal weights would "
         "give 3.3%. With softmax, the weight depends on the query: it varies from 2.5% to 4.8%."
     )
     slow = line("Slow", "factor", decay=0.9)
     assert "with Half.**" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, "the smallest median"
     assert "with Linear and 3.3% with softmax.**" in summary([line("Softmax"), LINEAR], 2, LABELS).text
+
+
+def test_a_slow_decay_is_not_called_forgetting():
+    slow = line("Slow", "factor", decay=0.99)
+    text = summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
+    assert text.startswith("**Tokens 20 to 39 give token 2 “t\\_2” a median weight of 3.3% with Linear")
+
+
+def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
+    assert quarter_text([line("Softmax"), LINEAR, line("Slow", "factor", decay=0.9), HALF], 10).replace(
+        "\N{NO-BREAK SPACE}", " "
+    ) == ("In the last row, the first 10 tokens receive 25% with Linear, 25% with softmax and 9.3 × 10⁻⁸% with Half.")
+    assert quarter_text([line("Softmax"), LINEAR], 1) == (
+        "In the last row, the first token receives 2.5% with Linear and 2.5% with softmax."
+    )
 
 
 def test_a_headline_about_a_late_token_uses_the_rows_from_this_token_on():
@@ -99,7 +114,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     ]
     linear, softmax, decayed = map(percent, medians)
     words = f"{linear} with Linear, {softmax} with softmax and {decayed} with Retention, γ = 0.9.**"
-    assert f"a median weight of {words}" in spoken(at)
+    assert f"The median of its weights from tokens 12 to 23 is {words}" in spoken(at)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
