@@ -32,7 +32,15 @@ from attention_core.registry import matrix_states
 from attention_core.settings import Value
 from attention_core.variant import SOFTMAX
 from pages.causal.shared import export_panel
-from pages.causal.state_words import FAST_WEIGHTS, SUMS, notes, output_distance, state_change, state_size
+from pages.causal.state_words import (
+    FAST_WEIGHTS,
+    SUMS,
+    matrix_distance,
+    notes,
+    output_distance,
+    state_change,
+    state_size,
+)
 
 MAX_PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
@@ -290,6 +298,17 @@ def _figure(history: StateHistory, i: int, attention: ac.Attention) -> None:
             "every token, and bars for the output"
         )
     sizes = _sizes(history)
+    st.caption(
+        _(
+            "Top: z, the sum that the output is divided by. Middle: the norms of S and z after each token. Bottom: the "
+            "output of token i next to softmax's output."
+        )
+        if history.keys is not None
+        else _(
+            "Top: the norm of each row of S. Middle: the norm of S, and of what each token writes and removes. Bottom: "
+            "the output of token i next to softmax's output."
+        )
+    )
     figure = memory(
         features[i],
         sizes,
@@ -320,6 +339,7 @@ def _explain(attention: ac.Attention, history: StateHistory) -> None:
     def draw() -> None:
         st.latex(formula)
         st.markdown(_(text))
+        st.markdown(matrix_distance(history))
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
 

@@ -75,11 +75,15 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str], name: 
             token=escape_markdown(labels[i]),
         ),
         error_text(history.softmax_error(i), history.uniform_error(i)),
-        _(
-            "The output can be computed from the state or from the n × n attention matrix. The two results differ by "
-            "at most {difference}.",
-            difference=at_most(history.matrix_difference(i)),
-        ),
+    )
+
+
+def matrix_distance(history: StateHistory) -> str:
+    """Return how far the outputs that are computed from the state are from those of the attention matrix."""
+    return _(
+        "The output can be computed from the state or from the n × n attention matrix. The two results differ by at "
+        "most {difference}.",
+        difference=at_most(max(map(history.matrix_difference, range(len(history.sums))))),
     )
 
 
