@@ -51,19 +51,19 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     low, high = (percent(float(each)) for each in (weights[softmax.word].min(), weights[softmax.word].max()))
     even = float(np.median(1 / np.arange(first + 1, n + 1)))
     decaying = [line for line in lines if line.law == "factor"]
-    forgets = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
+    decays = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
     return Finding(
         _(
-            "**Token {token} “{name}” is forgotten with {forgetting}. The median of its weights from tokens {first} to "
-            "{last} is {weights}.**",
+            "**The weight of token {token} “{name}” decays with {decaying}. Its median from tokens {first} to {last} is "
+            "{weights}.**",
             token=token,
             name=escape_markdown(labels[token]),
-            forgetting=_least(decaying, medians).name,
+            decaying=_least(decaying, medians).name,
             first=first,
             last=n - 1,
             weights=enumeration(values),
         )
-        if forgets
+        if decays
         else _n(
             "**The last token gives token {token} “{name}” a weight of {weights}.**",
             "**Tokens {first} to {last} give token {token} “{name}” a median weight of {weights}.**",

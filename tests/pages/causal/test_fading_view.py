@@ -32,7 +32,7 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     assert (f"{even:.3f}", f"{half:.1e}") == ("0.033", "2.8e-09")
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "**Token 2 “t\\_2” is forgotten with Half. The median of its weights from tokens 20 to 39 is 3.3% with Linear, "
+        "**The weight of token 2 “t\\_2” decays with Half. Its median from tokens 20 to 39 is 3.3% with Linear, "
         "3.3% with softmax and 2.8 × 10⁻⁷% with Half.** "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. Equal weights would "
         "give 3.3%. With softmax, the weight depends on the query: it varies from 2.5% to 4.8%."
@@ -42,7 +42,7 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     assert "with Linear and 3.3% with softmax.**" in summary([line("Softmax"), LINEAR], 2, LABELS).text
 
 
-def test_a_slow_decay_is_not_called_forgetting():
+def test_a_slow_decay_is_not_in_the_headline():
     slow = line("Slow", "factor", decay=0.99)
     text = summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
     assert text.startswith("**Tokens 20 to 39 give token 2 “t\\_2” a median weight of 3.3% with Linear")
@@ -114,7 +114,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     ]
     linear, softmax, decayed = map(percent, medians)
     words = f"{linear} with Linear, {softmax} with softmax and {decayed} with Retention, γ = 0.9.**"
-    assert f"The median of its weights from tokens 12 to 23 is {words}" in spoken(at)
+    assert f"Its median from tokens 12 to 23 is {words}" in spoken(at)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
