@@ -300,7 +300,7 @@ def _figure(history: StateHistory, i: int, attention: ac.Attention) -> None:
     sizes = _sizes(history)
     st.caption(
         _(
-            "Top: z, the sum that the output is divided by. Middle: the norms of S and z after each token. Bottom: the "
+            "Top: z, which gives the divisor of the output. Middle: the norms of S and z after each token. Bottom: the "
             "output of token i next to softmax's output."
         )
         if history.keys is not None

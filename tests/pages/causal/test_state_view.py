@@ -158,7 +158,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     lines = {trace["name"]: trace["line"]["color"] for trace in charts(at)[0]["data"] if "line" in trace}
     assert len({*lines.values(), reference}) == len(lines) + 1
     assert first["marker"]["color"] == lines["‖S‖" if grown.keys is None else "‖z‖"]
-    assert any("Top: z, the sum" in each.value for each in at.caption) == (grown.keys is not None)
+    assert any("Top: z, which" in each.value for each in at.caption) == (grown.keys is not None)
     mean = record.v[1, :8].double().mean(0)
     wanted = torch.tensor(grown.softmax[7])
     assert grown.uniform_error(7) == pytest.approx(float((mean - wanted).norm() / wanted.norm()), rel=1e-5)
