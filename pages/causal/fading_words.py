@@ -54,8 +54,8 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     decays = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
     return Finding(
         _(
-            "**The weight of token {token} “{name}” decays with {decaying}. Its median from tokens {first} to {last} is "
-            "{weights}.**",
+            "**The weight of token {token} “{name}” decays with {decaying}. Its median from tokens {first} to {last} "
+            "is {weights}.**",
             token=token,
             name=escape_markdown(labels[token]),
             decaying=_least(decaying, medians).name,
