@@ -81,12 +81,15 @@ def trained_without_rope(source: Source) -> str:
 
 
 def added_rope(title: str) -> str:
-    """Return the note that RoPE is added to the model ``title``, with a link to a model that was trained with RoPE."""
+    """Return the note that RoPE is added to the model ``title``, with a link to a model that was trained with RoPE.
+
+    The link turns the causal mask on, because that model was trained with this mask.
+    """
     rotary = next(info for info in BUILT_IN if info.rotary)
     return _(
         "{model} was trained without RoPE, and is not retrained here. {rotary} was trained with RoPE.",
         model=title,
-        rotary=f"[{rotary.title}](#?model={rotary.key})",
+        rotary=f"[{rotary.title}](#?model={rotary.key}&causal=1)",
     )
 
 
@@ -122,16 +125,26 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
             return size_and_bound(sizes, bounds, n)
         return entropy_by_form(nats, measurement.unit)
     shares = {form: far / near for form, (near, far) in by_form["weight"].items()}
-    return weights_by_form(shares, n, trained_without_rope(measurement.source))
+    measured = {row.distance for row in rows if row.distance is not None}
+    uniform = {i: equal_weight(i, n, causal=True) for i in measured} if measurement.causal else {}
+    return weights_by_form(shares, n, trained_without_rope(measurement.source), uniform)
 
 
-def weights_by_form(shares: Mapping[str, float], n: int, without_rope: str = "") -> Finding:
+def equal_weight(i: int, n: int, *, causal: bool) -> float:
+    """Return the mean weight at distance ``i`` among ``n`` tokens if each query gives equal weights to its keys."""
+    return float(np.mean(1 / np.arange(i + 1, n + 1))) if causal else 1 / n
+
+
+def weights_by_form(
+    shares: Mapping[str, float], n: int, without_rope: str = "", uniform: Mapping[int, float] | None = None
+) -> Finding:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local.
 
     Args:
         shares: the weight of a distant key divided by that of an adjacent key, by form.
         n: number of tokens.
         without_rope: title of the model if it was trained without RoPE, otherwise empty.
+        uniform: mean weight of equal weights by measured distance with a causal mask; None without a mask.
     """
     values = {"half": n / 2, "model": without_rope, **{form: percent(share) for form, share in shares.items()}}
     plain = shares.get(PLAIN)
@@ -139,18 +152,33 @@ def weights_by_form(shares: Mapping[str, float], n: int, without_rope: str = "")
         finding = ""
     elif shares[ROTATED] * SAME_RATIO < plain:
         finding = (
-            _("**Adding RoPE to {model} makes its attention more local here.**", **values)
+            _(
+                "**Adding RoPE to {model}, which was trained without it, makes its attention more local here.**",
+                **values,
+            )
             if without_rope
             else _("**RoPE makes attention more local here.**")
         )
     elif shares[ROTATED] > SAME_RATIO * plain:
         finding = (
-            _("**Adding RoPE to {model} makes its attention less local here.**", **values)
+            _(
+                "**Adding RoPE to {model}, which was trained without it, makes its attention less local here.**",
+                **values,
+            )
             if without_rope
             else _("**RoPE makes attention less local here.**")
         )
     else:
-        finding = _("**RoPE hardly changes the locality of attention here.**")
+        finding = (
+            _(
+                "**Adding RoPE to {model}, which was trained without it, hardly changes the locality of its attention "
+                "here.**",
+                **values,
+            )
+            if without_rope
+            else _("**RoPE hardly changes the locality of attention here.**")
+        )
+    distant = [weight for i, weight in (uniform or {}).items() if i > n / 2 and i > 1]
     explanation = paragraph(
         _(
             "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
@@ -166,6 +194,13 @@ def weights_by_form(shares: Mapping[str, float], n: int, without_rope: str = "")
         else _("Without RoPE, a distant key gets {plain} of the weight of an adjacent key.", **values),
         _("With ALiBi, a distant key gets {biased} of the weight of an adjacent key.", **values)
         if BIASED in shares
+        else "",
+        _(
+            "With equal weights, it would get {share}, because only later queries have distant keys, and their weight "
+            "is divided among more keys.",
+            share=percent(float(np.mean(distant)) / uniform[1]),
+        )
+        if uniform and 1 in uniform and distant
         else "",
     )
     return Finding(finding, explanation)
@@ -338,7 +373,7 @@ def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[C
     ]
     if measure == "weight":
         n, x = measurement.record.n, lines[0].x
-        uniform = [float(np.mean(1 / np.arange(i + 1, n + 1))) if measurement.causal else 1 / n for i in x]
+        uniform = [equal_weight(int(i), n, causal=measurement.causal) for i in x]
         lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=measurement.causal)), x, uniform))
     if measure == "bound":
         bound = spread(points(rows, "bound", ROTATED), mean=measurement.uses_mean)

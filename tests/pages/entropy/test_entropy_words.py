@@ -454,6 +454,20 @@ def test_weights_are_compared_beyond_half_of_the_tokens():
     )
 
 
+def test_a_causal_mask_lowers_the_weights_of_distant_keys_even_if_all_weights_are_equal():
+    """Check 4 tokens, of which two queries have a key at distance 2, and one query has a key at distance 3."""
+    uniform = {i: distance.equal_weight(i, 4, causal=True) for i in range(4)}
+    assert uniform[1] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
+    assert (uniform[3], distance.equal_weight(3, 4, causal=False)) == (0.25, 0.25)
+    text = full_text(distance.weights_by_form({ROTATED: 0.4}, 4, uniform=uniform))
+    assert text.endswith(
+        " of an adjacent key. With equal weights, it would get 69%, because only later queries have distant keys, and "
+        "their weight is divided among more keys."
+    )
+    without = distance.weights_by_form({ROTATED: 0.4}, 4, uniform={1: 0.5, 2: 0.4})
+    assert "With equal weights" not in full_text(without), "no distance is above half of the tokens"
+
+
 def test_logits_are_described_in_each_form():
     logits = {PLAIN: (0.5, 0.4), ROTATED: (1.0, -2.0)}
     assert full_text(distance.logits_by_form(logits, 40)) == (
@@ -653,8 +667,8 @@ def test_totals_that_differ_little_have_more_ticks(levels, ticks):
 def test_built_in_models_without_rope_are_known(source, expected):
     assert distance.trained_without_rope(source) == expected
     assert distance.added_rope("MiniLM-L6") == (
-        "MiniLM-L6 was trained without RoPE, and is not retrained here. [SmolLM2-135M](#?model=smollm2) was trained "
-        "with RoPE."
+        "MiniLM-L6 was trained without RoPE, and is not retrained here. [SmolLM2-135M](#?model=smollm2&causal=1) was "
+        "trained with RoPE."
     )
 
 
