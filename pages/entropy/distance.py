@@ -13,6 +13,7 @@ import numpy as np
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
+from app.ui.chart import is_narrow
 from app.words.finding import Finding
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import every_key
@@ -391,7 +392,8 @@ def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[C
         "bound": _("mean |logit|, |q·k| / √d"),
         "alone": _("size relative to distance 0"),
     }
-    axes = {"x_title": _("distance between query and key (tokens)"), "y_title": titles[measure]}
+    x_title = _("distance (tokens)") if is_narrow() else _("distance between query and key (tokens)")
+    axes = {"x_title": x_title, "y_title": titles[measure]}
     return [replace(line, markers=False) for line in lines], {
         **axes,
         "log_y": measure in ("weight", "bound"),

@@ -1,5 +1,6 @@
 """The view of the Entropy page that multiplies logits by λ, which changes softmax's entropy but not squared ReLU's."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -66,10 +67,13 @@ def chart(rows: Sequence[HomogeneityRow], measurement: Measurement) -> tuple[lis
 def describe(rows: Sequence[HomogeneityRow], measurement: Measurement) -> Finding:
     """Return the finding about the chosen factor."""
     factor, (softmax, relu2) = measurement.options.factor, (entropies(rows, word, measurement) for word in VARIANTS[:2])
-    return main_finding(factor, softmax, relu2, largest_change(rows, RELU2, factor), measurement.unit)
+    change, per_nat = largest_change(rows, RELU2, factor), measurement.units_per_nat
+    return main_finding(factor, softmax, relu2, change, measurement.unit, per_nat)
 
 
-def main_finding(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> Finding:
+def main_finding(
+    factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str, per_nat: float = 1.0
+) -> Finding:
     """Return the finding that a factor changes softmax's entropy, but not squared ReLU divided by its row sum.
 
     Args:
@@ -78,15 +82,23 @@ def main_finding(factor: float, softmax: Spread, relu2: Spread, weight_change: f
         relu2: squared ReLU's entropies by factor.
         weight_change: largest change of any weight of squared ReLU.
         unit: unit of the entropies.
+        per_nat: number of these units in one nat.
     """
     unchanged, changed, constant = softmax.value_at(1.0), softmax.value_at(factor), relu2.value_at(factor)
     if unchanged is None or changed is None or constant is None:
         return Finding(_("Measuring λ = {factor:g} …", factor=factor))
     values = {"still": constant, "unit": unit, "moved": at_most(weight_change), "factor": factor}
     values |= {"plain": unchanged, "steered": changed}
+    values |= {"before": number(math.exp(unchanged / per_nat)), "after": number(math.exp(changed / per_nat))}
     text = _(
-        "Multiplying the logits changes the entropy of softmax from {plain:.2f} to {steered:.2f} {unit}.", **values
+        "Multiplying the logits changes the spread of softmax from {before} to {after} effective keys (entropy "
+        "{plain:.2f} to {steered:.2f} {unit}).",
+        **values,
     )
+    if values["before"] == values["after"]:
+        text = _(
+            "Multiplying the logits changes the entropy of softmax from {plain:.2f} to {steered:.2f} {unit}.", **values
+        )
     if f"{unchanged:.2f}" == f"{changed:.2f}":
         text = _("The entropy of softmax is {plain:.2f} {unit} with and without this factor.", **values)
         finding = _("**Multiplying all logits by λ = {factor:g} hardly changes the entropy of softmax.**", **values)

@@ -14,34 +14,35 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LOG_NORMALIZERS, MAX_LOG_GROWTH, NormalizerRow, growth
 from attention_core.experiments.task import group_by_head
-from attention_core.formatting import number
-from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
+from attention_core.formatting import number, percent
+from attention_core.metrics.fit import TAIL_POSITIONS, PowerFit, fit_bend, fit_growth
 from pages.entropy.options import Measurement
 from pages.entropy.view import View, progress_note, quartiles
 
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 SHRINKS = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU only {growth} times, so "
-    "the row sums shrink.**"
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times but the totals only {growth} times, so the sum of the "
+    "weights falls by {fall}.**"
 )
 CONSTANT = N_(
-    "**Yes. From {a:,} to {b:,} tokens, the totals of squared ReLU grow about as fast as n, so the row sums stay "
-    "nearly constant.**"
+    "**Yes. From {a:,} to {b:,} tokens, the totals grow about as fast as n, so the sum of the weights stays nearly "
+    "constant.**"
 )
 GROWS = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals of squared ReLU {growth} times, so the row "
-    "sums grow.**"
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals {growth} times, so the sum of the weights "
+    "grows.**"
 )
 NO_GROWTH = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times, but the totals of squared ReLU hardly grow, so the row "
-    "sums shrink.**"
+    "**No. From {a:,} to {b:,} tokens, n grows {times} times, but the totals hardly grow, so the sum of the weights "
+    "falls by {fall}.**"
 )
 VARIES = N_(
-    "**No. From {a:,} to {b:,} tokens, the totals of squared ReLU do not grow as one power of n, so the row sums "
-    "change.**"
+    "**No. From {a:,} to {b:,} tokens, the totals do not grow as one power of n, so the sum of the weights changes.**"
 )
-"""Findings about the row sums after a division by n, to be translated."""
+"""Findings about the sum of the weights of squared ReLU after a division by n, to be translated."""
+MIN_MISFIT = 0.05
+"""Smallest difference between the last total and the fitted power, as a share of the latter, that the text names."""
 MAX_DENSE_TICKS = 6
 """Largest number of lengths, and largest ratio of totals, for which an axis has other ticks than powers of two."""
 
@@ -60,13 +61,13 @@ def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
 
 
 def total_names() -> dict[str, str]:
-    """Return the names on screen of the totals, the row sums Σ exp(x) and Σ relu(x)²."""
-    return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
+    """Return the names on screen of the totals Σ exp(x) and Σ relu(x)²."""
+    return {"softmax": _("Softmax: Σ exp(x)"), "relu2": _("Squared ReLU: Σ relu(x)²")}
 
 
 def short_labels() -> dict[str, str]:
     """Return the shorter names of the totals, for the ends of their lines."""
-    return {"softmax": _("softmax"), "relu2": _("squared ReLU")}
+    return {"softmax": _("Softmax"), "relu2": _("Squared ReLU")}
 
 
 def totals(rows: Sequence[NormalizerRow], measurement: Measurement) -> dict[str, Spread]:
@@ -124,11 +125,26 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     tail = fit_bend(relu2.x, relu2.middle)
     exponents = (other.exponent, tail.exponent if tail else other.exponent)
     terms = _("Squared ReLU attention uses relu(logit)² where softmax uses exp(logit).")
-    total = _("A row's total is the sum of these terms, and its row sum is the total divided by n.")
-    why = _("The output is the weighted mean of the values, multiplied by the row sum.")
-    return Finding(
-        _row_sums(relu2, *map(_side, exponents)), paragraph(terms, total, _growth_text(*exponents), why, text)
+    total = _("A row's total is the sum of these terms. Divided by n, the total is the sum of the row's weights.")
+    why = _("The output is the weighted mean of the values, multiplied by the sum of the weights.")
+    purpose = _("Dividing by n is simpler than dividing by the total, and as good if the total is proportional to n.")
+    growth_text = paragraph(
+        _growth_text(*exponents), _misfit(relu2, other) if len(set(map(_side, exponents))) == 1 else ""
     )
+    return Finding(
+        paragraph(_weight_sums(relu2, *map(_side, exponents)), purpose), paragraph(terms, total, growth_text, why, text)
+    )
+
+
+def _misfit(relu2: Spread, law: PowerFit) -> str:
+    """Return how far the totals at the greatest length are from the fitted power; empty if they are close to it."""
+    difference = relu2.middle[-1] / law.at(relu2.x[-1]) - 1
+    values = {"n": int(relu2.x[-1]), "share": percent(abs(difference))}
+    if abs(difference) < MIN_MISFIT:
+        return ""
+    if difference < 0:
+        return _("This fit is not exact: at {n:,} tokens, the totals are {share} below it.", **values)
+    return _("This fit is not exact: at {n:,} tokens, the totals are {share} above it.", **values)
 
 
 def _side(exponent: float) -> int:
@@ -136,11 +152,17 @@ def _side(exponent: float) -> int:
     return (exponent > 1 - MAX_EXPONENT_DISTANCE) + (exponent > 1 + MAX_EXPONENT_DISTANCE) - 1
 
 
-def _row_sums(relu2: Spread, side: int, tail_side: int) -> str:
-    """Return how the row sums of squared ReLU change if each row is divided by n."""
+def _weight_sums(relu2: Spread, side: int, tail_side: int) -> str:
+    """Return how the sum of squared ReLU's weights in a row changes if each row is divided by n."""
     (first, last), (a, b) = ((each[0], each[-1]) for each in (relu2.middle, relu2.x))
-    values = {"a": int(a), "b": int(b), "times": number(b / a), "growth": number(last / first)}
     ratio = (last / first) / (b / a)
+    values = {
+        "a": int(a),
+        "b": int(b),
+        "times": number(b / a),
+        "growth": number(last / first),
+        "fall": percent(1 - ratio),
+    }
     if side == tail_side == 0:
         return _(CONSTANT, **values)
     if side != tail_side and (side == 0 or abs(ratio - 1) < MAX_EXPONENT_DISTANCE):
@@ -214,14 +236,14 @@ def notes(measurement: Measurement) -> str:
         "- Every curve shows a head's Z divided by its Z at the shortest length. Lines show the median or mean over "
         "heads and seeds, and bands show the quartiles.\n"
         "- **Exponent** a is the slope of a line fitted to log Z against log n by least squares: Z grows "
-        "approximately as nᵃ. If a is below 1, Z grows more slowly than n. Dividing by n then makes the row sums "
-        "shrink with length."
+        "approximately as nᵃ. If a is below 1, Z grows more slowly than n. Dividing by n then makes the sum "
+        "of the weights fall with length."
     )
 
 
 VIEW = View(
     experiment=normalizer_length,
-    heading=N_("Does dividing by the text length keep the row sums of squared ReLU constant?"),
+    heading=N_("Does dividing by the text length keep the sum of squared ReLU's weights constant?"),
     variants=lambda measurement: tuple(LOG_NORMALIZERS),
     describe=describe,
     chart=chart,

@@ -231,7 +231,7 @@ def band_note(lines: Sequence[Curve], *, heads: int, seeds: int) -> str:
     else:
         text = _("Shaded: middle half of the heads and seeds.")
     return paragraph(
-        text, _("Point at another line to see its band.") if any(line.hides_band for line in bands) else ""
+        text, _("Point at another line or tap it to see its band.") if any(line.hides_band for line in bands) else ""
     )
 
 

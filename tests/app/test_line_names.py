@@ -23,6 +23,7 @@ from app.figures.lines.line_names import (
     wrap_name,
 )
 from app.figures.lines.text_placement import Box, find_side
+from app.figures.theme import SERIES
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -436,3 +437,12 @@ def test_a_name_next_to_a_steep_line_stays_on_the_axes_and_avoids_other_names():
 def test_an_axis_of_a_few_whole_numbers_has_no_ticks_between_them(xs, whole):
     axis = curves([Curve("a", xs, [0.5] * len(xs))], x_title="number of layers", y_title="")["layout"]["xaxis"]
     assert axis.get("dtick") == (1 if whole else None)
+
+
+@pytest.mark.parametrize(
+    ("dash", "markers", "sign"), [("dash", False, "╌"), ("dot", False, "┈"), ("dash", True, "●"), ("solid", False, "●")]
+)
+def test_the_sign_before_a_name_shows_the_dash_of_a_line_without_markers(dash, markers, sign):
+    figure = curves([Curve("A", [1, 2], [1, 2], dash=dash, markers=markers)], x_title="", y_title="")
+    [name] = figure["layout"]["annotations"]
+    assert name["text"] == f'<span style="color:{SERIES[0]}">{sign}</span> A'

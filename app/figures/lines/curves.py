@@ -406,7 +406,8 @@ def _line_end(line: Curve, index: int, *, log_x: bool, log_y: bool) -> End | Non
     points = _points(line, log_x=log_x, log_y=log_y)
     if not points:
         return None
-    return End(index, line.label or line.name, line.colour, *max(points), hollow=line.hollow)
+    dash = "" if line.markers else line.dash
+    return End(index, line.label or line.name, line.colour, *max(points), hollow=line.hollow, dash=dash)
 
 
 def _points(line: Curve, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:

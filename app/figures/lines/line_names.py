@@ -14,6 +14,8 @@ LINE, LETTER, CHARACTER = 17, 7.4, 13
 """Height of a line of text, and widths of an average letter and of a Chinese character, in pixels."""
 WIDE, WIDE_CHINESE = 19, 21
 """Largest number of letters per line of a name, without and with Chinese characters; each of these counts as two."""
+DASH_SIGNS = {"dash": "╌", "dot": "┈"}
+"""Sign before the name of a line without markers, by its dash; other lines have their marker there."""
 GLYPH, SIGN = 11, 5
 """Height of the letters of a name, and half the width of a marker before it, in pixels."""
 SAVE = 20
@@ -54,6 +56,7 @@ class End:
         x: horizontal position of the line's end.
         y: vertical position of the line's end.
         hollow: whether the line's markers are open.
+        dash: plotly's name of the dash of a line without markers; empty for a line with markers.
     """
 
     trace: int
@@ -62,6 +65,7 @@ class End:
     x: float
     y: float
     hollow: bool = False
+    dash: str = ""
 
 
 def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float] | None:
@@ -222,9 +226,10 @@ def _line(
 
 
 def _with_marker(end: End, *, after: bool = False) -> str:
-    """Return a name with the marker of its line before it, or after it."""
+    """Return a name with the marker or the dash of its line before it, or after it."""
     line_style = style(end.colour)
-    marker = f'<span style="color:{line_style.colour}">{line_style.sign(hollow=end.hollow)}</span>'
+    sign = DASH_SIGNS.get(end.dash) or line_style.sign(hollow=end.hollow)
+    marker = f'<span style="color:{line_style.colour}">{sign}</span>'
     return f"{end.name} {marker}" if after else f"{marker} {end.name}"
 
 

@@ -178,7 +178,7 @@ def test_a_scale_that_is_already_a_variant_is_drawn_once():
 def test_the_normaliser_shows_its_growth_and_its_fit():
     at = open_entropy(h_view="normalizer", h_line="mean")
     drawn = points(at)
-    found = drawn["softmax: Σ exp(x)"]
+    found = drawn["Softmax: Σ exp(x)"]
     growth = []
     for n in (16, 128):
         qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3))
@@ -343,16 +343,18 @@ def test_the_sentence_uses_the_chosen_factor():
     at = open_entropy(h_view="factor", h_factor=2.0, h_unit="bits")
     drawn = points(at, 0)
     softmax = drawn["Softmax"]
+    keys = [number(2 ** softmax[factor]) for factor in (1.0, 2.0)]
     assert (
         "**Multiplying all logits by λ = 2 sharpens softmax, but not squared ReLU.** Multiplying the logits "
-        f"changes the entropy of softmax from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. The entropy of squared "
+        f"changes the spread of softmax from {keys[0]} to {keys[1]} effective keys (entropy {softmax[1.0]:.2f} to "
+        f"{softmax[2.0]:.2f} bits). The entropy of squared "
         f"ReLU stays at {drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits, because"
     ) in spoken(at)
 
 
 def test_squared_relus_growth_is_judged_by_its_own_line():
     at = open_entropy(h_view="normalizer")
-    line = points(at)["squared ReLU: Σ relu(x)²"]
+    line = points(at)["Squared ReLU: Σ relu(x)²"]
     slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
     assert f"The totals of squared ReLU grow approximately as {power(slope)}." in spoken(at)
     table = at.dataframe[0].value.set_index("variant and sum Z")

@@ -272,38 +272,47 @@ def power(exponent):
     [
         (
             0.94,
-            "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 14 times, so the row sums shrink.",
+            "No. From 16 to 256 tokens, n grows 16 times but {relu2} only 14 times, so {weights} falls by 15%.",
             "n^0.94",
         ),
-        (0.96, "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {constant}.", "n^0.96"),
-        (1.04, "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {constant}.", "n^1.04"),
-        (1.06, "No. From 16 to 256 tokens, n grows 16 times and {relu2} 19 times, so the row sums grow.", "n^1.06"),
+        (
+            0.96,
+            "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
+            "n^0.96",
+        ),
+        (
+            1.04,
+            "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
+            "n^1.04",
+        ),
+        (1.06, "No. From 16 to 256 tokens, n grows 16 times and {relu2} 19 times, so {weights} grows.", "n^1.06"),
         (
             0.02,
-            "No. From 16 to 256 tokens, n grows 16 times and {relu2} only 1.1 times, so the row sums shrink.",
+            "No. From 16 to 256 tokens, n grows 16 times but {relu2} only 1.1 times, so {weights} falls by 93%.",
             "n^0.02",
         ),
         (
             0.01,
-            "No. From 16 to 256 tokens, n grows 16 times, but {relu2} hardly grow, so the row sums shrink.",
+            "No. From 16 to 256 tokens, n grows 16 times, but {relu2} hardly grow, so {weights} falls by 94%.",
             "n^0.01",
         ),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
-    relu2, constant = "the totals of squared ReLU", "the row sums stay nearly constant"
+    relu2, weights = "the totals", "the sum of the weights"
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
-        f"**{verdict.format(relu2=relu2, constant=constant)}** Squared ReLU attention uses relu(logit)² where softmax "
-        "uses exp(logit). A row's total is the sum of these terms, and its row sum is the total divided by n. The "
-        f"totals of squared ReLU grow approximately as {found}. The output is the weighted mean of the values, "
-        "multiplied by the row sum. The totals of softmax, which divides each row by its total, grow approximately as "
-        "n^1.50."
+        f"**{verdict.format(relu2=relu2, weights=weights)}** Dividing by n is simpler than dividing by the total, and "
+        "as good if the total is proportional to n. Squared ReLU attention uses relu(logit)² where softmax uses "
+        "exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of the row's weights. "
+        f"The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of the values, "
+        "multiplied by the sum of the weights. The totals of softmax, which divides each row by its total, grow "
+        "approximately as n^1.50."
     )
 
 
 def test_a_rounded_exponent_of_zero_has_no_minus_sign():
     text = full_text(normalizer.main_finding({"softmax": power(-0.003), "relu2": power(-0.002)}))
-    assert "fall" not in text
+    assert "fall approximately" not in text
     assert text.count("n^0.00") == 2
 
 
@@ -317,9 +326,9 @@ def test_totals_with_a_negative_exponent_fall(softmax, relu2):
 @pytest.mark.parametrize(
     ("tail", "headline", "explanation"),
     [
-        (1.2, "n grows 256 times and the totals of squared ReLU only 111 times, so the row sums shrink.", "n^1.20"),
-        (1.02, "n grows 256 times and the totals of squared ReLU only 68 times, so the row sums shrink.", "n^1.02"),
-        (1.5, "the totals of squared ReLU do not grow as one power of n, so the row sums change.", "n^1.50"),
+        (1.2, "n grows 256 times but the totals only 111 times, so the sum of the weights falls by 56%.", "n^1.20"),
+        (1.02, "n grows 256 times but the totals only 68 times, so the sum of the weights falls by 74%.", "n^1.02"),
+        (1.5, "the totals do not grow as one power of n, so the sum of the weights changes.", "n^1.50"),
     ],
 )
 def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, explanation):
@@ -329,6 +338,17 @@ def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, expl
     assert f"over all lengths, but as {explanation} over the 4 longest lengths, so " in message
     assert ("so dividing by n works only there." in message) == (tail < 1.05)
     assert ("so no power of n is a good divisor." in message) == (tail > 1.05)
+
+
+@pytest.mark.parametrize(
+    ("last", "words"), [(1.0, ""), (0.8, "the totals are 8.5% below it."), (1.25, "the totals are 9.3% above it.")]
+)
+def test_a_total_that_leaves_its_fit_at_the_end_is_described(last, words):
+    lengths = (16, 32, 64, 128, 256)
+    relu2 = spread((n, (n / 16) ** 0.5 * (last if n == 256 else 1.0)) for n in lengths)
+    text = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": relu2}))
+    assert ("This fit is not exact: at 256 tokens, " in text) == (last != 1.0)
+    assert words in text
 
 
 def test_a_total_without_growth_gets_no_verdict():
@@ -357,9 +377,10 @@ def test_a_total_beyond_every_float_is_shown_by_its_logarithm(log, words):
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
-    assert full_text(factor.main_finding(4.0, softmax, relu2, moved, "bits")) == (
+    assert full_text(factor.main_finding(4.0, softmax, relu2, moved, "bits", 1 / math.log(2))) == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** Multiplying the logits "
-        "changes the entropy of softmax from 2.50 to 1.25 bits. The entropy of squared ReLU stays at 3.25 bits, "
+        "changes the spread of softmax from 5.7 to 2.4 effective keys (entropy 2.50 to 1.25 bits). The entropy of "
+        "squared ReLU stays at 3.25 bits, "
         "because a factor λ on all logits multiplies each term of a row by λ². If the terms are divided by the row "
         f"sum, λ² cancels, {words} If they are divided by n, each weight is multiplied by λ², but the ratios of the "
         "weights stay the same."
@@ -686,7 +707,7 @@ def test_coinciding_lines_have_one_name(monkeypatch, at_eight, label):
     [
         (2, 1, [False], "Shaded: middle half of the heads."),
         (2, 2, [False], "Shaded: middle half of the heads and seeds."),
-        (1, 2, [False, True], "Shaded: middle half of the seeds. Point at another line to see its band."),
+        (1, 2, [False, True], "Shaded: middle half of the seeds. Point at another line or tap it to see its band."),
         (2, 1, [False, False], "Shaded: middle half of the heads."),
         (2, 1, [False, False, False], ""),
         (2, 1, [True], ""),
