@@ -197,7 +197,7 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
         "height": height,
         "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # The right margin has room for the button that saves the picture.
         "font": {"size": 13},
-        "hoverlabel": {"font": {"size": 13}},
+        "hoverlabel": {"font": {"size": 13}, "align": "left"},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
         "colorway": list(SERIES),
     }

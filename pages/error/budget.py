@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from app.figures.lines.curves import Curve
 from app.ui import palette
-from app.words.i18n import N_, _, enumeration
+from app.words.i18n import _, enumeration
 from app.words.labels import setting_name
 from attention_core.experiments.error import ErrorPoint
 from pages.error import budget_words, words
 from pages.error.options import Question
-from pages.error.sweep import View, curve, finite_or_none, floor_text, uniform_curves
+from pages.error.sweep import SETTINGS_AXIS, View, curve, finite_or_none, floor_text, uniform_curves
 
 MAX_HIDDEN_FLOOR = 0.005
 """Largest lower bound of the matrix error that is not drawn, because its line would coincide with the axis."""
@@ -81,6 +81,7 @@ def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     groups = {a: group for a, group in question.by_variant(points) if a.variant.budget is not None}
     full_cost = words.cost_of_softmax(question) or 0.0
     return [
+        _("Equal settings of different variants do not cost the same.") if len(groups) > 1 else "",
         _("Open points cost at least as much as softmax.")
         if any(p.multiply_adds >= full_cost and not has_zero_budget(p) for group in groups.values() for p in group)
         else "",
@@ -109,7 +110,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
 
 
 VIEW = View(
-    axis_title=N_("value of each line's setting"),
+    axis_title=SETTINGS_AXIS,
     lines=lines,
     describe=budget_words.budget_findings,
     linked_point=budget_words.linked_point,

@@ -115,7 +115,7 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         if reference != REFERENCE:
             text = N_(
                 "**Compared with {reference}, {name} is the cheapest setting shown that at least halves the error of "
-                "equal weights: {share} of softmax's multiply-adds, {error}.**"
+                "equal weights. It has {error} at {share} of softmax's multiply-adds.**"
             )
         elif best.multiply_adds > CHEAP_SHARE * full_cost:
             text = N_(
@@ -124,8 +124,8 @@ def budget_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             )
         else:
             text = N_(
-                "**{name} is the cheapest setting shown that at least halves the error of equal weights: {share} of "
-                "softmax's multiply-adds, {error}.**"
+                "**{name} is the cheapest setting shown that at least halves the error of equal weights. It has "
+                "{error} at {share} of softmax's multiply-adds.**"
             )
         explanation = paragraph(
             _("Equal weights have {zero}.", **values),

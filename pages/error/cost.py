@@ -27,6 +27,8 @@ from pages.error.sweep import View, axis_end, curve, tooltip
 
 MAX_LABELLED_VARIANTS = 3
 """Largest number of variants with a budget whose first, last and current settings are written next to their points."""
+CROWDED = 0.1
+"""Distance to softmax's point, as a share of the error axis and of softmax's cost, below which a label is left out."""
 
 
 def show(top_result: tuple[DeltaGenerator, Question]) -> None:
@@ -121,6 +123,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
     )
     if best is not None and any(p.word == UNIFORM and p.middle <= best.middle for p in comparable):
         best = None  # Equal weights have no larger error than the best variant, so the finding recommends no variant.
+    full_cost = words.cost_of_softmax(question, times) or math.inf
     lowest_cost = min((costs[p.word] for p in points_with_cost if p.word != UNIFORM), default=0.0)
     for p in comparable:
         notes = [tooltip(question, p)]
@@ -149,7 +152,12 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             shown = [p for p in group if p.middle <= end and costs[p.word] <= right]
             shown = [p for p in shown if question.format_error(p.middle) != zero]
             step = reasons.worst_step(question, group) if attention.key == "nystrom" else None
-            others = (*shown[:1], *shown[-1:], best, next_best, *(step or ()))
+            last = [
+                p
+                for p in shown[-1:]
+                if not (abs(costs[p.word] / full_cost - 1) < CROWDED and p.middle < CROWDED * end < math.inf)
+            ]
+            others = (*shown[:1], *last, best, next_best, *(step or ()))
             labelled = [p for p in shown if p.value == current or p in others]
         texts = [number(p.value, 3) if p in labelled and isinstance(p.value, (int, float)) else "" for p in group]
         if budget is not None:

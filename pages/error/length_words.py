@@ -9,7 +9,6 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
-from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline
 
@@ -64,12 +63,35 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         trend = "" if len(tied) > 1 else length_trend(question, group)
         explanation = paragraph(explanation, baseline_error(question, baseline), trend)
+        others = [p for p in points if p.reference == reference and p.variant != UNIFORM and p.n < n]
+        text = paragraph(text, "" if len(tied) > 1 else closer_elsewhere(question, group, others))
         lines.append([Finding(text, explanation)])
     cause = _(
         "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
         "pairs."
     )
     return [*lines, [Finding("", paragraph(outgrown_settings(question, points), cause))]] if lines else []
+
+
+def closer_elsewhere(question: Question, group: Sequence[ErrorPoint], points: Sequence[ErrorPoint]) -> str:
+    """Return at which lengths another variant is closer; empty if there is none, or more than one.
+
+    Args:
+        question: what the visitor compares.
+        group: the points of the variant that is closest at the greatest length, at all lengths.
+        points: the points of all variants at the other lengths, compared with the same reference.
+    """
+    own = {p.n: p.middle for p in group}
+    closest_points = [
+        min((p for p in points if p.n == n), key=lambda p: p.middle) for n in sorted({p.n for p in points})
+    ]
+    closer = [p for p in closest_points if p.middle + question.rounding_error < own.get(p.n, -math.inf)]
+    if len({p.word for p in closer}) != 1:
+        return ""
+    values = {"n": enumeration(f"{p.n:,}" for p in closer), "name": sentence_name(ac.from_word(closer[0].word))}
+    if question.queries:
+        return _("At {n} keys, {name} is closer.", **values)
+    return _("At {n} tokens, {name} is closer.", **values)
 
 
 def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:
@@ -113,10 +135,10 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
     if not found:
         return ""
     return _n(
-        "In short texts, {names} has at most {share} of the error of equal weights.",
-        "In short texts, {names} have at most {share} of the error of equal weights.",
+        "In short texts, {names} is almost exact, because its setting is at least as large as the number of tokens.",
+        "In short texts, {names} are almost exact, because their settings are at least as large as the number of "
+        "tokens.",
         n=len(found),
-        share=percent(ALMOST_EXACT),
         names=enumeration(found),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import describe_counts
-from app.words.i18n import _, _n, enumeration
+from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, in_words, sentence_name, setting_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
@@ -20,7 +20,9 @@ def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequ
         _(attention.title) for attention, _points in question.by_variant(points) if is_replacement(attention)
     ]
     return [
-        _("Large points: current settings.") if any(line.large_index is not None for line in curves) else "",
+        _("Large points: the settings in the buttons above.")
+        if any(line.large_index is not None for line in curves)
+        else "",
         _("Star: best setting shown at up to half the cost.")
         if any(line.star_index is not None for line in curves)
         else "",
@@ -35,14 +37,17 @@ def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequ
     ]
 
 
-def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, x_end: float | None) -> str:
-    """Return which lines continue above the vertical axis, in one sentence; empty if none does.
+def lines_above_axis(
+    question: Question, curves: Sequence[Curve], y_end: float, x_end: float | None, *, narrow: bool = False
+) -> str:
+    """Return which lines continue above the vertical axis; empty if none does.
 
     Args:
         question: what the visitor compares.
         curves: the lines.
         y_end: upper end of the vertical axis.
         x_end: right end of the horizontal axis; None if it shows all points.
+        narrow: whether the screen is a phone, on which nobody can double-click.
     """
     inside = {
         line.name: [y for x, y in zip(line.x, line.y, strict=True) if x_end is None or x <= x_end] for line in curves
@@ -55,14 +60,19 @@ def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, 
     ]
     if not names:
         return ""
-    return _(
-        "▲ marks lines that continue above the chart: {names}. Double-click the chart to show them.",
-        names=enumeration(names),
+    return paragraph(
+        _("▲ marks lines that continue above the chart: {names}.", names=enumeration(names)),
+        "" if narrow else _("Double-click the chart to show them."),
     )
 
 
 def settings_beyond_axis(
-    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, full_cost: float
+    question: Question,
+    points: Sequence[ErrorPoint],
+    times: Mapping[str, float] | None,
+    full_cost: float,
+    *,
+    narrow: bool = False,
 ) -> str:
     """Return which settings lie beyond the end of the axis of costs; empty if none does.
 
@@ -71,6 +81,7 @@ def settings_beyond_axis(
         points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
         full_cost: softmax's cost.
+        narrow: whether the screen is a phone, on which nobody can double-click.
     """
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     names = []
@@ -87,10 +98,9 @@ def settings_beyond_axis(
         names += [title] if expensive else []
     if not names:
         return ""
-    return _(
-        "Beyond {limit} of softmax's cost: {names}. Double-click the chart to show all points.",
-        limit=percent(AXIS_END_RATIO),
-        names=enumeration(names),
+    return paragraph(
+        _("▶ Beyond {limit} of softmax's cost: {names}.", limit=percent(AXIS_END_RATIO), names=enumeration(names)),
+        "" if narrow else _("Double-click the chart to show all points."),
     )
 
 

@@ -12,6 +12,7 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.options import Question
+from pages.error.words import error_text
 
 NEAR_BASELINE = 0.9
 """Share of the error of equal weights from which an error counts as little better."""
@@ -24,7 +25,7 @@ MIN_NEGATIVE_INCREASE = 0.05
 
 
 def cause(question: Question, best: ErrorPoint) -> str:
-    """Return the share of weight that the best variant hides or moves.
+    """Return the share of weight that the best variant hides or moves, and the error that this causes.
 
     Return "" if the share is the chosen metric or if rows do not sum to 1.
     """
@@ -32,11 +33,13 @@ def cause(question: Question, best: ErrorPoint) -> str:
         return ""
     values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     text = (
-        N_("{name} hides {share} of softmax's weight.")
+        N_("{name} hides the pairs that hold {share} of softmax's weight, which causes {error}.")
         if best.variant == "local"
-        else N_("Compared with {reference}, {name} moves {share} of a query's weight to other keys.")
+        else N_(
+            "Compared with {reference}, {name} moves {share} of a query's weight to other keys, which causes {error}."
+        )
     )
-    return _(text, share=percent(best.mass), **values)
+    return _(text, share=percent(best.mass), error=error_text(question, best.middle), **values)
 
 
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:

@@ -42,6 +42,8 @@ MAX_REASONS = 3
 """Largest number of explanations below the chart; further ones are folded away."""
 TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
+SETTINGS_AXIS = N_("value of each line's setting")
+"""Title of the axis of settings if more than two variants have one; see ``settings_title``."""
 FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
 """Columns of the floors, which not every view computes."""
 
@@ -72,6 +74,8 @@ class View:
 
     def horizontal_title(self, question: Question) -> str:
         """Return the translated title of the horizontal axis."""
+        if self.axis_title == SETTINGS_AXIS:
+            return settings_title(question)
         return _("keys n") if self.axis_title == TOKENS_AXIS and question.queries else _(self.axis_title)
 
     def show(
@@ -139,9 +143,12 @@ class View:
         captions = [
             *self.key(question, points),
             *explain_marks(question, points, curves),
+            _("Grey area: costs more than softmax.") if full_cost is not None and chart.is_narrow() else "",
             _("Other heads and inputs have other errors.") if question.heads == 1 else "",
-            lines_above_axis(question, curves, y_end, x_end),
-            "" if full_cost is None else settings_beyond_axis(question, points, times, full_cost),
+            lines_above_axis(question, curves, y_end, x_end, narrow=chart.is_narrow()),
+            ""
+            if full_cost is None
+            else settings_beyond_axis(question, points, times, full_cost, narrow=chart.is_narrow()),
         ]
         if is_drawn and any(captions):
             st.caption(paragraph(*captions))
@@ -158,6 +165,18 @@ class View:
                 navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), attention))))
             if rows:
                 export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv", kind="tertiary")
+
+
+def settings_title(question: Question) -> str:
+    """Return the title of the axis of settings, such as “window of Local or landmarks of Nyström”."""
+    names = [
+        _("{setting} of {variant}", setting=setting_name(attention.variant.budget.name), variant=_(attention.title))
+        for attention in question.attentions
+        if attention.variant.budget is not None
+    ]
+    if len(names) == 2:
+        return _("{first} or {second}", first=names[0], second=names[1])
+    return names[0] if len(names) == 1 else _(SETTINGS_AXIS)
 
 
 def as_list(texts: Sequence[str]) -> str:

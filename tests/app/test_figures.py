@@ -385,3 +385,22 @@ def test_a_stamp_on_a_narrow_screen_begins_left_of_the_plot_and_has_one_fact_per
     assert (wide["text"], narrow["text"]) == ("on A &amp; B · today", "on A &amp; B<br>today")
     assert wide["xshift"] == 0
     assert narrow["xshift"] < 0
+
+
+@pytest.mark.parametrize("log_x", [False, True])
+def test_arrows_mark_lines_that_continue_beyond_the_right_end_of_the_axis(log_x):
+    lines = [
+        Curve("A", [1, 4], [1, 4]),
+        Curve("B", [1, 2], [2, 2], colour=1),
+        Curve("C", [1, 2], [3, 3], colour=2),
+        Curve("D", [3], [1], colour=3),
+    ]
+    figure = curves(lines, x_title="x", y_title="y", log_x=log_x, right=2)
+    [arrow] = [each for each in figure["layout"]["annotations"] if "▶" in each["text"]]
+    assert arrow["text"] == f'<span style="color:{theme.style(0).colour}">▶</span>'
+    assert (arrow["x"], arrow["y"]) == (math.log10(2) if log_x else 2, pytest.approx(2.5 if log_x else 2))
+
+
+def test_a_tooltip_begins_with_the_name_of_its_line():
+    [trace] = curves([Curve("A", [1], [2])], x_title="x", y_title="y")["data"]
+    assert trace["hovertemplate"] == "<b>A</b><br>%{x}: %{customdata}<extra></extra>"

@@ -159,7 +159,8 @@ def curves(
         log_y: whether the vertical axis is logarithmic; values that are not above zero then leave gaps.
         form: Python format of the values in tooltips.
         height: height in pixels.
-        right: right end of the horizontal axis; None to fit the values. A double click shows the points beyond it.
+        right: right end of the horizontal axis; None to fit the values. Arrows mark the lines that continue beyond
+            it, and a double click shows their points.
         percent: whether the ticks of the vertical axis are percentages.
         mark: position and label of a thin vertical line, for example at the current setting.
         shaded: position from which the background is shaded up to the right end, and the label of this part.
@@ -217,6 +218,8 @@ def curves(
     if labels:
         breaks = max(label["text"].count("<br>") for label in labels)
         figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD_ROOM + LINE_HEIGHT * breaks}
+    if right is not None:
+        labels = [*labels, *_right_arrows(lines, visible, right, log_x=log_x, log_y=log_y)]
     figure["layout"]["annotations"] = labels
     _write_names(figure, lines, visible, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
     return figure
@@ -235,6 +238,19 @@ def _clip(line: Curve, right: float, *, log_x: bool) -> Curve:
             a, b, end = _to_axis([x0, x1, right], log=log_x)
             points.append((right, y0 + (y1 - y0) * (end - a) / (b - a)))
     return replace(line, x=[x for x, _y in points], y=[y for _x, y in points], low=None, high=None)
+
+
+def _right_arrows(
+    lines: Sequence[Curve], visible: Sequence[Curve], right: float, *, log_x: bool, log_y: bool
+) -> list[dict[str, Any]]:
+    """Return an arrow at the right end of the axis for each line whose ``visible`` part ends there before the line."""
+    arrows = []
+    for line, part in zip(lines, visible, strict=True):
+        points = _points(part, log_x=log_x, log_y=log_y)
+        if points and max(line.x) > right == part.x[-1]:
+            text = f'<span style="color:{style(line.colour).colour}">▶</span>'
+            arrows.append(annotation(text, *points[-1], xanchor="center", yanchor="middle"))
+    return arrows
 
 
 def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -> list[dict[str, Any]]:
@@ -306,7 +322,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "marker": _marker(line),
         "customdata": list(notes),
         **({"meta": {"links": list(line.links)}} if line.links else {}),
-        "hovertemplate": f"{hover}<extra>{line.name}</extra>",
+        "hovertemplate": f"<b>{line.name}</b><br>{hover}<extra></extra>",
     }
 
 

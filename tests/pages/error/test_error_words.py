@@ -272,7 +272,7 @@ def test_the_view_by_setting_links_to_the_point_that_its_sentence_names():
 def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     question = make_question("local", "linear", "topk")
     points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
-    reached = f"**Local with window 8 {HALVES}: 0.012% of softmax's multiply-adds, 40% matrix error.** {ZERO}"
+    reached = f"**Local with window 8 {HALVES}. It has 40% matrix error at 0.012% of softmax's multiply-adds.** {ZERO}"
     missed = "do not halve it at any setting cheaper than softmax."
     assert full_text(budget_words.budget_findings(question, points)) == (f"{reached} Linear and Top-k {missed}")
     assert full_text(budget_words.budget_findings(question, points[:5])) == (
@@ -284,8 +284,8 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     )
     both = [*points[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
     assert full_text(budget_words.budget_findings(question, both)) == (
-        f"**Top-k with k = 4 {HALVES}: 0.011% of softmax's multiply-adds, 39% matrix error.** {ZERO} Local and Linear "
-        "also at least halve this error."
+        f"**Top-k with k = 4 {HALVES}. It has 39% matrix error at 0.011% of softmax's multiply-adds.** {ZERO} "
+        "Local and Linear also at least halve this error."
     )
     assert full_text(budget_words.budget_findings(question, [BUDGETS[0], uniform_point(0.8)])) == (
         f"{NOT_CLOSE} The best setting cheaper than softmax is Local with window 4: 60% matrix error."
@@ -303,7 +303,7 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
     )
     other[0] = replace(other[0], middle=0.3)
     assert full_text(budget_words.budget_findings(question, other)).startswith(
-        f"**Compared with shared-QK softmax, Local with window 4 {HALVES}: "
+        f"**Compared with shared-QK softmax, Local with window 4 {HALVES}. It has "
     )
     top_k = [BUDGETS[0], point(0.1, "topk", "topk~k~4", multiply_adds=65536), uniform_point(0.8)]
     why = "Top-k does not count, because it computes all logits and costs at least as much as softmax here."
@@ -315,7 +315,7 @@ def test_the_cheapest_setting_with_half_the_error_is_listed_over_budget():
         f"**Local with window 8 {HALVES} (40% matrix error), but it saves only 0.0015% of softmax's multiply-adds.**"
     )
     expensive[0] = replace(expensive[0], multiply_adds=32768)
-    assert f"{HALVES}: 50% of softmax's multiply-adds, 40%" in full_text(
+    assert f"{HALVES}. It has 40% matrix error at 50% of softmax's" in full_text(
         budget_words.budget_findings(question, expensive)
     )
     assert full_text(budget_words.budget_findings(question, BUDGETS)) == ""  # The mean has not been computed yet.
@@ -383,6 +383,29 @@ def test_the_trend_names_an_error_in_between_that_exceeds_both_ends(errors, quer
     question = replace(make_question("local"), queries=queries)
     group = [point(error, n=n) for error, n in zip(errors, (8, 32, 64), strict=True)]
     assert length_words.length_trend(question, group) == trend
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ((0.2, 0.3, 0.5), ""),
+        ((0.1, 0.3, 0.5), ""),
+        ((0.2, 0.4, 0.5), " At 16 tokens, Linear is closer."),
+        ((0.4, 0.4, 0.5), " At 8 and 16 tokens, Linear is closer."),
+    ],
+)
+def test_the_lengths_at_which_another_variant_is_closer_are_named(errors, expected):
+    question, lengths = make_question("local", "linear"), (8, 16, 64)
+    points = [point(error, n=n) for error, n in zip(errors, lengths, strict=True)]
+    points += [point(error, "linear", "linear", n=n) for error, n in zip((0.2, 0.3, 0.6), lengths, strict=True)]
+    points += [uniform_point(0.9, n=n) for n in lengths]
+    [[found], *_rest] = length_words.length_findings(question, points)
+    assert (
+        found.text == f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error.**{expected}"
+    )
+    third = point(0.0, "topk", "topk~k~4", n=8)
+    text = length_words.closer_elsewhere(question, points[:3], [*points[:2], *points[3:5], third])
+    assert text == ("" if errors[1] == 0.4 else " At 8 tokens, Top-k with k = 4 is closer.".strip())
 
 
 @pytest.mark.parametrize(("spent", "end"), [(65535, ""), (65536, ", but it is not cheaper than softmax")])
@@ -480,7 +503,8 @@ def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n,
     points += [uniform_point(0.96, n=n[0]), uniform_point(1.0, n=n[1])]
     text = length_words.outgrown_settings(make_question("local"), points)
     assert text == named * (
-        "In short texts, Local with window 4 (up to 4 tokens) has at most 5% of the error of equal weights."
+        "In short texts, Local with window 4 (up to 4 tokens) is almost exact, because its setting is at least as "
+        "large as the number of tokens."
     )
     assert length_words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
     rounded = [replace(p, middle=1e-6 * p.middle) for p in points]
@@ -594,7 +618,7 @@ def test_marks_in_the_chart_are_explained():
 
 
 MARKS = (
-    "Large points: current settings.",
+    "Large points: the settings in the buttons above.",
     "Star: best setting shown at up to half the cost.",
     "Linear is not meant to approximate softmax, so a large error is not a fault.",
 )
@@ -613,6 +637,9 @@ def test_infinite_points_are_counted_without_equal_weights(n, begins):
     assert text.startswith(begins)
 
 
+DOUBLE_CLICK = " Double-click the chart to show them."
+
+
 def test_lines_beyond_the_axes_are_named():
     is_drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
     above = (
@@ -621,6 +648,7 @@ def test_lines_beyond_the_axes_are_named():
     )
     assert (
         reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, None)
+        == reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, None, narrow=True) + DOUBLE_CLICK
         == reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, 3)
         == above
     )
@@ -635,10 +663,10 @@ def test_lines_beyond_the_axes_are_named():
     ("costs", "times", "expected"),
     [
         ((20, 20, 20), None, ""),
-        ((20, 20, 21), None, "Beyond 200% of softmax's cost: Local with window 8. Double-click"),
-        ((20, 21, 22), None, "Beyond 200% of softmax's cost: Local with window 4 and 8. Double-click"),
-        ((21, 21, 20), None, "Beyond 200% of softmax's cost: Local with window 4 and Linear. Double-click"),
-        ((9, 9, 9), {"local~window~8": 20.1}, "Beyond 200% of softmax's cost: Local with window 8. Double-click"),
+        ((20, 20, 21), None, "▶ Beyond 200% of softmax's cost: Local with window 8. Double-click"),
+        ((20, 21, 22), None, "▶ Beyond 200% of softmax's cost: Local with window 4 and 8. Double-click"),
+        ((21, 21, 20), None, "▶ Beyond 200% of softmax's cost: Local with window 4 and Linear. Double-click"),
+        ((9, 9, 9), {"local~window~8": 20.1}, "▶ Beyond 200% of softmax's cost: Local with window 8. Double-click"),
     ],
 )
 def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
@@ -651,6 +679,8 @@ def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, exp
     assert text.startswith(expected)
     assert text.endswith("Double-click the chart to show all points." if expected else "")
     assert bool(text) == bool(expected)
+    narrow = reading_guide.settings_beyond_axis(make_question("local", "linear"), points, times, 10, narrow=True)
+    assert narrow == text.removesuffix(" Double-click the chart to show all points."), "a phone has no double click"
 
 
 def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
@@ -827,6 +857,38 @@ def test_the_points_that_sentences_name_have_labels():
     assert nystrom.texts == ["", "", "8", "12", "", "32"], "the step to more negative weights"
 
 
+@pytest.mark.parametrize(
+    ("error", "spent", "labelled"),
+    [(0.16, 65536, False), (0.17, 65536, True), (0.01, 58000, True), (0.01, 72000, False)],
+)
+def test_the_last_setting_has_no_label_next_to_the_label_of_softmax(error, spent, labelled):
+    """Check an error and a cost on either side of a tenth of the axis, which ends at 2.1 times 0.8, and of the cost."""
+    points = [
+        point(0.7, word="local~window~4", value=4, multiply_adds=7),
+        point(error, word="local~window~32", value=32, multiply_adds=spent),
+        uniform_point(0.8),
+    ]
+    question = replace(make_question("softmax", "local"), attentions=(ac.get("softmax"), ac.get("local", window=4)))
+    local = next(line for line in cost.lines(question, points, None) if line.name == "Local")
+    assert ("32" in "".join(local.texts)) == labelled
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        (("local", "linear", "nystrom"), "window of Local or landmarks of Nyström"),
+        (("softmax", "local"), "window of Local"),
+        (("local", "nystrom", "topk"), "value of each line's setting"),
+        (("linear",), "value of each line's setting"),
+    ],
+)
+def test_the_axis_of_settings_names_up_to_two_settings(keys, title):
+    assert budget.VIEW.horizontal_title(make_question(*keys)) == title
+    costs = "Equal settings of different variants do not cost the same."
+    points = [point(0.3, key, key) for key in keys]
+    assert (costs in budget.key(make_question(*keys), points)) == (len({*keys} - {"softmax", "linear"}) > 1)
+
+
 def test_lines_over_counted_or_measured_cost():
     points = [
         uniform_point(0.9, multiply_adds=2),
@@ -995,10 +1057,11 @@ def test_the_cause_of_an_error(word, measure):
     key = word.partition("~")[0]
     assert reasons.cause(make_question(key, measure=measure), point(0.3, key, word)) == ""
     assert reasons.cause(make_question("local", measure="output"), point(0.3)) == (
-        "Local with window 4 hides 50% of softmax's weight."
+        "Local with window 4 hides the pairs that hold 50% of softmax's weight, which causes 30% output error."
     )
     assert reasons.cause(make_question("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
-        "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys."
+        "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys, which causes 30% output "
+        "error."
     )
     small = point(0.3, "topk", "topk~k~4", mass=0.000023)
     assert "moves 0.0023% of a" in reasons.cause(make_question("topk", measure="output"), small)
