@@ -63,7 +63,8 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         trend = "" if len(tied) > 1 else length_trend(question, group)
         explanation = paragraph(explanation, baseline_error(question, baseline), trend)
-        others = [p for p in points if p.reference == reference and p.variant != UNIFORM and p.n < n]
+        shown = [p for _attention, each in question.by_variant(points) for p in each]
+        others = [p for p in shown if p.reference == reference and p.n < n]
         text = paragraph(text, "" if len(tied) > 1 else closer_elsewhere(question, group, others))
         lines.append([Finding(text, explanation)])
     cause = _(

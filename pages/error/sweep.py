@@ -296,7 +296,7 @@ def tooltip(question: Question, point: ErrorPoint) -> str:
         text = paragraph(text, _("({low} to {high})", low=low, high=high))
     if point.setting is not None and isinstance(point.value, (int, float)):
         text = f"{setting_name(point.setting)} {number(point.value, 3)}<br>{text}"
-    if point.floor:
+    if point.floor and question.options.measure == "matrix":
         text += f"<br>{floor_text(point)}"
     counts = {"n": point.n, "count": point.multiply_adds}
     if question.queries:

@@ -395,10 +395,11 @@ def test_the_trend_names_an_error_in_between_that_exceeds_both_ends(errors, quer
     ],
 )
 def test_the_lengths_at_which_another_variant_is_closer_are_named(errors, expected):
-    question, lengths = make_question("local", "linear"), (8, 16, 64)
+    question, lengths = make_question("softmax", "local", "linear"), (8, 16, 64)
     points = [point(error, n=n) for error, n in zip(errors, lengths, strict=True)]
     points += [point(error, "linear", "linear", n=n) for error, n in zip((0.2, 0.3, 0.6), lengths, strict=True)]
     points += [uniform_point(0.9, n=n) for n in lengths]
+    points += [point(0.0, "softmax", "softmax", n=n) for n in lengths]
     [[found], *_rest] = length_words.length_findings(question, points)
     assert (
         found.text == f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error.**{expected}"
