@@ -75,7 +75,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
 
 
 def closer_elsewhere(question: Question, group: Sequence[ErrorPoint], points: Sequence[ErrorPoint]) -> str:
-    """Return at which lengths another variant is closer; empty if there is none, or more than one.
+    """Return at which lengths another variant is closer; empty without one or with several.
 
     Args:
         question: what the visitor compares.

@@ -47,7 +47,7 @@ def lines_above_axis(
         curves: the lines.
         y_end: upper end of the vertical axis.
         x_end: right end of the horizontal axis; None if it shows all points.
-        narrow: whether the screen is a phone, on which nobody can double-click.
+        narrow: whether the screen is narrow, as on a phone, which has no double click.
     """
     inside = {
         line.name: [y for x, y in zip(line.x, line.y, strict=True) if x_end is None or x <= x_end] for line in curves
@@ -81,7 +81,7 @@ def settings_beyond_axis(
         points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
         full_cost: softmax's cost.
-        narrow: whether the screen is a phone, on which nobody can double-click.
+        narrow: whether the screen is narrow, as on a phone, which has no double click.
     """
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     names = []
