@@ -6,12 +6,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 import attention_core as ac
-from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
+from app.figures.picture import INK
+from app.figures.theme import GREY, Figure, add_line, annotation, axis, finish, style
 from app.state.session import SharedOptions
 from app.ui import chart, palette
 from app.ui.sources import trained_form
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, enumeration, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import label
 from attention_core.experiments import trained_swap
 from attention_core.experiments.trained_swap import TrainedSwapRow, TrainedSwapTask
@@ -29,7 +30,10 @@ BUTTON_WORDS = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linea
 NEXT_TOKEN_TASKS = ("characters", "induction")
 """Tasks whose answers are the next tokens. Only for these, the perplexity is shown."""
 CLEARLY_BETTER = 0.1
-"""Largest share of the trained model's gain over guessing that a replacement not clearly better than guessing keeps."""
+"""Largest share of the trained model's gain over guessing that a replacement not clearly better than guessing keeps.
+
+A trained model is clearly better than guessing if it has at least this share of the largest possible gain.
+"""
 BAR_HEIGHT, AXES_HEIGHT = 36, 80
 """Heights in pixels of a bar with its gap, and of the axis below and the label above the bars."""
 MAX_LOSS = 700.0
@@ -94,7 +98,7 @@ def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
 
 
 def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Lines | str:
-    """Return the findings that no variant is better than guessing, and about the changes of the accuracy.
+    """Return the finding that a model is not clearly better than guessing, and those about changes of the accuracy.
 
     The unchanged model has the first row.
     """
@@ -107,11 +111,12 @@ def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Line
     rises = [each for each in changed if each not in same + falls]
     every = [each.word for each in changed]
     limit = chance + CLEARLY_BETTER * (original.accuracy - chance)
-    is_guessing = original.accuracy > chance and all(each.accuracy <= limit for each in changed)
+    is_trained = original.accuracy >= chance + CLEARLY_BETTER * (1 - chance)
+    is_guessing = is_trained and all(each.accuracy <= limit for each in changed)
     text = paragraph(
         _(
             "**The share of correct answers falls from {before} to {changes}.**"
-            if is_guessing
+            if is_guessing or not is_trained
             else "**The share of correct answers falls from {before} to {changes} (guessing: {chance}).**",
             before=before,
             changes=_changes(falls, every),
@@ -134,8 +139,18 @@ def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Line
         if same
         else "",
     )
-    guessing = _("**No replacement is clearly better than guessing ({chance}).**", chance=percent(chance))
-    return [*([[Finding(guessing)]] if is_guessing else []), [Finding(text)]]
+    guessing = ""
+    if not is_trained:
+        guessing = N_("**The trained model itself is not clearly better than guessing ({chance}).**")
+    elif is_guessing:
+        guessing = (
+            N_("**With {name}, the model is not clearly better than guessing ({chance}).**")
+            if len(changed) == 1
+            else N_("**No replacement is clearly better than guessing ({chance}).**")
+        )
+    name = name_in_sentence(changed[0].word, every)
+    first = [[Finding(_(guessing, name=name, chance=percent(chance)))]] if guessing else []
+    return [*first, [Finding(text)]]
 
 
 def _changes(rows: Sequence[TrainedSwapRow], words: Sequence[str]) -> str:
@@ -209,26 +224,32 @@ def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
     )
 
 
-def bars(rows: Sequence[TrainedSwapRow], chance: float) -> Figure:
-    """Draw the share of correct answers of each model as a bar, and that of guessing as a line."""
-    colours = [GREY if not row.layers else palette.indices([row.word])[0] for row in rows]
+def bars(rows: Sequence[TrainedSwapRow], chance: float, *, dark: bool) -> Figure:
+    """Draw the share of correct answers of each model as a bar, and that of guessing as a line.
+
+    ``dark`` is whether the page is dark. The line has the colour of text, to be visible on the bars.
+    """
+    replacements = [row.word for row in rows if row.layers]
+    colours = [*[GREY] * (len(rows) - len(replacements)), *palette.indices(replacements)]
     data = {
         "type": "bar",
         "orientation": "h",
         "x": [row.accuracy for row in rows],
         "y": [_name(row) for row in rows],
         "marker": {"color": [style(colour).colour for colour in colours]},
-        "customdata": [percent(row.accuracy) for row in rows],
-        "hovertemplate": "%{y}: %{customdata}<extra></extra>",
+        "text": [percent(row.accuracy) for row in rows],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertemplate": "%{y}: %{text}<extra></extra>",
     }
     figure = finish(
         [data],
         height=BAR_HEIGHT * len(rows) + AXES_HEIGHT,
         xaxis=axis(_("correct answers"), range=[0, 1], tickformat="~%"),
         yaxis=axis("", autorange="reversed"),
-        margin={"t": 24},
+        margin={"t": 24, "r": 48},
     )
-    add_line(figure, x=chance, color=SERIES[GREY], dash="dash", width=1.5)
+    add_line(figure, x=chance, color=INK[dark], dash="dash", width=1.5)
     label = _("Guessing: {chance}", chance=percent(chance))
     figure["layout"]["annotations"] = [annotation(label, chance, 1, yref="y domain", yanchor="bottom")]
     return figure
@@ -238,7 +259,12 @@ def _draw(_question: Question, rows: Sequence[TrainedSwapRow], key: str) -> None
     spec: TrainSpec = SharedOptions.trained.value
     if rows:
         message = _("Bars: the share of correct answers with each attention; a line shows that of guessing")
-        chart.show(bars(rows, _chance(spec)), key=f"{key}.bars", name="correct-answers", alt=message)
+        chart.show(
+            bars(rows, _chance(spec), dark=st.context.theme.type == "dark"),
+            key=f"{key}.bars",
+            name="correct-answers",
+            alt=message,
+        )
     st.table(table(rows, spec), border="horizontal", hide_index=True)
 
 

@@ -96,21 +96,37 @@ def test_the_effect_of_replacements_in_words(before, after, expected):
 
 @pytest.mark.parametrize(
     ("before", "after", "guesses"),
-    [(1.0, [0.27, 0.1], True), (1.0, [0.19, 0.22], True), (1.0, [0.29, 0.1], False), (0.1, [0.1], False)],
+    [(1.0, [0.27, 0.1], True), (1.0, [0.19, 0.22], True), (1.0, [0.29, 0.1], False), (1.0, [0.2], True)],
 )
 def test_replacements_that_are_not_clearly_better_than_guessing_are_named_first(before, after, guesses):
     """Check both sides of a tenth of the gain over guessing, which is 20%: an accuracy of 28%."""
     rows = [row(before, 1.0, word="softmax", layers=()), *(row(each, 1.0) for each in after)]
     first, *others = view.describe_replacements(rows, 0.2)
-    assert (first == [Finding("**No replacement is clearly better than guessing (20%).**")]) == guesses
+    subject = "No replacement is" if len(after) > 1 else "With Linear, the model is not"
+    assert (first == [Finding(f"**{subject} clearly better than guessing (20%).**")]) == guesses
     assert len(others) == guesses
     assert "(guessing:" not in str(others)
 
 
+@pytest.mark.parametrize(("before", "guesses"), [(0.1, True), (0.21, True), (0.27, True), (0.29, False)])
+def test_a_trained_model_that_guesses_is_reported_instead_of_its_replacements(before, guesses):
+    rows = [row(before, 1.0, word="softmax", layers=()), row(0.1, 1.0), row(0.09, 1.0, word="local")]
+    first = view.describe_replacements(rows, 0.2)[0]
+    itself = "**The trained model itself is not clearly better than guessing (20%).**"
+    assert (first == [Finding(itself)]) == guesses
+    assert (first == [Finding("**No replacement is clearly better than guessing (20%).**")]) != guesses
+
+
+def test_two_settings_of_a_variant_have_different_colours():
+    rows = [row(1.0, 1.0, word=word) for word in ("local~window~4", "local~window~8")]
+    [bars] = view.bars([row(1.0, 1.0, layers=()), *rows], 0.2, dark=False)["data"]
+    assert len(set(bars["marker"]["color"])) == 3
+
+
 def test_each_model_has_a_bar_and_guessing_a_line():
-    figure = view.bars([row(1.0, 1.0, word="softmax", layers=()), row(0.25, 1.0)], 0.2)
+    figure = view.bars([row(1.0, 1.0, word="softmax", layers=()), row(0.25, 1.0)], 0.2, dark=False)
     [bars] = figure["data"]
-    assert list(zip(bars["y"], bars["x"], bars["customdata"], strict=True)) == [
+    assert list(zip(bars["y"], bars["x"], bars["text"], strict=True)) == [
         ("Softmax, as trained", 1.0, "100%"),
         ("Linear", 0.25, "25%"),
     ]
