@@ -1,7 +1,6 @@
 """Two charts of the Model page side by side: perplexity and copying loss over a quantity such as the budget."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
 
 import streamlit as st
 
@@ -23,6 +22,8 @@ The axis of a smaller range would have only one or two ticks.
 """
 MIN_TICK_RATIO = 1.6
 """Smallest ratio of two neighbouring ticks on a logarithmic axis. Closer numbers would overlap on a phone."""
+MIN_TICK_GAP = 0.06
+"""Smallest distance of two neighbouring ticks on a linear axis, as a share of the axis."""
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
@@ -61,7 +62,7 @@ def draw(
     xs = sorted({point.x for points in lines.values() for point in points})
     if not xs:
         return
-    ticks = [x for last, x in pairwise([0.0, *xs]) if not log_x or x >= MIN_TICK_RATIO * last]
+    ticks = separate_ticks(xs, log=log_x)
     reading_row, copy_row = original_rows(rows)
     sides = (
         ("perplexity", _("perplexity"), reading_row.perplexity if reading_row else None, True),
@@ -90,6 +91,18 @@ def draw(
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)
+
+
+def separate_ticks(xs: Sequence[float], *, log: bool) -> list[float]:
+    """Return the positions, in increasing order, without those whose numbers would overlap the one before."""
+    ticks: list[float] = []
+    for x in xs:
+        least = 0.0
+        if ticks:
+            least = MIN_TICK_RATIO * ticks[-1] if log else ticks[-1] + MIN_TICK_GAP * (xs[-1] - xs[0])
+        if x >= least:
+            ticks.append(x)
+    return ticks
 
 
 def needs_log(lines: Sequence[Curve]) -> bool:

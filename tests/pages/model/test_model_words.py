@@ -445,6 +445,20 @@ def test_a_small_range_of_perplexities_has_a_linear_axis(high, log):
     assert not sweep.needs_log([])
 
 
+@pytest.mark.parametrize(
+    ("xs", "log", "ticks"),
+    [
+        ([32, 64, 96, 128, 192], True, [32, 64, 128]),
+        ([32, 64, 96, 120, 192], True, [32, 64, 120, 192]),
+        ([1, 2, 4, 30], False, [1, 4, 30]),
+        ([1, 2, 3, 4], False, [1, 2, 3, 4]),
+        ([7], False, [7]),
+    ],
+)
+def test_each_tick_has_room_after_the_one_drawn_before_it(xs, log, ticks):
+    assert sweep.separate_ticks(xs, log=log) == ticks
+
+
 def test_the_note_on_layers_has_the_perplexities_that_are_not_drawn():
     low, high = (
         [CurvePoint(x=1, perplexity=20.0, copied=1.0), CurvePoint(x=2, perplexity=p, copied=1.0)] for p in (90, 95)
