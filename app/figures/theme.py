@@ -164,7 +164,7 @@ def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - pro
     return {**({"title": {"text": title}} if title else {}), **properties}
 
 
-def annotation(text: str, x: float, y: float, **properties: object) -> dict[str, Any]:
+def annotation(text: str, x: float, y: float | str, **properties: object) -> dict[str, Any]:
     """Return a plotly annotation without an arrow: text at a position, with further properties of plotly's."""
     return {"text": text, "x": x, "y": y, "showarrow": False, **properties}
 

@@ -207,13 +207,19 @@ def _effect_on_texts(name: str, least: float, most: float) -> str:
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
-    """Return the findings about the effect of the variants on copying, with each copying loss if they are few."""
+    """Return the findings about the effect of the variants on copying, with each copying loss if they are few.
+
+    The findings about variants with which copying fails already contain their losses.
+    """
     losses = ""
     if changed and len(changed) <= MAX_SENTENCES:
+        others = [each for each in changed if lost_share(original, each) < FAILED_LOSS]
         losses = _(
-            "Mean loss of a copied token: {before} nats in the original model, {after}.",
+            "Mean loss of a copied token: {before} nats in the original model, {after}."
+            if others
+            else "In the original model, the mean loss of a copied token is {before} nats.",
             before=number(original.copied, 3),
-            after=enumeration(_("{loss} with {name}", loss=number(each.copied, 3), name=each.name) for each in changed),
+            after=enumeration(_("{loss} with {name}", loss=number(each.copied, 3), name=each.name) for each in others),
         )
     return [[*_copying_effects(original, changed), Finding("", losses)]]
 
@@ -235,10 +241,19 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
         text = _(
             "**Copying a token from {n} tokens back fails with {names}.**", n=swap.COPY_DISTANCE, names=names(failing)
         )
-        repetition = ""
         if len(failing) <= MAX_SENTENCES:
             repetition = _(
                 "The repetition {effects}.", effects=predicates(_repetition_effect(original, each) for each in failing)
+            )
+        else:
+            least, most = (number(choose(each.copied for each in failing), 3) for choose in (min, max))
+            repetition = _(
+                "The mean loss of a copied token is {least} to {most} nats, instead of {before} in the original model."
+                if least != most
+                else "The mean loss of a copied token is {least} nats, instead of {before} in the original model.",
+                least=least,
+                most=most,
+                before=number(original.copied, 3),
             )
         findings.append(Finding(text, paragraph(repetition, _copying_cause(failing))))
     if worse:
@@ -261,7 +276,7 @@ def _repetition_effect(original: Score, each: Score) -> str:
     elif saved_share <= LITTLE_HELP:
         text = N_("helps little with {name} (loss {first}, then {copied} nats)")
     else:
-        text = N_("helps with {name} (loss {first}, then {copied} nats)")
+        text = N_("helps only partly with {name} (loss {first}, then {copied} nats)")
     return _(text, name=each.name, first=number(each.first, 3), copied=number(each.copied, 3))
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.picture import INK
-from app.figures.theme import GREY, Figure, add_line, annotation, axis, finish, style
+from app.figures.theme import GREY, PAGE, Figure, add_line, annotation, axis, finish, style
 from app.state.session import SharedOptions
 from app.ui import chart, palette
 from app.ui.sources import trained_form
@@ -237,10 +237,8 @@ def bars(rows: Sequence[TrainedSwapRow], chance: float, *, dark: bool) -> Figure
         "x": [row.accuracy for row in rows],
         "y": [_name(row) for row in rows],
         "marker": {"color": [style(colour).colour for colour in colours]},
-        "text": [percent(row.accuracy) for row in rows],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertemplate": "%{y}: %{text}<extra></extra>",
+        "customdata": [percent(row.accuracy) for row in rows],
+        "hovertemplate": "%{y}: %{customdata}<extra></extra>",
     }
     figure = finish(
         [data],
@@ -251,7 +249,11 @@ def bars(rows: Sequence[TrainedSwapRow], chance: float, *, dark: bool) -> Figure
     )
     add_line(figure, x=chance, color=INK[dark], dash="dash", width=1.5)
     label = _("Guessing: {chance}", chance=percent(chance))
-    figure["layout"]["annotations"] = [annotation(label, chance, 1, yref="y domain", yanchor="bottom")]
+    figure["layout"]["annotations"] = [
+        annotation(label, chance, 1, yref="y domain", yanchor="bottom"),
+        # With the page's background, a share hides the part of the line behind it.
+        *(annotation(percent(row.accuracy), row.accuracy, _name(row), xanchor="left", bgcolor=PAGE) for row in rows),
+    ]
     return figure
 
 

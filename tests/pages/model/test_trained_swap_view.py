@@ -126,13 +126,13 @@ def test_two_settings_of_a_variant_have_different_colours():
 def test_each_model_has_a_bar_and_guessing_a_line():
     figure = view.bars([row(1.0, 1.0, word="softmax", layers=()), row(0.25, 1.0)], 0.2, dark=False)
     [bars] = figure["data"]
-    assert list(zip(bars["y"], bars["x"], bars["text"], strict=True)) == [
+    assert list(zip(bars["y"], bars["x"], bars["customdata"], strict=True)) == [
         ("Softmax, as trained", 1.0, "100%"),
         ("Linear", 0.25, "25%"),
     ]
     [line] = figure["layout"]["shapes"]
     assert line["x0"] == line["x1"] == 0.2
-    assert figure["layout"]["annotations"][0]["text"] == "Guessing: 20%"
+    assert [each["text"] for each in figure["layout"]["annotations"]] == ["Guessing: 20%", "100%", "25%"]
 
 
 def test_the_page_asks_for_a_first_replacement():
