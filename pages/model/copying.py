@@ -5,6 +5,7 @@ from statistics import mean
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.ui import chart
+from app.words.finding import Finding, Lines
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
@@ -18,7 +19,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     first = [row.first for row in _copies(rows) if row.layers == ()]
     if lines and first:
         xs = [1.0, float(swap.PERIOD - 1)]
-        lines.append(guide(_("First occurrence: nothing to copy"), xs, [mean(first)] * 2))
+        lines.append(guide(_("Original model, first occurrence"), xs, [mean(first)] * 2))
         lines.append(guide(_("Uniform guess"), xs, [words.GUESS_LOSS] * 2, dash="dash"))
     top = 1.05 * max((y for line in lines for y in line.y if y is not None), default=1.0)
     x_title, y_title = _("position in the repetition (tokens)"), _("mean loss (nats per token)")
@@ -30,9 +31,8 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "The model is given {period} random common tokens twice in a row. Lines show the mean over {n} random "
-            "sequences. Point at a line to see the range.",
-            period=swap.PERIOD,
+            "On the first occurrence, there is nothing to copy. Lines show the mean over {n} random sequences. Point "
+            "at a line to see the range.",
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
         words.results_origin(_copies(rows)),
@@ -70,9 +70,13 @@ def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...]
     )
 
 
-COPYING = View(
-    tasks=reading.tasks,
-    describe=lambda question, rows: reading.describe_outcome(question, rows, words.describe_copying),
-    draw=_draw,
-    notes=_notes,
-)
+def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:
+    """Return the findings about the effect of the variants on copying, and the sentence about the test."""
+    found = reading.describe_outcome(question, rows, words.describe_copying)
+    if isinstance(found, str):
+        return found
+    test = _("The model reads {period} random tokens twice. The second time, it can copy them.", period=swap.PERIOD)
+    return [*found, [Finding(test)]]
+
+
+COPYING = View(tasks=reading.tasks, describe=_describe, draw=_draw, notes=_notes)

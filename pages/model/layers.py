@@ -149,7 +149,7 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
         rise = max((point.perplexity / original - 1 for point in points if point.perplexity is not None), default=0.0)
         return Finding(
             _(
-                "**With {name}, over half of the ability to copy is lost {where}, although perplexity rises by at most "
+                "**With {name}, over half of the ability to copy is lost {where}. Yet perplexity rises by at most "
                 "{percent}%.**",
                 **values,
                 percent=at_most(100 * max(rise, 0.0), 2),
@@ -161,7 +161,7 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
 def _where(points: Sequence[CurvePoint], n: float) -> str:
     """Return the tested number ``n`` of replaced layers with which something changes, and the last one before it."""
     if before := [point.x for point in points if point.x < n]:
-        return _("with {high} replaced layers (not yet with {low})", low=round(max(before)), high=round(n))
+        return _("with {high} replaced layers, but not with {low}", low=round(max(before)), high=round(n))
     return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
 
 
@@ -174,8 +174,8 @@ def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> l
     text = _(
         "**With {name}, no single replaced layer changes perplexity on this text by 1% or more.**"
         if is_unchanged
-        else "**With {name} in a single layer, perplexity is highest if this is layer {reads} ({ratio} times the "
-        "original).**",
+        else "**With {name}, layer {reads} matters most: if it alone is replaced, perplexity is {ratio} times the "
+        "original.**",
         name=name,
         reads=f"{reads.x:.0f}",
         ratio=number((reads.perplexity or 0.0) / original, 3),

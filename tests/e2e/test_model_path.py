@@ -46,7 +46,7 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
     settle(page)
-    assert legend(page) == ["Original model", WINDOW, SINK, "First occurrence: nothing to copy", "Uniform guess"]
+    assert legend(page) == ["Original model", WINDOW, SINK, "Original model, first occurrence", "Uniform guess"]
     visit(other_page, f"{server}/model?{query(page)}")
     assert legend(other_page) == legend(page)
 

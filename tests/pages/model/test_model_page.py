@@ -150,14 +150,15 @@ def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
         "Original model",
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
-        "First occurrence: nothing to copy",
+        "Original model, first occurrence",
         "Uniform guess",
     }
     xs, ys = lines_of(at)["Local · window 64"]
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
-    assert lines_of(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
+    assert lines_of(at)["Original model, first occurrence"][1] == [11.0, 11.0]
     assert "**Copying a token from 95 tokens back fails with Local.**" in spoken(at)
+    assert "The model reads 96 random tokens twice. The second time, it can copy them." in spoken(at)
     assert "Mean loss of a copied token: 1.01 nats in the original model, 5.51 with Attention sinks." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
     assert charts(at)[0]["layout"]["yaxis"]["title"]["text"] == "mean loss (nats per token)"
@@ -171,7 +172,7 @@ def test_the_first_reading_uses_the_original_model(monkeypatch):
         return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
 
     monkeypatch.setattr(swap, "compute", compute)
-    assert lines_of(open_model(m_view="copying"))["First occurrence: nothing to copy"][1] == [11.0, 11.0]
+    assert lines_of(open_model(m_view="copying"))["Original model, first occurrence"][1] == [11.0, 11.0]
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -189,8 +190,8 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
-    assert "**With Local, over half of the ability to copy is lost with 15 replaced layers (not yet with 8).**" in text
-    assert "Local raises perplexity above 1.5 times the original with 8 replaced layers (not yet with 4)." in text
+    assert "**With Local, over half of the ability to copy is lost with 15 replaced layers, but not with 8.**" in text
+    assert "Local raises perplexity above 1.5 times the original with 8 replaced layers, but not with 4." in text
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
@@ -212,7 +213,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Random Synthesizer, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Random Synthesizer"]
-    assert "**With Local in a single layer, perplexity is highest if this is layer" in spoken(at)
+    assert "**With Local, layer 29 matters most: if it alone is replaced, perplexity is " in spoken(at)
     assert any("Equal weights and Random Synthesizer ignore the text" in c.value for c in at.caption)
 
 

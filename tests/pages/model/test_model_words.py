@@ -415,10 +415,10 @@ def test_results_origin():
 
 
 STAYS = " With every tested number of replaced layers, Linear keeps perplexity at most 1.5 times the original."
-EXCEEDS = " Linear raises perplexity above 1.5 times the original with 4 replaced layers (not yet with 2)."
+EXCEEDS = " Linear raises perplexity above 1.5 times the original with 4 replaced layers, but not with 2."
 REMAINS = "Linear keeps at least half of the ability to copy with every tested number of replaced layers.**"
-LOST = "With Linear, over half of the ability to copy is lost with 4 replaced layers (not yet with 2).**"
-CONTRAST = LOST.replace(".**", ", although perplexity rises by at most {}%.**")
+LOST = "With Linear, over half of the ability to copy is lost with 4 replaced layers, but not with 2.**"
+CONTRAST = LOST.replace(".**", ". Yet perplexity rises by at most {}%.**")
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
 def test_the_first_tested_number_of_layers_has_none_before_it(n, words_):
     pairs = [CurvePoint(x=n, perplexity=20.0, copied=7.0)]
     text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom")
-    assert text.startswith(f"**With Linear, over half of the ability to copy is lost with only {words_}, although")
+    assert text.startswith(f"**With Linear, over half of the ability to copy is lost with only {words_}. Yet")
 
 
 @pytest.mark.parametrize(("high", "log"), [(200.0, False), (201.0, True), (None, False)])
@@ -485,7 +485,7 @@ def test_describe_layers_of_single_layers():
     pairs = [CurvePoint(x=0, perplexity=25.0, copied=2.0), CurvePoint(x=7, perplexity=21.0, copied=6.0)]
     text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "single")
     assert text == (
-        "**With Linear in a single layer, perplexity is highest if this is layer 0 (1.25 times the original).** With "
+        "**With Linear, layer 0 matters most: if it alone is replaced, perplexity is 1.25 times the original.** With "
         "Linear, the copying loss is highest if the replaced layer is layer 7 (6 nats)."
     )
     for perplexity, is_changed in ((20.12, True), (19.88, True), (20.08, False), (19.92, False), (20.0, False)):
