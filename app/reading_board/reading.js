@@ -170,12 +170,18 @@ export class ReadingBoard {
     const size = (/** @type {number} */ i) => Math.abs(changes[i]);
     const visible = [...changes.keys()].filter((i) => size(i) >= 0.05).sort((one, other) => size(other) - size(one));
     const largestIndices = visible.slice(0, NAMED_CHANGES);
-    const named = (/** @type {number} */ i) => `“${this.labels[i + 1]}” ${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
+    const change = (/** @type {number} */ i) => `${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
+    const named = (/** @type {number} */ i) => `“${this.labels[i + 1]}” ${change(i)}`;
     const changeTexts = largestIndices.map(named);
     // If all changes named so far have the same sign, also name the largest change with the other sign.
     const opposite = visible.find((i) => largestIndices.every((each) => (changes[each] < 0) !== (changes[i] < 0)));
     if (opposite !== undefined) changeTexts.push(`${changes[opposite] < 0 ? texts.lower : texts.higher}: ${named(opposite)}`);
-    const largest = changeTexts.length ? `${texts.largest} ${changeTexts.join(" · ")}` : "";
+    let largest = changeTexts.length ? `${texts.largest} ${changeTexts.join(" · ")}` : "";
+    if (this.baselineIndex === 0) {
+      // The page lists the largest increases next to the board.
+      const lowest = visible.find((i) => changes[i] < 0);
+      largest = lowest === undefined ? "" : fill(texts.decrease, { token: this.labels[lowest + 1], change: change(lowest) });
+    }
     const remarks = [largest, this.baselineIndex === 0 ? changed.note : ""].filter(Boolean);
     this.remarks.replaceChildren(...remarks.map((each) => make("span", {}, each)));
   }

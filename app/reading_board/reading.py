@@ -125,6 +125,7 @@ def _texts() -> dict[str, str]:
         "hint": _("Click a token to see its predictions."),
         "baseline": _("Compared with:"),
         "largest": _("Largest loss changes in nats:"),
+        "decrease": _("Largest decrease in loss: “{token}”, {change} nats."),
         "higher": _("harder to predict"),
         "lower": _("easier"),
         "full": _("(full colour: {nats} nats)"),

@@ -20,7 +20,7 @@ export interface ReadingHeader extends Header<"reading"> {
 
 /** Sentences; the parts in braces are filled in. */
 export type ReadingTexts = Record<
-  "help" | "rows" | "show" | "both" | "first" | "waiting" | "hint" | "baseline" | "largest" | "higher" | "lower" | "full",
+  "help" | "rows" | "show" | "both" | "first" | "waiting" | "hint" | "baseline" | "largest" | "decrease" | "higher" | "lower" | "full",
   string
 >;
 

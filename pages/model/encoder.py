@@ -34,8 +34,8 @@ SENTENCES = (
 """Sentences to rank: some are close in meaning to the default query, some share its words, some do neither."""
 SAME_TAU, SIMILAR_TAU = 0.95, 0.7
 """Smallest values of Kendall's τ for which a ranking is reported as the same, and as similar."""
-ROW_HEIGHT, AXIS_HEIGHT = 40, 60
-"""Heights in pixels of a sentence's row and of the horizontal axis."""
+ROW_HEIGHT, AXIS_HEIGHT, NAME_HEIGHT = 40, 60, 27
+"""Heights in pixels of a sentence's row, of the horizontal axis, and of a name in the legend on a phone."""
 LETTERS = 27
 """Largest number of letters per line of a sentence next to the chart."""
 HIGHER = 0.05
@@ -57,10 +57,11 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
         lines(rows),
         x_title=_("cosine similarity"),
         y_title="",
-        height=ROW_HEIGHT * len(order) + AXIS_HEIGHT,
+        height=ROW_HEIGHT * len(order) + AXIS_HEIGHT + NAME_HEIGHT * (1 + len(rows)),
         y_ticks={-rank: "<br>".join(textwrap.wrap(_(SENTENCES[i]), LETTERS)) for rank, i in enumerate(order, 1)},
     )
     for trace in figure["data"]:
+        trace["showlegend"] = True
         trace["cliponaxis"] = False  # On a phone, the axis ends within the outermost points.
     text = _("Points show, for each sentence and variant, the cosine similarity with the query sentence.")
     chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
@@ -89,15 +90,18 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
 
 
 def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
-    """Return the findings about the variants with the same, a similar, and a different ranking, one line per group."""
+    """Return the findings about unrelated sentences, and about each variant's ranking.
+
+    The variants with the same, a similar, and a different ranking have one finding each.
+    """
     same = [row for row in rows if row.tau >= SAME_TAU]
     similar = [row for row in rows if SIMILAR_TAU <= row.tau < SAME_TAU]
     texts = (
-        (same, N_("**The ranking by similarity hardly changes with {names}** (Kendall's rank correlation {taus}).")),
-        (similar, N_("**The ranking by similarity changes little with {names}** (Kendall's rank correlation {taus}).")),
+        (same, N_("**The ranking by similarity hardly changes with {names}** (rank correlation {taus}).")),
+        (similar, N_("**The ranking by similarity changes little with {names}** (rank correlation {taus}).")),
         (
             [row for row in rows if row not in same + similar],
-            N_("**The ranking by similarity changes with {names}** (Kendall's rank correlation {taus})."),
+            N_("**The ranking by similarity changes with {names}** (rank correlation {taus})."),
         ),
     )
     every = [row.word for row in rows]
@@ -114,8 +118,9 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
         for group, text in texts
         if group
     ]
-    unrelated = describe_unrelated(rows)
-    return [*findings, [Finding("", unrelated)]] if unrelated else findings
+    if unrelated := describe_unrelated(rows):
+        return [[Finding(unrelated)], [finding for [finding] in findings]]
+    return findings
 
 
 def describe_unrelated(rows: Sequence[EmbeddingRow]) -> str:
@@ -125,26 +130,26 @@ def describe_unrelated(rows: Sequence[EmbeddingRow]) -> str:
     half = np.argsort(rows[0].before)[: len(rows[0].before) // 2]
     before, after = np.mean(np.asarray(rows[0].before)[half]), [np.mean(np.asarray(row.after)[half]) for row in rows]
     names = [name_in_sentence(row.word, [each.word for each in rows]) for row in rows]
-    higher = [
-        _("{similarity} with {name}", similarity=formatted(value, ".2f"), name=name)
-        for name, value in zip(names, after, strict=True)
-        if value >= before + HIGHER
-    ]
+    higher = [(name, value) for name, value in zip(names, after, strict=True) if value >= before + HIGHER]
     if not higher:
         return ""
     return _(
-        "The less similar half of the sentences moves closer to the query sentence: mean similarity {higher}, instead "
-        "of {before}.",
-        higher=enumeration(higher),
+        "**With {names}, unrelated sentences come closer to the query sentence** (mean similarity of the less similar "
+        "half: {after} instead of {before}).",
+        names=enumeration(name for name, _value in higher),
+        after=enumeration(formatted(value, ".2f") for _name, value in higher),
         before=formatted(before, ".2f"),
     )
 
 
 def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:
     """Return the sentence about the mean change (drift) of the sentence embeddings with each variant."""
+    every = [row.word for row in rows]
     return _(
         "Mean change of the sentence embeddings compared with the original model (drift): {drifts}.",
-        drifts=enumeration(f"{display_name(row.word)} {number(row.drift, 2)}" for row in rows),
+        drifts=enumeration(
+            _("{drift} with {name}", drift=number(row.drift, 2), name=name_in_sentence(row.word, every)) for row in rows
+        ),
     )
 
 
@@ -168,6 +173,7 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
             [-float(rank) for rank in range(1, 1 + len(order))],
             colour=colour,
             width=0,
+            name_at_end=False,  # A line from each name to its point would cross the sentences' rows.
             # Rings around the other points show the original model's points where these would be covered.
             hollow=colour == GREY,
             size=13 if colour == GREY else 9,
