@@ -8,6 +8,8 @@ from app.figures.theme import GREY, SERIES, Figure, annotation, axis, escape_lab
 
 MAX_UNCUT_LABELS = 4
 """Largest number of bar labels that fit below the bars without being cut or turned."""
+MAX_KEYS = 24
+"""Largest number of keys of one query that are drawn, unless the caller sets another."""
 
 
 def row_multiples(
@@ -18,7 +20,8 @@ def row_multiples(
     value_title: str,
     masked: str = "",
     percent: bool = False,
-    max_keys: int = 24,
+    max_keys: int = MAX_KEYS,
+    min_named: float = 0.0,
 ) -> Figure:
     """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
 
@@ -33,6 +36,7 @@ def row_multiples(
         percent: whether the values are shares, written as percentages.
         max_keys: largest number of keys shown, so that their names fit. These are the keys with the largest weight in
             any variant, in the order of the text.
+        min_named: smallest weight in any variant with which a key's name is written below its bars.
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)
@@ -89,7 +93,7 @@ def row_multiples(
                     "showlegend": not crosses,
                 }
             )
-    aliases = {str(j): escape_label(tokens[j], 14) for j in indices}
+    aliases = {str(j): escape_label(tokens[j], 14) if sizes[j] >= min_named else " " for j in indices}
     return finish(
         data + crosses,
         height=130 * len(rows) + 110,

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.bars import row_multiples
+from app.figures.bars import MAX_KEYS, row_multiples
 from app.jobs import dispatch, runs
 from app.ui import chart
 from app.words.i18n import _, escape_markdown, paragraph, sentence
@@ -14,9 +14,9 @@ from app.words.labels import in_words, spinner
 from attention_core.experiments import next_token
 from attention_core.experiments.next_token import NextTokenRow
 from attention_core.experiments.swap import ReadingRow
-from attention_core.formatting import number, percent
+from attention_core.formatting import formatted, percent
 from attention_core.inputs.labels import number_repeats, readable
-from pages.model.options import ORIGINAL, Question, display_name
+from pages.model.options import ORIGINAL, Question, display_name, short_name
 
 MAX_LISTED = 8
 """Number of tokens in the list of the largest increases in loss."""
@@ -24,6 +24,8 @@ MIN_PROBABILITY = 1e-6
 """Smaller probabilities are shown as "under 0.0001%"."""
 MAX_UNCHANGED = 1e-6
 """If a smaller share of the attention weight moves, two rows are equal except for rounding."""
+MIN_NAMED = 0.05
+"""Smallest share of the weight with which a key is named below its bars. More names would not fit."""
 
 
 def show(question: Question, original: ReadingRow, changed: ReadingRow) -> None:
@@ -32,12 +34,12 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow) -> None:
     if token is not None and 0 < token < original.tokens:
         _predictions(question, changed.word, token)
     else:
-        _increases(original, changed)
+        _increases(original, changed, short_name(changed.word, question.words))
 
 
-def _increases(original: ReadingRow, changed: ReadingRow) -> None:
+def _increases(original: ReadingRow, changed: ReadingRow, name: str) -> None:
     st.markdown(_("Largest increases in loss (nats)"))
-    if not (tokens := increases(original, changed)):
+    if not (tokens := increases(original, changed, name)):
         st.caption(_("No token has a higher loss than in the original model."))
         return
     with st.container(key="model.increases"):
@@ -46,14 +48,15 @@ def _increases(original: ReadingRow, changed: ReadingRow) -> None:
         st.caption(_("The number in parentheses counts occurrences: “(2)” marks the second one in the text."))
 
 
-def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, object]]:
-    """Return table rows of the tokens whose loss increases most, with the losses before and after."""
+def increases(original: ReadingRow, changed: ReadingRow, name: str) -> list[dict[str, object]]:
+    """Return table rows of the tokens whose loss increases most, with the losses before and after, and the increase."""
     differences, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
     return [
         {
             _("Token"): escape_markdown(labels[i + 1]),
-            _("Original"): number(original.losses[i]),
-            display_name(changed.word): number(changed.losses[i]),
+            _("Original"): formatted(original.losses[i], ".1f"),
+            name: formatted(changed.losses[i], ".1f"),
+            _("Increase"): formatted(differences[i], "+.1f"),
         }
         for i in np.argsort(-differences, kind="stable")[:MAX_LISTED].tolist()
         if differences[i] > 0
@@ -82,13 +85,24 @@ def _predictions(question: Question, word: str, token: int) -> None:
         hide_index=True,
     )
     rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
-    figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), percent=True)
+    figure = row_multiples(
+        rows, row.context, key_title=_("key"), value_title=_("weight"), percent=True, min_named=MIN_NAMED
+    )
     message = _(
         "Bars: the attention weights of the token before the predicted one (the query) in layer {layer}, head {head}",
         layer=row.layer,
         head=row.head,
     )
     chart.show(figure, key="model.row", name="attention-row", alt=message)
+    st.caption(
+        paragraph(
+            _("Only the {n} keys with the largest weights have bars.", n=MAX_KEYS)
+            if np.count_nonzero(np.add(row.row_before, row.row_after)) > MAX_KEYS
+            else "",
+            _("Keys with more than {share} of the weight in either model are named.", share=percent(MIN_NAMED)),
+            _("Click the selected token again to see the largest increases in loss."),
+        )
+    )
 
 
 def prediction_texts(predictions: Sequence[tuple[str, float]]) -> list[str]:
@@ -105,7 +119,10 @@ def format_probability(probability: float) -> str:
 
 def describe_token(row: NextTokenRow, name: str) -> str:
     """Return the sentences about how a token's probability changed, and where the attention weights changed most."""
+    gains = np.subtract(row.row_after, row.row_before)
     values = {
+        "target": escape_markdown(row.context[int(gains.argmax())]),
+        "gain": percent(float(gains.max())),
         "token": escape_markdown(row.label),
         "before": format_probability(row.probabilities[0]),
         "after": format_probability(row.probabilities[1]),
@@ -124,7 +141,7 @@ def describe_token(row: NextTokenRow, name: str) -> str:
         if row.moved_weight < MAX_UNCHANGED
         else _(
             "The token before the predicted one is “{last}”. Its attention row changes most in layer {layer}, head "
-            "{head}. There, {moved} of the row's weight moves to other tokens.",
+            "{head}. There, {moved} of the row's weight moves to other tokens. “{target}” gains most ({gain}).",
             **values,
         ),
     )

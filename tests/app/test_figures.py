@@ -48,6 +48,8 @@ def test_bars_show_each_variants_weights_by_token():
     assert figure.data[0].yaxis != figure.data[1].yaxis
     assert figure.layout.yaxis2.matches == "y"  # Both charts have the same scale.
     assert figure.layout.yaxis.title.text == "weight"
+    few = Figure(row_multiples(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight", min_named=0.26))
+    assert few.layout.xaxis.labelalias == {"0": " ", "1": "x", "2": " ", "3": " "}
 
 
 def test_bars_below_zero_have_another_colour():

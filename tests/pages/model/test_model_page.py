@@ -125,7 +125,9 @@ def test_the_largest_increases_are_listed_if_no_token_is_selected(token):
     found = at.table[0].value
     assert len(found) == 8
     assert found["Token"].iloc[0] == number_repeats(header["tokens"])[1 + int(worse.argmax())]
-    assert float(found["Local · window 64"].iloc[0]) > float(found["Original"].iloc[0])
+    assert list(found.columns) == ["Token", "Original", "Local", "Increase"]
+    assert list(found["Increase"]) == [f"{each:+.1f}" for each in sorted(worse, reverse=True)[:8]]
+    assert float(found["Local"].iloc[0]) > float(found["Original"].iloc[0])
     assert not open_model(m_words=()).table
 
 
@@ -213,7 +215,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Random Synthesizer, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Random Synthesizer"]
-    assert "**With Local, layer 29 matters most: if it alone is replaced, perplexity is " in spoken(at)
+    assert "**With Local, layer 0 matters most: if it alone is replaced, perplexity is " in spoken(at)
     assert any("Equal weights and Random Synthesizer ignore the text" in c.value for c in at.caption)
 
 
@@ -333,6 +335,7 @@ def test_the_board_refuses_losses_of_another_text():
 def test_the_encoder_has_one_row_per_sentence_and_a_point_per_model():
     at = open_model(m_view="encoder")
     assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
+    assert all(trace["showlegend"] for trace in traces(at).values())
     axis = charts(at)[0]["layout"]["yaxis"]
     assert axis["tickvals"] == [-i for i in range(1, 11)]
     assert {each.replace("<br>", " ") for each in axis["ticktext"]} == set(SENTENCES)

@@ -726,16 +726,16 @@ def embedded(word, tau):
 @pytest.mark.parametrize(
     ("tau", "expected"),
     [
-        (0.96, "**The ranking by similarity hardly changes with Linear** (Kendall's rank correlation 0.96)."),
-        (0.94, "**The ranking by similarity changes little with Linear** (Kendall's rank correlation 0.94)."),
-        (0.71, "**The ranking by similarity changes little with Linear** (Kendall's rank correlation 0.71)."),
-        (0.69, "**The ranking by similarity changes with Linear** (Kendall's rank correlation 0.69)."),
+        (0.96, "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96)."),
+        (0.94, "**The ranking by similarity changes little with Linear** (rank correlation 0.94)."),
+        (0.71, "**The ranking by similarity changes little with Linear** (rank correlation 0.71)."),
+        (0.69, "**The ranking by similarity changes with Linear** (rank correlation 0.69)."),
     ],
 )
 def test_describe_rankings(tau, expected):
     row = embedded("linear", tau)
     assert encoder.describe_drifts([row]) == (
-        "Mean change of the sentence embeddings compared with the original model (drift): Linear 0.12."
+        "Mean change of the sentence embeddings compared with the original model (drift): 0.12 with Linear."
     )
     assert explained(encoder.describe_rankings, [row]) == expected
 
@@ -743,21 +743,23 @@ def test_describe_rankings(tau, expected):
 def test_variants_with_similar_rankings_share_a_line():
     rows = [embedded("local", 0.3), embedded("linear", 0.96), embedded("softmax", 0.2)]
     assert explained(encoder.describe_rankings, rows) == (
-        "**The ranking by similarity hardly changes with Linear** (Kendall's rank correlation 0.96).  \n"
-        "**The ranking by similarity changes with Local and Softmax** (Kendall's rank correlation 0.30 "
+        "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96).  \n"
+        "**The ranking by similarity changes with Local and Softmax** (rank correlation 0.30 "
         "and 0.20)."
     )
     assert encoder.describe_rankings([]) == []
 
 
 @pytest.mark.parametrize(
-    ("after", "expected"), [(0.44, ""), (0.46, "mean similarity 0.46 with Linear, instead of 0.40.")]
+    ("after", "expected"), [(0.44, ""), (0.46, "(mean similarity of the less similar half: 0.46 instead of 0.40).")]
 )
 def test_unrelated_sentences_that_become_more_similar_are_reported(after, expected):
     row = dataclasses.replace(embedded("linear", 0.96), after=(0.5, after))
     assert encoder.describe_unrelated([row]).endswith(expected)
     assert bool(encoder.describe_unrelated([row])) == bool(expected)
     assert encoder.describe_unrelated([]) == ""
+    first = "**With Linear, unrelated sentences come closer to the query sentence**"
+    assert text_above(encoder.describe_rankings([row])).startswith(first) == bool(expected)
 
 
 def test_ranks_begin_with_the_most_alike():
@@ -774,8 +776,10 @@ def test_a_probability_has_no_power_of_ten(chance, expected):
 
 @pytest.mark.parametrize(("moved", "changes"), [(0.0, False), (9e-7, False), (2e-6, True), (0.7, True)])
 def test_an_unchanged_attention_row_is_reported(moved, changes):
-    row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), context=["a"], layer=3, head=2, moved_weight=moved)
+    rows = {"row_before": [0.9, 0.1, 0.0], "row_after": [0.2, 0.2, 0.6], "context": ["c", "d", "a"]}
+    row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), layer=3, head=2, moved_weight=moved, **rows)
     text = token_details.describe_token(row, "Local")
+    assert text.endswith(" “a” gains most (60%).") == changes
     assert ("“a”. Its attention row changes most in layer 3, head 2. There, " in text) == changes
     same = "The token before the predicted one is “a”. Its attention rows are the same in both models."
     assert text.endswith(same) != changes
