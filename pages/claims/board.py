@@ -166,15 +166,15 @@ def show(chosen: ChosenInput) -> None:
                 ),
             )
     st.caption(board_words.verdict_note())
-    first, strip, others = st.container(), st.container(), st.container()
+    first, index, others = st.container(), st.container(), st.container()
     verdict_filter, every = ClaimsOptions.verdict.value, claims.all_claims()
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
-    with strip:
-        st.markdown(f"## {_(board_words.INDEX_TITLE)}")
-        strip = st.container(key="claims-strip")
-        strip.empty()  # As above.
     if verdict_filter == "all":
+        with index:
+            st.markdown(f"## {_(board_words.INDEX_TITLE)}")
+            index = st.container(key="claims-strip")
+            index.empty()  # As above.
         unjudged = [c for c in every if c.key in on_request or c.lacks_tokens(chosen.qkv.n, checks[0].longest)]
         top = [c for c in every if c.key in FIRST_KEYS]
         with first:
@@ -186,9 +186,10 @@ def show(chosen: ChosenInput) -> None:
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.draw_outcomes(outcomes)
-        board.draw_summary(f"claims-index.{key}")
+        if verdict_filter == "all":  # With a filter, the index would move the cards down.
+            board.draw_summary(f"claims-index.{key}")
 
-    with strip:
+    with index:
         runs.run_immediately(
             "claims",
             tasks,
