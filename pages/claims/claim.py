@@ -136,6 +136,8 @@ def _show_figure(outcome: Outcome) -> None:
     chart.show(
         figure_, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=words.figure_description(outcome.claim)
     )
+    if bars and outcome.heads > 1:
+        st.caption(_("Bars: median over heads. Thin lines: middle half of the heads."))
 
 
 def _show_page_link(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 import math
 
-from app.words.i18n import C_, N_, _, _n, escape_markdown
+from app.words.i18n import C_, N_, _, _n, clauses, escape_markdown
 from attention_core.claims import Claim, Outcome, Quantity, Verdict
 from attention_core.claims.rule import Margin
 from attention_core.formatting import format_readable
@@ -55,6 +55,13 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
     quantity, value, bound = _compared(claim, decisive)
     if quantity.of_heads and outcome.heads == 1:
         return ""
+    if quantity.of_heads and outcome.heads:
+        return _(
+            "{label}: {value} ({needs})",
+            label=words.label(outcome, quantity),
+            value=words.heads_text(words.head_count(outcome, decisive.value), outcome.heads),
+            needs=_heads_needed(outcome, quantity),
+        )
     return _(
         "{label}: {value} ({closeness} of {bound})",
         closeness=margin_width(decisive),
@@ -62,6 +69,24 @@ def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
         value=value,
         bound=bound,
     )
+
+
+def _heads_needed(outcome: Outcome, quantity: Quantity) -> str:
+    """Return in how many heads something must be true for a claim to hold, and to hold partly."""
+    rule, needs = outcome.claim.verdict, list[str]()
+    for condition in dict.fromkeys(each for each in rule if each.quantity == quantity.name):
+        margin = condition.margin(outcome.numbers, outcome.claim.bounds)
+        bound = _(C_("number of heads", "{n}"), n=_required_heads(outcome, margin))
+        text = _(NEED_PHRASES[margin.comparison], bound=bound)
+        template = N_("needs {needs}") if condition in rule.needed else N_("{needs} to hold partly")
+        needs.append(_(template, needs=text))
+    return clauses(needs)
+
+
+def _required_heads(outcome: Outcome, margin: Margin) -> int:
+    """Return the threshold of a share of heads as a number of heads."""
+    rounded = math.ceil if margin.comparison in (">=", "<") else math.floor
+    return rounded(round(outcome.heads * margin.threshold / 100, 6))
 
 
 def conditions(outcome: Outcome) -> str:
@@ -92,7 +117,8 @@ def unmet_conditions(outcome: Outcome) -> str:
         return escape_markdown(text[:1].upper() + text[1:])
 
     if outcome.verdict is Verdict.FAILS:
-        return line(margin_text(outcome, brief=True))
+        text = margin_text(outcome, brief=True)
+        return f"{ICONS[False]} {line(text)}" if text else ""
     if outcome.verdict is not Verdict.PARTLY:
         return ""
     tested, claim = _tested(outcome), words.with_whole_percents(outcome)
@@ -100,7 +126,7 @@ def unmet_conditions(outcome: Outcome) -> str:
     count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
     icon, colour = words.VERDICT_ICONS[Verdict.PARTLY]
     lines = [f":{colour}[{icon}] {count}"] if met else []
-    unmet = [_condition_text(outcome, each, claim) for met, each in tested if not met]
+    unmet = [_condition_text(outcome, each, claim, in_short=True) for met, each in tested if not met]
     return "  \n".join([*lines, *(f"{ICONS[False]} {line(text)}" for text in unmet)])
 
 
@@ -120,12 +146,18 @@ def _tested(outcome: Outcome) -> list[tuple[bool, Margin]]:
 
 
 def _condition_text(
-    outcome: Outcome, margin: Margin, claim: Claim, template: str = N_("{label}: {value} (needs {needs})")
+    outcome: Outcome,
+    margin: Margin,
+    claim: Claim,
+    template: str = N_("{label}: {value} (needs {needs})"),
+    *,
+    in_short: bool = False,
 ) -> str:
     """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
-    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs. For
-    a single head, the text says whether the label is true of it; it is empty if the finding of a failed claim says so.
+    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs. The
+    same is true with ``in_short`` if the finding has no other number. For a single head, the text says whether the
+    label is true of it; it is empty if the finding of a failed claim says so.
     """
     quantity, value, bound = _compared(claim, margin)
     needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
@@ -137,17 +169,16 @@ def _condition_text(
         one = _("this head") if margin.value else _("not this head")
         return _("{label}: {value}", label=words.label(outcome, quantity), value=one)
     if quantity.of_heads and outcome.heads:
-        threshold = round(outcome.heads * margin.threshold / 100, 6)
         value = _("{count} of {heads}", count=words.head_count(outcome, margin.value), heads=outcome.heads)
-        required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
-        is_half = margin.threshold == 50
-        bound = _("half") if is_half else _(C_("number of heads", "{n}"), n=required)
-        heads = _("half of the heads") if is_half else words.heads_text(required, outcome.heads)
+        required = _required_heads(outcome, margin)
+        bound = _(C_("number of heads", "{n}"), n=required)
+        heads = words.heads_text(required, outcome.heads)
         needs_maximum = margin.comparison == ">=" and required == outcome.heads
     needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
     if margin.factor is not None:
         needs = _("{needs}, {n} times what equal weights give", needs=needs, n=format_readable(margin.factor, None))
-    if outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]:
+    is_last = outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]
+    if is_last or (in_short and named == [quantity.name]):
         if quantity.of_heads and needs_maximum:
             return _("The claim needs {heads}.", heads=heads)
         if quantity.of_heads and margin.comparison == ">=":

@@ -196,6 +196,8 @@ def numbers_table(outcome: Outcome) -> str:
     lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
         value = escape_markdown(formatted[each.name] + unit(each))
+        if each.of_heads and outcome.heads:
+            value = heads_text(head_count(outcome, outcome.numbers[each.name]), outcome.heads)
         lines.append(f"| {escape_markdown(label(outcome, each))} | **{value}** |")
     return "\n".join(lines)
 

@@ -42,9 +42,9 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
         max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
         for outcome in results
     ]
-    panels = (_panel(row, outcome, layer) for row, outcome in zip(current, results, strict=True))
-    has_negative = any((row.matrices[layer] < 0).any() for row in current if row.matrices is not None)
     seeds = len({each.row.seed for each in rows})
+    panels = (_panel(row, outcome, layer, seeds) for row, outcome in zip(current, results, strict=True))
+    has_negative = any((row.matrices[layer] < 0).any() for row in current if row.matrices is not None)
     key_html = _key(matrices[0], seeds, has_negative=has_negative)
     st.html(f'<div class="checkpoints">{key_html}{"".join(panels)}</div>')
     task = matrices[0].spec.model.task
@@ -113,12 +113,17 @@ def _scale(ramp: Sequence[Colour], degrees: int) -> str:
     return f'<b style="background: linear-gradient({degrees}deg, {stops})"></b>'
 
 
-def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:
-    """Return a variant's attention matrix in a layer, with its name, accuracy and largest rise, as HTML."""
+def _panel(row: LearnRow, outcome: Outcome, layer: int, seeds: int) -> str:
+    """Return a variant's attention matrix in a layer, with its name, accuracy and largest rise, as HTML.
+
+    With several ``seeds``, the text says that the accuracy is that of the first run.
+    """
     assert row.matrices is not None
     name = outcome.name
     alt = _("{name}: attention matrix at step {step}", name=name, step=row.row.step)
     values = {"name": name, "step": row.row.step, "share": percent(row.row.accuracy)}
+    if seeds > 1:
+        values["share"] = _("first run {share}", share=values["share"])
     caption, frames = _("{name}: step {step}, {share} correct", **values), ""
     if task_of(row.spec.model.task).shows_answers:
         weight = percent(answer_share(row.spec, row.matrices[layer]))
@@ -139,15 +144,15 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int) -> str:
 def _frames(places: Sequence[tuple[int, int]], tokens: Sequence[str]) -> str:
     """Return a frame around each answer of a causal matrix, and the tokens of their rows and columns, as HTML.
 
-    An answer has the place (row, column). The tokens are written beyond the diagonal, where the matrix is empty. They
-    are left out if there are many answers.
+    An answer has the place (row, column). The tokens are written above their columns and, in their rows, beyond the
+    diagonal, where the matrix is empty. They are left out if there are many answers.
     """
     n = len(tokens)
     frames = [
         f'<i style="left:{key / n:.2%};top:{query / n:.2%};width:{1 / n:.2%};height:{1 / n:.2%}"></i>'
         for query, key in places
     ]
-    ends = [end for query, key in places for end in ((query, query + 1.5, query + 0.5), (key, key, 0.5))]
+    ends = [end for query, key in places for end in ((query, query + 1.5, query + 0.5), (key, key, -0.7))]
     labels = [
         f'<small style="left:{left / n:.2%};top:{top / n:.2%}">{html.escape(tokens[token])}</small>'
         for token, left, top in ends

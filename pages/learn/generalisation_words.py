@@ -238,14 +238,19 @@ def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcom
     if each is None or abs(rotary - plain) <= MAX_CLOSE or max(rotary, plain) < THRESHOLD or largest % trained_at:
         return "", ""
     name = escape_markdown(each.name_in_sentence)
-    return name, _(
-        "At {times} times the trained length, {name} gets {plain} right without position encoding, but {rotary} "
-        "with RoPE.",
-        times=largest // trained_at,
-        name=name,
-        plain=percent(plain),
-        rotary=percent(rotary),
+    is_rotary = results[0].rows[0].spec.model.positions == "rotary"
+    text = (
+        N_(
+            "At {times} times the trained length, {name} gets {rotary} right with RoPE, but {plain} without position "
+            "encoding (not drawn)."
+        )
+        if is_rotary
+        else N_(
+            "At {times} times the trained length, {name} gets {plain} right without position encoding, but {rotary} "
+            "with RoPE (not drawn)."
+        )
     )
+    return name, _(text, times=largest // trained_at, name=name, plain=percent(plain), rotary=percent(rotary))
 
 
 def compare_positions(results: Sequence[Outcome], counterparts: Sequence[Outcome]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from attention_core.experiments.learning import MEASURE_INTERVAL
 from attention_core.formatting import percent
 from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, PartOutcome
 
@@ -27,7 +28,7 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
     """Return the sentences about the part whose removal lowers each variant's accuracy most, and by how much.
 
     Variants without a removed part are left out. The explanation lists the variants whose accuracy no removed part
-    changes. If there are only such variants, this list is the finding.
+    changes, and other effects of removed parts. If there are only such variants, this list is the finding.
     """
     lost: dict[str, list[tuple[float, str]]] = {}
     unchanged, unneeded = [], set()
@@ -69,7 +70,37 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
         if unchanged
         else ""
     )
-    return Finding(paragraph(text, _layer_sentence(results)), steady) if text else Finding(steady)
+    if not text:
+        return Finding(steady, _other_effects(results))
+    return Finding(paragraph(text, _layer_sentence(results)), paragraph(steady, _other_effects(results)))
+
+
+def _other_effects(results: Sequence[PartOutcome]) -> str:
+    """Return the sentences about parts whose removal has a clear effect that the finding does not name.
+
+    The effect is a loss of accuracy that is not the variant's largest loss, or another number of steps to learn the
+    task. Steps are compared only if they differ by more than one measurement.
+    """
+    texts = []
+    for each in results:
+        accuracies, learned = each.ablated_accuracy, each.full.learned_at
+        worst = min(accuracies.values(), default=0.0)
+        for part, ablated in each.ablations.items():
+            values = {"part": _(PART_NAMES[part]), "name": f"**{escape_markdown(each.full.name_in_sentence)}**"}
+            if each.full.accuracy - ablated.accuracy > MAX_CLOSE and ablated.accuracy > worst:
+                texts.append(
+                    _("Without {part}, {name} gets only {share} right.", share=percent(ablated.accuracy), **values)
+                )
+            elif learned and ablated.learned_at and abs(ablated.learned_at[0] - learned[0]) > MEASURE_INTERVAL:
+                texts.append(
+                    _(
+                        "Without {part}, {name} learns the task after {steps} steps instead of {own}.",
+                        steps=ablated.learned_at[0],
+                        own=learned[0],
+                        **values,
+                    )
+                )
+    return paragraph(*texts)
 
 
 def layers_text(layers: int) -> str:

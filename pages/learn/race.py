@@ -22,6 +22,8 @@ NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
 MAX_GAP, WIDER = 0.01, 3
 """Largest difference of accuracies that coincide on screen; pixels that a line gains for each line covering it."""
+MAX_SHORT, LOW_TOP = 0.55, 0.62
+"""Largest accuracy of a chart whose axis ends at about 60% instead of 100%; the upper end of this axis."""
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -165,12 +167,13 @@ def _draw(
         if x == "step"
         else axis_title(_(AXES[x]), log=log_x)
     )
+    largest = max((value for line in lines for value in line.y if value is not None), default=1.0)
     figure = curves(
         lines,
         x_title=x_title,
         y_title=_(AXES[y]),
         height=HEIGHT,
-        top=1.03 if y == "accuracy" else None,
+        top=None if y != "accuracy" else 1.03 if largest > MAX_SHORT else LOW_TOP,
         percent=y == "accuracy",
         form=".0%" if y == "accuracy" else ".3g",
         x_ticks=ticks or (),

@@ -54,20 +54,30 @@ def cause(outcome: Outcome) -> str:
     )
     if hidden := hidden_share(spec):
         expected = guess_accuracy(outcome)
-        if expected is None:
-            return paragraph(result, _("Its mask hides {hidden} of the answers.", hidden=percent(hidden)))
-        text = (
-            N_(
-                "Its mask shows {visible:.0%} of the answers. Guessing among the hidden ones would give "
-                "{expected:.0%} in total."
+        is_passed_on = hidden_share(spec, layers=spec.model.layers) < hidden
+        if expected is not None:
+            return paragraph(
+                result,
+                _("Its mask shows {visible:.0%} of the answers.", visible=1 - hidden),
+                _(
+                    "A guess among the answers that it hides is right {chance:.0%} of the time, which would give "
+                    "{expected:.0%} in total.",
+                    chance=1 - (1 - expected) / hidden,
+                    expected=expected,
+                ),
+                _("Its {n} layers hardly recover more.", n=spec.model.layers) if is_passed_on else "",
             )
-            if hidden_share(spec, layers=spec.model.layers) == hidden
-            else N_(
-                "Its mask shows {visible:.0%} of the answers. Guessing among the hidden ones would give "
-                "{expected:.0%} in total, so its {n} layers hardly recover them."
+        if is_passed_on and outcome.accuracy > accuracy_with_guesses(spec):
+            return paragraph(
+                _(
+                    "**{name}** gets {share} right, although its mask hides {hidden} of the answers.",
+                    name=escape_markdown(outcome.name_in_sentence),
+                    share=percent(outcome.accuracy),
+                    hidden=percent(hidden),
+                ),
+                _("Its {n} layers can pass hidden answers on through the tokens in between.", n=spec.model.layers),
             )
-        )
-        return paragraph(result, _(text, visible=1 - hidden, expected=expected, n=spec.model.layers))
+        return paragraph(result, _("Its mask hides {hidden} of the answers.", hidden=percent(hidden)))
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return paragraph(
             result,
@@ -327,7 +337,7 @@ def _lines(*texts: str) -> str:
 
 
 def _test_of_surprise(results: Sequence[Outcome]) -> str:
-    """Return why only slower variants solve the test with most pairs, and how long the models were trained.
+    """Return why only slower variants solve the test with most pairs.
 
     If the mask of the variant that learned recall first hides answers of the test, the reason is the share of these
     answers. Otherwise, the reason is left out unless this variant's state is one matrix, and the variants that solve
@@ -350,18 +360,18 @@ def _test_of_surprise(results: Sequence[Outcome]) -> str:
         )
         if hidden
         else _n(
-            "**{fast}** adds all pairs up in one state, in which they interfere, whereas {names} stores each token "
-            "separately.",
-            "**{fast}** adds all pairs up in one state, in which they interfere, whereas {names} store each token "
-            "separately.",
+            "With {pairs}, **{fast}** adds all of them up in one state, in which they interfere, whereas {names} "
+            "stores each token separately.",
+            "With {pairs}, **{fast}** adds all of them up in one state, in which they interfere, whereas {names} "
+            "store each token separately.",
             n=len(solving),
+            pairs=_pairs_link(pairs, ""),
             fast=escape_markdown(fast.name_in_sentence),
             names=enumeration(f"**{escape_markdown(outcome.name_in_sentence)}**" for outcome in solving),
         )
         if has_reason
         else "",
         _delta_note(fast, tested) if has_reason else "",
-        _("These models were trained for {steps} steps.", steps=spec.steps),
     )
 
 

@@ -312,7 +312,7 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
 @pytest.mark.parametrize(
     ("key", "numbers", "heads", "expected"),
     [
-        ("cosine_closest", {"heads": 100 / 12}, 12, "The claim needs at least half of the heads."),
+        ("cosine_closest", {"heads": 100 / 12}, 12, "The claim needs at least 6 of 12 heads."),
         (
             "cosine_closest",
             {"heads": 100.0},
@@ -428,8 +428,34 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     )
     assert condition_words.conditions(outcome).replace(r"\:", ":") == (
         f"{MEASURED}  \n{MET} matrix error of the kernel 1 + cos(q, k), median over heads: 50% (less than 90%)  \n"
-        f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (at least half)"
+        f"{UNMET} heads in which the kernel 1 + cos(q, k) is closest to softmax: 3 of 12 (at least 6)"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "expected"),
+    [
+        (
+            "cosine_closest",
+            "heads",
+            "heads in which the kernel 1 + cos(q, k) is closest to softmax: 1 of 12 heads (needs at least 6; more "
+            "than 2 to hold partly)",
+        ),
+        (
+            "linear_sparsity",
+            "less",
+            "heads in which softmax is the sparsest of four methods: 1 of 12 heads (needs at least 11)",
+        ),
+    ],
+)
+def test_a_verdict_line_compares_numbers_of_heads(key, name, expected):
+    known = claims.claim(key)
+    numbers = dict.fromkeys((each.name for each in known.quantities), 0.0) | {name: 100 / 12, "uniform": 1.0}
+    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=0, error=0.5)
+    rows = tuple(replace(row, head=i) for i in range(12))
+    outcome = Outcome(key=key, verdict=FAILS, numbers=numbers, rows=rows)
+    assert condition_words.margin_text(outcome) == expected
+    assert "| **1 of 12 heads** |" in words.numbers_table(outcome)
 
 
 def changed_outcome(key, **changed):
@@ -472,7 +498,7 @@ def test_a_card_shows_the_unmet_conditions_and_the_number_of_those_that_are_met(
     ]
     assert unmet("near_diagonal", **NEAR | {"error": 9.0, "mass_rest": 45.9}) == [""]
     assert unmet("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}) == [
-        "Attention within the window: 20% (needs at least 26%, 2 times what equal weights give)"
+        f"{UNMET} Attention within the window: 20% (needs at least 26%, 2 times what equal weights give)"
     ]
     assert unmet("two_layers", two=95.0) == [
         f"{UNMET} {BOTH_LAYERS[0].upper()}{BOTH_LAYERS[1:]}: 95% (needs exactly 100%)"
@@ -525,7 +551,9 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     [recorded, *_rest] = claims.trained_claims()
     assert board_words.origin(recorded) == words.article(recorded.source), "it has no subject"
     assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}")
-    assert condition_words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{ONLY_IF} number is exactly 100%."
+    assert (
+        condition_words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{UNMET} {ONLY_IF} number is exactly 100%."
+    )
     assert condition_words.unmet_conditions(FOUND) == condition_words.unmet_conditions(UNJUDGED) == ""
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card

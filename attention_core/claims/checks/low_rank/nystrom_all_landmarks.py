@@ -83,9 +83,9 @@ CLAIM = Claim(
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, Nyström attention averages nothing, so only rounding errors "
-    "remain. The largest matrix error (relative difference from softmax's matrix) of any head is {error}.",
-    details="If Nyström attention computes the inverse in six iterations instead of exactly, the median matrix error "
-    "over heads is {iterated}. The matrix to invert has a condition number of up to {condition}, so its inverse can "
+    "remain. The largest matrix error (relative difference from softmax's matrix) of any head is {error}. "
+    "With an inverse from six iterations instead of the exact one, the median error over heads is {iterated}.",
+    details="The matrix to invert has a condition number of up to {condition}, so its inverse can "
     "amplify rounding errors by up to this factor.",
     quantities=(
         Quantity(
@@ -107,8 +107,9 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("landmarks", "number of landmarks m", log=True),
-        y=Axis("error", "matrix error (1 = 100%)", log=True),
+        y=Axis("error", "matrix error", log=True),
         by="inverse",
+        percent=True,
     ),
     theorem="Every matrix A and its pseudoinverse A⁺ satisfy the equation A A⁺ A = A. If every token is a landmark, "
     "the two outer factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺. Their product is "
