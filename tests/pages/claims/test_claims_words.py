@@ -500,9 +500,7 @@ def test_a_card_shows_the_unmet_conditions_and_the_number_of_those_that_are_met(
     assert unmet("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}) == [
         f"{UNMET} Attention within the window: 20% (needs at least 26%, 2 times what equal weights give)"
     ]
-    assert unmet("two_layers", two=95.0) == [
-        f"{UNMET} {BOTH_LAYERS[0].upper()}{BOTH_LAYERS[1:]}: 95% (needs exactly 100%)"
-    ]
+    assert unmet("two_layers", two=95.0) == [f"{UNMET} {ONLY_IF} number is exactly 100%."], "the finding has only 95%"
     leaks = {"leaking": 6.0, "pooled": 6.0, "moved": 0.0, "left": 1.0}
     assert unmet("pooling_leaks", **leaks) == [
         ":orange[:material/contrast:] 2 of 3 conditions are met",
