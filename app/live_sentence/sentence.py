@@ -36,7 +36,8 @@ class Row:
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
         errors: the relative error of the variant's output at each step.
-        losses: a sentence at each step on what the variant hides, or empty. It follows the largest error.
+        losses: a sentence at each step on what the variant hides and the error that follows, or empty. It is shown for
+            the largest error.
         costs: the variant's cost at each step, as a fraction of the first row's cost.
         long_costs: the same fractions for a long text.
     """

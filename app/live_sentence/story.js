@@ -92,7 +92,7 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
 }
 
 /**
- * Return sentences about the largest error if it exceeds the error of equal weights as shown; else about the latter.
+ * Return a sentence about the largest error if it exceeds the error of equal weights as shown; else about the latter.
  * @param {StoryTexts} texts
  * @param {{ title: string, error: number, loss: string }[]} rows
  * @param {number} uniformError
@@ -101,8 +101,7 @@ export function baseline(texts, rows, uniformError) {
   const worst = rows.reduce((most, row) => (row.error > most.error ? row : most));
   const [error, zero] = [worst.error, uniformError].map((each) => percent(each, 2));
   if (worst.error <= uniformError || error === zero) return fill(texts.equal, { zero });
-  const sentence = fill(texts.worse, { row: worst.title, error, zero });
-  return joinParts(texts.sentences, [sentence, worst.loss].filter(Boolean));
+  return fill(worst.loss || texts.worse, { row: worst.title, error, zero });
 }
 
 /**

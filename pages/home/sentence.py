@@ -151,7 +151,9 @@ def row(steps: BudgetSteps) -> Row:
 
 
 def loss(name: str, hidden: float, hidden_unshown: float) -> str:
-    """Return how much of softmax's weight a variant hides; empty for less than 5%.
+    """Return how much of softmax's weight a variant hides, as the reason for an error above that of equal weights.
+
+    It is empty for less than 5%. The browser replaces the errors in braces.
 
     Args:
         name: the variant's name on screen.
@@ -160,13 +162,18 @@ def loss(name: str, hidden: float, hidden_unshown: float) -> str:
     """
     if hidden < MIN_HIDDEN_SHARE:
         return ""
+    fields = {"name": name, "share": hidden, "error": "{error}", "zero": "{zero}"}
     if hidden_unshown > hidden / 2:
         return _(
-            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on [CLS] and [SEP].",
-            name=name,
-            share=hidden,
+            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on [CLS] and [SEP], so its output "
+            "error ({error}) exceeds that of equal weights ({zero}).",
+            **fields,
         )
-    return _("Over all queries, {name} hides {share:.0%} of softmax's weight.", name=name, share=hidden)
+    return _(
+        "Over all queries, {name} hides {share:.0%} of softmax's weight, so its output error ({error}) exceeds that of "
+        "equal weights ({zero}).",
+        **fields,
+    )
 
 
 def _difference_reasons() -> dict[str, dict[str, str]]:

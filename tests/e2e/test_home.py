@@ -69,8 +69,8 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
         "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
-        "tokens into landmarks, which blurs the weights. Local's output error (99%) is even larger than that of equal "
-        "weights (95%). Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] and [SEP]."
+        "tokens into landmarks, which blurs the weights. Over all queries, Local hides 51% of softmax's weight, mostly on "
+        "[CLS] and [SEP], so its output error (99%) exceeds that of equal weights (95%)."
     )
     expect(finding).to_have_text(
         "With softmax, “it” attends most to “animal” (77%). Nyström gives 51%, Linear 10% and Local 0%."
@@ -325,14 +325,14 @@ def test_the_finding_lists_the_weights_of_the_other_variants(text_of):
 @pytest.mark.parametrize(
     ("errors", "expected"),
     [
-        ({"A": 0.99, "B": 0.5}, "A's output error (99%) is even larger than that of equal weights (95%). A hides."),
+        ({"A": 0.99, "B": 0.5}, "A hides, so 99% exceeds 95%."),
         ({"A": 0.96, "B": 0.97}, "B's output error (97%) is even larger than that of equal weights (95%)."),
         ({"A": 0.952}, "Equal weights on all keys would have an output error of 95%."),
         ({"A": 0.5}, "Equal weights on all keys would have an output error of 95%."),
     ],
 )
 def test_the_largest_error_is_compared_with_equal_weights(window, errors, expected):
-    page, losses = window.new_page(), {"A": "A hides."}
+    page, losses = window.new_page(), {"A": "A hides, so {error} exceeds {zero}."}
     rows = [{"title": title, "error": error, "loss": losses.get(title, "")} for title, error in errors.items()]
     script = f"([words, rows]) => {{ {STORY} return baseline(words, rows, 0.95); }}"
     assert page.evaluate(script, [_texts(), rows]) == expected

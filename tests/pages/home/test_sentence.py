@@ -98,17 +98,18 @@ def test_error_and_cost_use_the_same_tokens(text):
     ("hidden", "unshown", "expected"),
     [
         (0.049, 0.049, ""),
-        (0.5, 0.24, "Over all queries, Local hides 50% of softmax's weight."),
-        (0.5, 0.26, "Over all queries, Local hides 50% of softmax's weight, mostly on [CLS] and [SEP]."),
+        (0.5, 0.24, "Over all queries, Local hides 50% of softmax's weight, so"),
+        (0.5, 0.26, "Over all queries, Local hides 50% of softmax's weight, mostly on [CLS] and [SEP], so"),
     ],
 )
-def test_a_loss_says_what_is_hidden(hidden, unshown, expected):
-    assert sentence.loss("Local", hidden, unshown) == expected
+def test_a_loss_says_what_is_hidden_and_its_effect(hidden, unshown, expected):
+    effect = " its output error ({error}) exceeds that of equal weights ({zero})."
+    assert sentence.loss("Local", hidden, unshown) == (expected and expected + effect)
 
 
 def test_only_a_variant_with_a_mask_has_losses(first):
     losses = {row["key"]: row["losses"] for row in first[0]["rows"]}
-    assert losses["local"][3] == "Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] and [SEP]."
+    assert losses["local"][3].startswith("Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] and")
     assert losses["local"][-1] == ""
     assert {*losses["softmax"], *losses["linear"], *losses["nystrom"]} == {""}
 
