@@ -1,8 +1,9 @@
 // Moves the query word along the sentence once, when the page opens, to show the visitor that it can move.
 
-const DELAY = 400; // milliseconds before the first word
-const PACE = 170; // milliseconds per word
-const MAX_WORDS = 12; // the tour starts at most this many words before the chosen word
+// The tour lasts at most 1.3 seconds, because the texts already describe the word at which it ends.
+const DELAY = 300; // milliseconds before the first word
+const PACE = 120; // milliseconds per word
+const MAX_WORDS = 8; // the tour starts at most this many words before the chosen word
 const INPUT = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
 
 export class Tour {
