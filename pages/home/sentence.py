@@ -58,14 +58,14 @@ def show() -> None:
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
         unshown=budgets.unshown,
-        columns=[_("output error at {n} tokens", n=budgets.n), *(_("cost at {n} tokens", n=n) for n in lengths)],
+        columns=[_("output error, all {n} queries", n=budgets.n), *(_("cost at {n} tokens", n=n) for n in lengths)],
         headings=[
-            _("output error at {n} tokens\n(softmax = 0%)", n=budgets.n),
+            _("output error, all {n} queries\n(softmax = 0%)", n=budgets.n),
             _("cost (softmax = 100%)"),
             *(_("{n} tokens", n=n) for n in lengths),
         ],
-        caption=caption(budgets, is_example=text == presets.SENTENCE),
-        notes=notes(budgets),
+        caption=caption(budgets.n),
+        notes=notes(budgets.n, is_example=text == presets.SENTENCE),
     )
 
 
@@ -78,50 +78,48 @@ def cut_note(text: str) -> str:
     )
 
 
-def caption(budgets: BudgetComparison, *, is_example: bool) -> str:
-    """Return the caption: what the cost is, why cheap variants save nothing, and which head the weights are from.
-
-    Args:
-        budgets: the numbers of the sentence.
-        is_example: whether the sentence is the one for which the head was chosen.
-    """
-    head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
+def caption(n: int) -> str:
+    """Return the caption for ``n`` tokens: what the cost is, and why cheap variants save nothing."""
     return paragraph(
-        _(
-            "The {n} tokens include [CLS] and [SEP], which are not drawn; percentages are shares of the weight on the "
-            "words drawn. Cost counts multiply-adds.",
-            n=budgets.n,
-        ),
-        _(
-            "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
-            n=budgets.n,
-            block=BLOCK,
-        )
-        if budgets.n <= BLOCK
+        _("Costs are multiply-adds."),
+        _("At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.", n=n, block=BLOCK)
+        if n <= BLOCK
         else "",
         _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
-        _(
-            "Layer {layer}, head {head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ.",
-            **head,
-        )
-        if is_example
-        else _("Model MiniLM-L6, layer {layer}, head {head}.", **head),
+        _("[CLS] and [SEP] are not drawn."),
     )
 
 
-def notes(budgets: BudgetComparison) -> list[str]:
-    """Return sentences that explain the numbers."""
+def notes(n: int, *, is_example: bool) -> list[str]:
+    """Return sentences that explain the numbers.
+
+    Args:
+        n: the number of tokens.
+        is_example: whether the sentence is the one for which the head was chosen.
+    """
+    head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
     return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
             "softmax's output. The Error page shows the output error for longer texts.",
-            n=budgets.n,
+            n=n,
+        ),
+        _(
+            "The {n} tokens include [CLS] and [SEP]. The percentages under the words are shares of the weight on the "
+            "words drawn.",
+            n=n,
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
             "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
         ),
         _("Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix."),
+        _(
+            "Layer {layer}, head {head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ.",
+            **head,
+        )
+        if is_example
+        else _("Model MiniLM-L6, layer {layer}, head {head}.", **head),
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
             "orange.",

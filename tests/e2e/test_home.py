@@ -42,7 +42,7 @@ def counters(word):
     )
     error = compared(word).output_error
     costs = {f"{n} tokens": f"{own:.0%}", "8,192 tokens": f"{100 * long:#.2g}%"}
-    return (f"output error at {n} tokens {error:.0%}", *(f"cost at {length} {cost}" for length, cost in costs.items()))
+    return (f"output error, all {n} queries {error:.0%}", *(f"cost at {length} {cost}" for length, cost in costs.items()))
 
 
 def numbers(page, variant):
