@@ -96,7 +96,7 @@ def row_multiples(
     aliases = {str(j): escape_label(tokens[j], 14) if sizes[j] >= min_named else " " for j in indices}
     return finish(
         data + crosses,
-        height=130 * len(rows) + 110,
+        height=110 * len(rows) + 110,
         xaxis=axis(
             key_title,
             type="category",
