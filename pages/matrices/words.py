@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from app.state.session import REFERENCE
-from app.words.i18n import _, _n, end_sentence, enumeration, paragraph, quote
+from app.words.i18n import _, _n, clauses, end_sentence, enumeration, paragraph, quote
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
@@ -206,7 +206,7 @@ def largest_weights(heaviest: Sequence[KeyWeight], tokens: Sequence[str]) -> str
         return _("no key has a weight of {least:.1%} or more", least=MIN_SHOWN_WEIGHT)
     if heaviest[0].weight < min(SMALL_WEIGHT, EVEN_RATIO / len(tokens)):
         return _("no key stands out (largest weight {weight:.0%})", weight=heaviest[0].weight)
-    return _("attends most to {keys}", keys=_key_list(heaviest, tokens, ".0%"))
+    return _("top keys: {keys}", keys=_key_list(heaviest, tokens, ".0%"))
 
 
 def largest_changes(
@@ -254,7 +254,7 @@ def _key_list(shares: Sequence[KeyWeight], tokens: Sequence[str], form: str) -> 
     def name(key: int) -> str:
         return quote(tokens[key]) + (f" ({key})" if tokens.count(tokens[key]) > 1 else "")
 
-    return enumeration(f"{name(each.key)} {formatted(each.weight, form)}" for each in shares)
+    return clauses(f"{name(each.key)} {formatted(each.weight, form)}" for each in shares)
 
 
 def head_description(scores: HeadScores) -> str:

@@ -86,8 +86,8 @@ def test_the_strip_of_a_query_shows_the_keys():
     [text] = [line["note"] for line in board_settings(at, "matrices.strips")["strips"]]
     first = int(np.argmax(weights))
     names = ["one", "two", "one (2)", *WORDS[3:]]
-    assert text.startswith("attends most to")
-    assert names[first] in text.split(",")[0]
+    assert text.startswith("top keys:")
+    assert names[first] in text.split(";")[0]
     assert f"{weights[first]:.0%}" in text
 
 

@@ -269,10 +269,23 @@ def test_a_word_is_pinned_without_the_server_and_unpinned_by_a_key(page, server)
 def test_the_texts_of_strips_are_level_if_one_note_takes_two_lines(page, server):
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/matrices")
+    page.locator(".strip .note").first.evaluate("(note) => (note.textContent = 'several words '.repeat(5))")
     notes = {each.bounding_box()["height"] for each in page.locator(".strip .note").all()}
-    assert len(notes) == 2, "the note of Linear takes one line and the others two"
+    assert len(notes) == 2, "the first note takes two lines and the others one"
     assert len({each.bounding_box()["y"] for each in page.locator(".strip .text").all()}) == 1
     assert len({each.bounding_box()["y"] for each in page.locator(".strip .title").all()}) == 1
+
+
+def test_a_strip_has_an_ellipsis_wherever_words_are_left_out(page, server):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit(page, f"{server}/matrices")
+    script = """(all) => all.map((each) => [
+        each.classList.contains("sliver"), getComputedStyle(each, "::before").content.includes("…"), each.offsetWidth])"""
+    tokens = strip(page, "softmax").locator(".word, .sliver").evaluate_all(script)
+    starts = [is_sliver and (not i or not tokens[i - 1][0]) for i, (is_sliver, *_) in enumerate(tokens)]
+    assert sum(starts) > 1
+    assert [has_ellipsis for _, has_ellipsis, _ in tokens] == starts
+    assert {width for _, has_ellipsis, width in tokens if has_ellipsis} == {14}
 
 
 def test_the_numbers_of_four_variants_fit_on_a_phone_and_have_equal_columns_elsewhere(page, phone, server):

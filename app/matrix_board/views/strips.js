@@ -12,6 +12,7 @@ import { cellText } from "./readout.js";
 const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
+const ELLIPSIS = 14; // pixels of the first thin bar after a word or at the start, which has an ellipsis
 const WORDS_SHARE = 0.7; // the share of a line for whole words if not all words fit; the other words become thin bars
 const MAX_COLUMN_STRIPS = 2; // more strips than this use several columns if the page is wide enough
 const MAX_COLUMNS = 4; // up to this many strips have a column each if the page is wide enough; more strips use two columns
@@ -182,10 +183,11 @@ export class Strips {
     let roomLeft = width * WORDS_SHARE;
     for (const { j } of order) {
       // without a pinned query, show the start of the text without gaps
-      if (widths[j] > roomLeft && pinned === null) break;
-      if (widths[j] > roomLeft) continue;
+      const room = widths[j] + (shown[j - 1] || shown[j + 1] ? 0 : ELLIPSIS);
+      if (room > roomLeft && pinned === null) break;
+      if (room > roomLeft) continue;
       shown[j] = true;
-      roomLeft -= widths[j];
+      roomLeft -= room;
     }
     return shown;
   }

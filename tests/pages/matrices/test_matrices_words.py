@@ -590,16 +590,16 @@ def shares(**weights):
 
 
 def test_a_row_of_softmax_names_its_heaviest_keys_if_there_are_any():
-    assert largest_weights(shares(cat=0.612, the_2=0.05), TOKENS) == "attends most to “cat” 61% and “the” (2) 5%"
+    assert largest_weights(shares(cat=0.612, the_2=0.05), TOKENS) == "top keys: “cat” 61%; “the” (2) 5%"
     assert largest_weights([], TOKENS) == "no key has a weight of 0.5% or more"
 
 
 @pytest.mark.parametrize(
     ("weight", "keys", "text"),
     [
-        (0.02, 100, "attends most to “t1” 2%"),
+        (0.02, 100, "top keys: “t1” 2%"),
         (0.019, 100, "no key stands out (largest weight 2%)"),
-        (0.05, 10, "attends most to “t1” 5%"),
+        (0.05, 10, "top keys: “t1” 5%"),
         (0.049, 10, "no key stands out (largest weight 5%)"),
     ],
 )
@@ -609,12 +609,12 @@ def test_a_row_of_nearly_equal_weights_names_no_key(weight, keys, text):
 
 def test_the_largest_changes_of_weight_are_listed():
     losses, gains = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
-    both = "largest changes of weight: “cat” −0.21, “the” (0) +0.04 and “the” (2) +0.03"
+    both = "largest changes of weight: “cat” −0.21; “the” (0) +0.04; “the” (2) +0.03"
     assert largest_changes(losses, gains, TOKENS, "softmax") == both
     assert largest_changes(losses, [], TOKENS, "softmax") == "largest changes of weight: “cat” −0.21"
     assert (
         largest_changes([], gains, TOKENS, "softmax")
-        == "largest changes of weight: “the” (0) +0.04 and “the” (2) +0.03"
+        == "largest changes of weight: “the” (0) +0.04; “the” (2) +0.03"
     )
     assert largest_changes([], [], TOKENS, "softmax") == "every weight is within 0.005 of its value in softmax"
     assert largest_changes(losses, gains, TOKENS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
