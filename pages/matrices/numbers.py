@@ -58,7 +58,7 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
         cells[_(column.label)] = _text(record.cell(name), column.format)
         if name == "relative_error":
             cells[_("output error")] = formatted(matrix.output_error, ".1%")
-    cells[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
+    cells[_("can be causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
     return cells | {_("time"): _(attention.variant.complexity)}
 
 
