@@ -408,11 +408,11 @@ def test_an_answer_that_only_the_table_shows_scrolls_to_it():
 def test_the_page_explains_only_what_it_shows_before_the_answer():
     at = open_lesson("flat")
     assert "Add a variant" not in spoken(at)
-    assert "effective" not in board_settings(at, "matrices.board")["texts"]["hint"]
+    assert "effective" not in board_settings(at, "matrices.board")["texts"]["note"]
     at = press(at, ".show")
     assert "output error of 82%" in spoken(at)
     assert "Add a variant" not in spoken(press(open_lesson("softmax"), ".show"))
-    assert "14 effective keys" in board_settings(at, "matrices.board")["texts"]["hint"]
+    assert "14 effective keys" in board_settings(at, "matrices.board")["texts"]["note"]
     assert "Add a variant" in spoken(open_page("matrices", variants=(ac.get("softmax"),)))
 
 

@@ -196,7 +196,7 @@ export class Board {
     this.link.textContent = texts.link;
     this.link.setAttribute("href", settings.address);
     this.link.hidden = !texts.link;
-    this.reading.textContent = isTouched ? "" : texts.reading;
+    this.reading.textContent = isTouched ? texts.touch_reading : texts.reading;
     this.buttons.replaceChildren(
       ...[
         ["reset", "⤢", texts.reset],

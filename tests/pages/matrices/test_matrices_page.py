@@ -161,7 +161,7 @@ def test_hidden_special_tokens_are_not_counted():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["texts"]["note"]
-    assert re.fullmatch(r"Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.", note)
+    assert re.search(r" Not drawn: the special tokens \[CLS\] and \[SEP\], with \d+% of the weight\.$", note)
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
@@ -249,7 +249,7 @@ def test_the_headline_names_the_closest_variant():
 def test_the_table_has_causal_and_time_columns_and_notes_hidden_tokens():
     at = open_matrices(input="synthetic", n=12, variants=(PLAIN, LOCAL, ac.get("linformer")), special=False)
     table = metrics(at)
-    assert table["causal"].tolist() == ["yes", "yes", "no"]
+    assert table["can be causal"].tolist() == ["yes", "yes", "no"]
     assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
     assert "Not drawn" not in settings(at)["texts"]["note"]
     assert ac.variant("reformer").note not in spoken(at, "caption")
@@ -379,7 +379,7 @@ def test_an_informative_row_is_pinned_first_without_changing_the_address():
     assert words == presets.texts()["repeats"].split()
     target = int(np.nanargmax(weights[row]))
     place = f" ({target})" if words.count(words[target]) > 1 else ""
-    assert notes["softmax"].startswith(f"attends most to “{words[target]}”{place} ")
+    assert notes["softmax"].startswith(f"top keys: “{words[target]}”{place} ")
     assert "row" not in at.run().query_params
 
 
@@ -397,7 +397,7 @@ def test_an_empty_address_opens_with_a_subject_that_attends_most_to_its_verb():
     words, row, notes = strips(at)
     assert (words[row], words[row + 1]) == SUBJECT
     assert words.count(SUBJECT[1]) > 1
-    assert notes["softmax"].startswith(f"attends most to “{SUBJECT[1]}” ({row + 1}) ")
+    assert notes["softmax"].startswith(f"top keys: “{SUBJECT[1]}” ({row + 1}) ")
     assert at.run().query_params["row"] == "opening"
     assert strips(visit("matrices", {"text": ["@story"]}))[1] != row, "a link keeps its meaning"
     other = open_matrices(text="One loved the sea.", variants=(PLAIN,), row=OPENING_ROW)
@@ -449,7 +449,7 @@ def test_the_largest_changes_equal_the_numbers_of_the_panel():
     assert change < -0.01
     largest, second = np.argsort(-panels["linear"][5])[:2]
     texts = [f"“t{key}” {panels['linear'][5, key]:.0%}" for key in (largest, second)]
-    assert strips(at)[2]["linear"] == f"attends most to {' and '.join(texts)}"
+    assert strips(at)[2]["linear"] == f"top keys: {'; '.join(texts)}"
     difference = open_matrices(**options, variants=(PLAIN, LINEAR), view="difference")
     assert list(strips(difference)[2]) == ["linear"]
     assert f"largest changes of weight: “t{lost}” −{-change:.2f}" in strips(difference)[2]["linear"]
