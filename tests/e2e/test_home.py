@@ -42,7 +42,8 @@ def counters(word):
     )
     error = compared(word).output_error
     costs = {f"{n} tokens": f"{own:.0%}", "8,192 tokens": f"{100 * long:#.2g}%"}
-    return (f"output error, all {n} queries {error:.0%}", *(f"cost at {length} {cost}" for length, cost in costs.items()))
+    first = f"output error, all {n} queries {error:.0%}"
+    return (first, *(f"cost at {length} {cost}" for length, cost in costs.items()))
 
 
 def numbers(page, variant):
@@ -69,8 +70,8 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
         "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
-        "tokens into landmarks, which blurs the weights. Over all queries, Local hides 51% of softmax's weight, mostly on "
-        "[CLS] and [SEP], so its output error (99%) exceeds that of equal weights (95%)."
+        "tokens into landmarks, which blurs the weights. Over all queries, Local hides 51% of softmax's weight, mostly "
+        "on [CLS] and [SEP], so its output error (99%) exceeds that of equal weights (95%)."
     )
     expect(finding).to_have_text(
         "With softmax, “it” attends most to “animal” (77%). Nyström gives 51%, Linear 10% and Local 0%."

@@ -280,7 +280,10 @@ def test_a_strip_has_an_ellipsis_wherever_words_are_left_out(page, server):
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/matrices")
     script = """(all) => all.map((each) => [
-        each.classList.contains("sliver"), getComputedStyle(each, "::before").content.includes("…"), each.offsetWidth])"""
+        each.classList.contains("sliver"),
+        getComputedStyle(each, "::before").content.includes("…"),
+        each.offsetWidth,
+    ])"""
     tokens = strip(page, "softmax").locator(".word, .sliver").evaluate_all(script)
     starts = [is_sliver and (not i or not tokens[i - 1][0]) for i, (is_sliver, *_) in enumerate(tokens)]
     assert sum(starts) > 1

@@ -613,8 +613,7 @@ def test_the_largest_changes_of_weight_are_listed():
     assert largest_changes(losses, gains, TOKENS, "softmax") == both
     assert largest_changes(losses, [], TOKENS, "softmax") == "largest changes of weight: “cat” −0.21"
     assert (
-        largest_changes([], gains, TOKENS, "softmax")
-        == "largest changes of weight: “the” (0) +0.04; “the” (2) +0.03"
+        largest_changes([], gains, TOKENS, "softmax") == "largest changes of weight: “the” (0) +0.04; “the” (2) +0.03"
     )
     assert largest_changes([], [], TOKENS, "softmax") == "every weight is within 0.005 of its value in softmax"
     assert largest_changes(losses, gains, TOKENS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
