@@ -64,8 +64,9 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         trend = "" if len(tied) > 1 else length_trend(question, group)
         explanation = paragraph(explanation, baseline_error(question, baseline), trend)
         shown = [p for _attention, each in question.by_variant(points) for p in each]
-        others = [p for p in shown if p.reference == reference and p.n < n]
-        text = paragraph(text, "" if len(tied) > 1 else closer_elsewhere(question, group, others))
+        others = [p for p in shown if p.reference == reference and p.n < n and math.isfinite(p.middle)]
+        is_closest = len(tied) == 1 and best.middle < baseline
+        text = paragraph(text, closer_elsewhere(question, group, others) if is_closest else "")
         lines.append([Finding(text, explanation)])
     cause = _(
         "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
@@ -83,10 +84,13 @@ def closer_elsewhere(question: Question, group: Sequence[ErrorPoint], points: Se
         points: the points of all variants at the other lengths, compared with the same reference.
     """
     own = {p.n: p.middle for p in group}
-    closest_points = [
-        min((p for p in points if p.n == n), key=lambda p: p.middle) for n in sorted({p.n for p in points})
+    closer = [
+        p
+        for n in sorted({p.n for p in points})
+        for least in [min(p.middle for p in points if p.n == n)]
+        for p in points
+        if p.n == n and p.middle <= least + question.rounding_error < own.get(n, -math.inf)
     ]
-    closer = [p for p in closest_points if p.middle + question.rounding_error < own.get(p.n, -math.inf)]
     if len({p.word for p in closer}) != 1:
         return ""
     values = {"n": enumeration(f"{p.n:,}" for p in closer), "name": sentence_name(ac.from_word(closer[0].word))}

@@ -167,7 +167,8 @@ def _draw(
         if x == "step"
         else axis_title(_(AXES[x]), log=log_x)
     )
-    largest = max((value for line in lines for value in line.y if value is not None), default=1.0)
+    drawn = [value for line in lines for value in (*line.y, *(line.high or ())) if value is not None]
+    largest = max(drawn, default=1.0)
     figure = curves(
         lines,
         x_title=x_title,

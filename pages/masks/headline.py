@@ -221,8 +221,11 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
 
 
 def second_layer(reach: Reach) -> str:
-    """Return which share of the pairs each layer connects if two layers connect all pairs; empty otherwise."""
-    if reach.complete != 2:
+    """Return which share of the pairs each layer connects if two layers connect all pairs.
+
+    It is empty otherwise, and if the share of the second layer rounds to zero.
+    """
+    if reach.complete != 2 or round(reach.shares[1], 3) == 1:
         return ""
     first = reach.shares[1]
     return _(

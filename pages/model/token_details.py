@@ -24,6 +24,10 @@ MIN_PROBABILITY = 1e-6
 """Smaller probabilities are shown as "under 0.0001%"."""
 MAX_UNCHANGED = 1e-6
 """If a smaller share of the attention weight moves, two rows are equal except for rounding."""
+MIN_INCREASE = 0.05
+"""Smallest increase of a token's loss in nats that is listed; a smaller one rounds to zero."""
+MIN_GAIN = 0.005
+"""Smallest gain of a token, as a share of the weight, that is named."""
 MIN_NAMED = 0.05
 """Smallest share of the weight with which a key is named below its bars. More names would not fit."""
 
@@ -40,7 +44,7 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow) -> None:
 def _increases(original: ReadingRow, changed: ReadingRow, name: str) -> None:
     st.markdown(_("Largest increases in loss (nats)"))
     if not (tokens := increases(original, changed, name)):
-        st.caption(_("No token has a higher loss than in the original model."))
+        st.caption(_("No token's loss is at least {least} nats higher than in the original model.", least=MIN_INCREASE))
         return
     with st.container(key="model.increases"):
         st.table(tokens, border="horizontal", hide_index=True)
@@ -59,7 +63,7 @@ def increases(original: ReadingRow, changed: ReadingRow, name: str) -> list[dict
             _("Increase"): formatted(differences[i], "+.1f"),
         }
         for i in np.argsort(-differences, kind="stable")[:MAX_LISTED].tolist()
-        if differences[i] > 0
+        if differences[i] >= MIN_INCREASE
     ]
 
 
@@ -99,7 +103,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
             _("Only the {n} keys with the largest weights have bars.", n=MAX_KEYS)
             if np.count_nonzero(np.add(row.row_before, row.row_after)) > MAX_KEYS
             else "",
-            _("Keys with more than {share} of the weight in either model are named.", share=percent(MIN_NAMED)),
+            _("Keys with at least {share} of the weight in either model are named.", share=percent(MIN_NAMED)),
             _("Click the selected token again to see the largest increases in loss."),
         )
     )
@@ -141,7 +145,10 @@ def describe_token(row: NextTokenRow, name: str) -> str:
         if row.moved_weight < MAX_UNCHANGED
         else _(
             "The token before the predicted one is “{last}”. Its attention row changes most in layer {layer}, head "
-            "{head}. There, {moved} of the row's weight moves to other tokens. “{target}” gains most ({gain}).",
+            "{head}. There, {moved} of the row's weight moves to other tokens.",
             **values,
         ),
+        _("“{target}” gains most ({gain}).", **values)
+        if row.moved_weight >= MAX_UNCHANGED and gains.max() >= MIN_GAIN
+        else "",
     )

@@ -47,7 +47,7 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
         findings=words.error_ranking(
             {name(each): error for each, error in ranked.items()},
             next(iter(compared.values())).uniform_error,
-            {name(each): cost_share(each, cached.record(source)) for each in ranked},
+            {name(each): cost_share(each, cached.record(source)) for each in compared},
         ),
         legend=words.digit_legend(),
         units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),

@@ -421,14 +421,14 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, 
         text = _("**{name} reaches softmax's PSNR at {cost} of its cost.**", name=best, cost=percent(settings[best][1]))
         highest = max(settings, key=lambda each: settings[each][0])
         psnr, cost = settings[highest]
-        exceeds = round(psnr, 1) > round(softmax, 1)
-        more = _(
-            "The highest PSNR is {psnr:.1f} dB, with {name} at {cost} of softmax's cost.",
-            psnr=psnr,
-            name=highest,
-            cost=percent(cost),
+        if round(psnr, 1) <= round(softmax, 1):
+            return paragraph(text, levels)
+        more = (
+            N_("With {psnr:.1f} dB, this setting also has the highest PSNR.")
+            if highest == best
+            else N_("The highest PSNR is {psnr:.1f} dB, with {name} at {cost} of softmax's cost.")
         )
-        return paragraph(text, levels, more if exceeds else "")
+        return paragraph(text, levels, _(more, psnr=psnr, name=highest, cost=percent(cost)))
     cheaper = {name: values for name, values in settings.items() if values[1] < 1}
     if not cheaper:
         return levels
@@ -452,7 +452,7 @@ def error_ranking(errors: Mapping[str, float], equal: float, costs: Mapping[str,
     Args:
         errors: output error of each variant, by its name.
         equal: output error of equal weights for all pixels.
-        costs: cost of each variant relative to softmax's, by its name.
+        costs: cost of each variant relative to softmax's, by its name, also of variants without an error.
     """
     if not errors:
         text = _("**Only softmax is shown.** Add a variant to see where its attention differs from softmax's.")
@@ -474,7 +474,7 @@ def error_ranking(errors: Mapping[str, float], equal: float, costs: Mapping[str,
             "Among the variants that cost less than softmax, {name} is closest, with {error} output error at {cost} of "
             "softmax's cost."
         )
-        if len(cheaper) > 1
+        if sum(cost < 1 for cost in costs.values()) > 1
         else N_("Only {name} costs less than softmax: {cost} of its cost, with {error} output error.")
     )
     closest = _(text_of_cheaper, name=best, error=percent(errors[best]), cost=percent(costs[best]))

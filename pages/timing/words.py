@@ -220,8 +220,11 @@ def speedup_sentence(series: Sequence[Series]) -> str:
     n, lowest, highest = factors
     others = [line for line in series if not line.masked and not line.is_reference and line.ratios]
     names = [escape_markdown(in_words(line.name)) for line in others]
-    work = next((line.points[-1].multiply_adds for line in series if line.is_reference and not line.masked), 0)
-    shares = [work / (line.points[-1].multiply_adds or math.inf) for line in others]
+    references = [line for line in series if line.is_reference and not line.masked]
+    work, *others_work = (
+        next((point.multiply_adds for point in line.points if point.n == n), 0) for line in (*references[:1], *others)
+    )
+    shares = [work / (each or math.inf) for each in others_work]
     if min(shares) > NEAR_EQUAL / min(line.ratios[-1].middle for line in others):
         text = (
             N_(

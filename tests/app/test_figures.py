@@ -396,6 +396,7 @@ def test_arrows_mark_lines_that_continue_beyond_the_right_end_of_the_axis(log_x)
         Curve("B", [1, 2], [2, 2], colour=1),
         Curve("C", [1, 2], [3, 3], colour=2),
         Curve("D", [3], [1], colour=3),
+        Curve("E", [1, 2, 4], [1, 2, None], colour=4),
     ]
     figure = curves(lines, x_title="x", y_title="y", log_x=log_x, right=2)
     [arrow] = [each for each in figure["layout"]["annotations"] if "▶" in each["text"]]

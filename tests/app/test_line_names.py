@@ -441,7 +441,13 @@ def test_an_axis_of_a_few_whole_numbers_has_no_ticks_between_them(xs, whole):
 
 @pytest.mark.parametrize(
     ("dash", "markers", "sign"),
-    [("dash", False, "╍\N{THIN SPACE}"), ("dot", False, "┅\N{THIN SPACE}"), ("dash", True, "●"), ("solid", False, "●")],
+    [
+        ("dash", False, "╍\N{THIN SPACE}"),
+        ("longdash", False, "╍\N{THIN SPACE}"),
+        ("dot", False, "┅\N{THIN SPACE}"),
+        ("dash", True, "●"),
+        ("solid", False, "●"),
+    ],
 )
 def test_the_sign_before_a_name_shows_the_dash_of_a_line_without_markers(dash, markers, sign):
     figure = curves([Curve("A", [1, 2], [1, 2], dash=dash, markers=markers)], x_title="", y_title="")

@@ -247,7 +247,8 @@ def _right_arrows(
     arrows = []
     for line, part in zip(lines, visible, strict=True):
         points = _points(part, log_x=log_x, log_y=log_y)
-        if points and max(line.x) > right == part.x[-1]:
+        continues = any(x > right for x, y in zip(line.x, line.y, strict=True) if y is not None and math.isfinite(y))
+        if points and continues and right == part.x[-1]:
             text = f'<span style="color:{style(line.colour).colour}">▶</span>'
             arrows.append(annotation(text, *points[-1], xanchor="center", yanchor="middle"))
     return arrows

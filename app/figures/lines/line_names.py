@@ -15,7 +15,7 @@ LINE, LETTER, CHARACTER = 17, 7.4, 13
 WIDE, WIDE_CHINESE = 19, 21
 """Largest number of letters per line of a name, without and with Chinese characters; each of these counts as two."""
 DASH_SIGNS = {"dash": "╍\N{THIN SPACE}", "dot": "┅\N{THIN SPACE}"}
-"""Sign before the name of a line without markers, by its dash, as wide as a marker; other lines have their marker."""
+"""Signs before the names of lines without markers, by dash, as wide as a marker; others have that of "dash"."""
 GLYPH, SIGN = 11, 5
 """Height of the letters of a name, and half the width of a marker before it, in pixels."""
 SAVE = 20
@@ -228,7 +228,9 @@ def _line(
 def _with_marker(end: End, *, after: bool = False) -> str:
     """Return a name with the marker or the dash of its line before it, or after it."""
     line_style = style(end.colour)
-    sign = DASH_SIGNS.get(end.dash) or line_style.sign(hollow=end.hollow)
+    sign = line_style.sign(hollow=end.hollow)
+    if end.dash not in ("", "solid"):
+        sign = DASH_SIGNS.get(end.dash, DASH_SIGNS["dash"])
     marker = f'<span style="color:{line_style.colour}">{sign}</span>'
     return f"{end.name} {marker}" if after else f"{marker} {end.name}"
 

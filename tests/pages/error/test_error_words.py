@@ -409,6 +409,19 @@ def test_the_lengths_at_which_another_variant_is_closer_are_named(errors, expect
     assert text == ("" if errors[1] == 0.4 else " At 8 tokens, Top-k with k = 4 is closer.".strip())
 
 
+def test_no_variant_is_called_closer_if_several_are_or_if_its_error_is_unknown():
+    question, own = make_question("local", "linear", "topk"), [point(0.5, n=8), point(0.5)]
+    linear, topk = point(0.2, "linear", "linear", n=8), point(0.2, "topk", "topk~k~4", n=8)
+    assert length_words.closer_elsewhere(question, own, [linear]) == "At 8 tokens, Linear is closer."
+    assert length_words.closer_elsewhere(question, own, [linear, topk]) == ""
+    points = [*own, replace(topk, middle=math.nan), linear, point(0.6, "linear", "linear")]
+    for equal, named in ((0.9, True), (0.4, False)):
+        uniform = [uniform_point(0.9, n=8), uniform_point(equal)]
+        for order in (points, points[::-1]):
+            [[found], *_rest] = length_words.length_findings(question, [*order, *uniform])
+            assert ("At 8 tokens, Linear is closer." in found.text) == named
+
+
 @pytest.mark.parametrize(("spent", "end"), [(65535, ""), (65536, ", but it is not cheaper than softmax")])
 def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
     points = [point(0.5, multiply_adds=spent), uniform_point(0.7)]

@@ -457,6 +457,7 @@ def test_connected_tokens_are_counted_until_all_are_connected(first, words):
 )
 def test_the_pairs_that_only_the_second_layer_connects_are_named(complete, words):
     assert second_layer(Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2456, 1.0), complete=complete)) == words
+    assert not second_layer(Reach(first=np.zeros((1, 1)), shares=(0.1, 0.9996, 1.0), complete=complete))
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_missing_increase_is_reported(monkeypatch):
     monkeypatch.setattr("pages.model.token_details.increases", lambda *_: [])
     at = open_model()
     assert not at.table
-    assert "No token has a higher loss than in the original model." in spoken(at, "caption")
+    assert "No token's loss is at least 0.05 nats higher than in the original model." in spoken(at, "caption")
 
 
 def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():

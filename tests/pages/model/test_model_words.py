@@ -785,6 +785,22 @@ def test_an_unchanged_attention_row_is_reported(moved, changes):
     assert text.endswith(same) != changes
 
 
+@pytest.mark.parametrize(("after", "text"), [([0.1, 0.605], "“d” gains most (0.50%)."), ([0.1, 0.604], "")])
+def test_a_token_that_gains_weight_is_named_if_the_gain_is_clear(after, text):
+    rows = {"row_before": [0.4, 0.6], "row_after": after, "context": ["c", "d"]}
+    row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), layer=3, head=2, moved_weight=0.2, **rows)
+    assert token_details.describe_token(row, "Local").endswith(f"moves to other tokens. {text}".strip())
+
+
+def test_only_increases_that_do_not_round_to_zero_are_listed():
+    rows = [
+        SimpleNamespace(losses=losses, labels=["a", "b", "c", "d"]) for losses in ([1.0, 1.0, 1.0], [1.04, 1.06, 0.5])
+    ]
+    assert token_details.increases(*rows, "Local") == [
+        {"Token": "c", "Original": "1.0", "Local": "1.1", "Increase": "+0.1"}
+    ]
+
+
 def generated(word, ids, held, layers=(0,)):
     """Return the row of a model that generates these tokens, which are written as letters from "a" on."""
     written = tuple(f" {chr(96 + i)}" for i in ids)

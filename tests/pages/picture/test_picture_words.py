@@ -262,6 +262,8 @@ def test_the_closest_cheaper_variant_on_a_digit_is_named_if_the_closest_one_is_n
     )
     only = text_above(words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1}))
     assert only.endswith("Only Local costs less than softmax: 40% of its cost, with 20% output error.")
+    unranked = text_above(words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1, "Reformer": 0.5}))
+    assert "Among the variants that cost less than softmax, Local is closest" in unranked
     assert "cost less" not in text_above(words.error_ranking(errors, 3.25, dict.fromkeys(errors, 1.2)))
 
 
@@ -289,4 +291,6 @@ def test_the_cheapest_setting_with_softmaxs_quality_or_the_closest_one_is_named(
     assert words.budget_finding(settings, 25.21, 22.54) == finding + levels
     better = words.budget_finding({"A": (25.16, 0.3), "B": (26.0, 0.999)}, 25.21, 22.54)
     assert better.endswith(f"{levels} The highest PSNR is 26.0 dB, with B at 99.9% of softmax's cost.")
+    both = words.budget_finding({"A": (26.0, 0.3), "B": (25.16, 0.5)}, 25.21, 22.54)
+    assert both.endswith(f"{levels} With 26.0 dB, this setting also has the highest PSNR.")
     assert words.cheapest_setting(settings, 25.21) == "".join(re.findall(r"\*\*(.) reaches", finding))

@@ -653,6 +653,8 @@ def test_the_speedup_is_compared_with_the_multiply_adds_if_they_differ():
         "At 256 tokens, softmax needs 32 to 64 times as many multiply-adds as the variants shown, but only 8 to 16 "
         "times as much time."
     )
+    further = replace(lines[0], points=[*lines[0].points, replace(points("softmax", 1024, 99.0), multiply_adds=9999)])
+    assert speedup_sentence([further, *lines[1:]]) == speedup_sentence(lines), "softmax is also measured further"
     assert speedup_sentence(lines[:2]) == (
         "At 256 tokens, softmax needs 64 times as many multiply-adds as Local with window 16, but only 16 times as "
         "much time."
