@@ -57,13 +57,14 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
     lesson = all_lessons()["convolution_and_gate"]
     visit(page, server)
     page.locator(".lessons a.way").filter(has_text=lesson.title).click()
-    # The finding is above the chart, and its details are below it.
+    # The finding is above the chart, and its details are below it. The finding is hidden until the answer.
     result = page.locator(".st-key-learn-summary, [class*=st-key-learn-details]")
     for place, step in enumerate(lesson.steps, 1):
         expect(card(page)).to_contain_text(f"Step {place} of {len(lesson.steps)}")
         expect(card(page)).to_contain_text(step.ask)
-        expect(result.locator("strong").first).to_be_visible(timeout=60_000)
+        expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=60_000)
         settle(page)
+        expect(page.locator(".st-key-learn-summary")).to_be_hidden()
         expect(page.get_by_text("Open in Matrices")).to_be_hidden()
         before = result.all_inner_texts()
         card(page).get_by_role("slider").focus()
