@@ -3,9 +3,8 @@
 The view compares three cases: with RoPE, with ALiBi, and with neither.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -23,22 +22,12 @@ from attention_core.formatting import formatted, number, percent
 from attention_core.inputs.models import BUILT_IN
 from attention_core.inputs.positions import ALIBI
 from attention_core.inputs.source import Source, TextSource
+from pages.entropy import distance_words
 from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View, quartiles
 
 DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
-SAME_RATIO = 1.05
-"""Ratio up to which two numbers count as equal."""
-MIN_CHANGE = 0.01
-"""Smallest change of the bound, as a share of its value at distance 0, that the sentences call a rise or a fall."""
 TOO_SHORT = N_("This input is too short to compare distances. Use a longer input.")
-LOOSE_BOUND = 10
-"""Ratio of a bound to the actual values from which the bound counts as loose."""
-
-
-def form_names() -> dict[str, str]:
-    """Return the names on screen of the forms: with RoPE, without RoPE and with ALiBi."""
-    return {ROTATED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
 
 
 def position_origin(source: Source) -> str:
@@ -70,7 +59,7 @@ def entropies(rows: Sequence[DistanceRow], measurement: Measurement) -> dict[str
     """Return each head's entropy by form, in the chosen unit; forms that were not measured are left out."""
     values = {
         form: [measurement.units_per_nat * row.entropy for row in rows if row.form == form and row.entropy is not None]
-        for form in form_names()
+        for form in distance_words.form_names()
     }
     return {form: nats for form, nats in values.items() if nats}
 
@@ -109,7 +98,7 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
     n, mean = measurement.record.n, measurement.uses_mean
     if measurement.options.distance == "alone":
         shape = _rotation_only(_distances(rows), measurement)
-        return rope_effect(shape["sums"], shape["cosines"]) if len(shape["sums"]) > 1 else _(TOO_SHORT)
+        return distance_words.rope_effect(shape["sums"], shape["cosines"]) if len(shape["sums"]) > 1 else _(TOO_SHORT)
     average = np.mean if mean else np.median
     nats = {form: float(average(values)) for form, values in entropies(rows, measurement).items()}
     by_form = {
@@ -119,237 +108,21 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
     if not by_form["weight"]:
         return _(TOO_SHORT)
     if measurement.options.distance == "logit":
-        return logits_by_form(by_form["logit"], n)
+        return distance_words.logits_by_form(by_form["logit"], n)
     if measurement.options.distance == "bound":
         sizes, bounds = (by_form[name].get(ROTATED) for name in ("size", "bound"))
         if sizes and bounds and min(sizes) > 0:
-            return size_and_bound(sizes, bounds, n)
-        return entropy_by_form(nats, measurement.unit)
+            return distance_words.size_and_bound(sizes, bounds, n)
+        return distance_words.entropy_by_form(nats, measurement.unit)
     shares = {form: far / near for form, (near, far) in by_form["weight"].items()}
     measured = {row.distance for row in rows if row.distance is not None}
     uniform = {i: equal_weight(i, n, causal=True) for i in measured} if measurement.causal else {}
-    return weights_by_form(shares, n, trained_without_rope(measurement.source), uniform)
+    return distance_words.weights_by_form(shares, n, trained_without_rope(measurement.source), uniform)
 
 
 def equal_weight(i: int, n: int, *, causal: bool) -> float:
     """Return the mean weight at distance ``i`` among ``n`` tokens if each query gives equal weights to its keys."""
     return float(np.mean(1 / np.arange(i + 1, n + 1))) if causal else 1 / n
-
-
-def weights_by_form(
-    shares: Mapping[str, float], n: int, without_rope: str = "", uniform: Mapping[int, float] | None = None
-) -> Finding:
-    """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local.
-
-    Args:
-        shares: the weight of a distant key divided by that of an adjacent key, by form.
-        n: number of tokens.
-        without_rope: title of the model if it was trained without RoPE, otherwise empty.
-        uniform: mean weight of equal weights by measured distance with a causal mask; None without a mask.
-    """
-    values = {"half": n / 2, "model": without_rope, **{form: percent(share) for form, share in shares.items()}}
-    plain = shares.get(PLAIN)
-    if plain is None:
-        finding = ""
-    elif shares[ROTATED] * SAME_RATIO < plain:
-        finding = (
-            _(
-                "**Adding RoPE to {model}, which was trained without it, makes its attention more local here.**",
-                **values,
-            )
-            if without_rope
-            else _("**RoPE makes attention more local here.**")
-        )
-    elif shares[ROTATED] > SAME_RATIO * plain:
-        finding = (
-            _(
-                "**Adding RoPE to {model}, which was trained without it, makes its attention less local here.**",
-                **values,
-            )
-            if without_rope
-            else _("**RoPE makes attention less local here.**")
-        )
-    else:
-        finding = (
-            _(
-                "**Adding RoPE to {model}, which was trained without it, hardly changes the locality of its attention "
-                "here.**",
-                **values,
-            )
-            if without_rope
-            else _("**RoPE hardly changes the locality of attention here.**")
-        )
-    distant = [weight for i, weight in (uniform or {}).items() if i > n / 2 and i > 1]
-    explanation = paragraph(
-        _(
-            "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
-            "product)."
-        ),
-        _(
-            "With RoPE, a distant key (more than {half:g} tokens from the query) gets on average {turned} of the "
-            "softmax weight of an adjacent key.",
-            **values,
-        ),
-        ""
-        if plain is None
-        else _("Without RoPE, a distant key gets {plain} of the weight of an adjacent key.", **values),
-        _("With ALiBi, a distant key gets {biased} of the weight of an adjacent key.", **values)
-        if BIASED in shares
-        else "",
-        _(
-            "With equal weights, it would get {share}, because only later queries have distant keys, and their weight "
-            "is divided among more keys.",
-            share=percent(float(np.mean(distant)) / uniform[1]),
-        )
-        if uniform and 1 in uniform and distant
-        else "",
-    )
-    return Finding(finding, explanation)
-
-
-def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding:
-    """Return the mean logit at distance 1 and beyond n / 2, in each form."""
-    texts = {
-        ROTATED: _(
-            "With RoPE, the mean logit is {near} for adjacent keys and {far} for keys more than {half:g} tokens from "
-            "the query."
-        ),
-        PLAIN: _("Without RoPE, the mean logit is {near} for adjacent keys and {far} for distant keys."),
-        BIASED: _("With ALiBi, the mean logit is {near} for adjacent keys and {far} for distant keys."),
-    }
-    near, far = logits[ROTATED]
-    near_plain, far_plain = logits.get(PLAIN, (0.0, 0.0))
-    ends = {"near": near, "far": far, "near_plain": near_plain, "far_plain": far_plain}
-    fields = {name: number(end) for name, end in ends.items()}
-    falls, falls_plain = near - far, near_plain - far_plain
-    if f"{near:.2g}" == f"{far:.2g}":
-        finding = _("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
-    elif falls > SAME_RATIO * falls_plain > 0 and f"{near_plain:.2g}" != f"{far_plain:.2g}":
-        finding = _(
-            "**RoPE makes the mean logit fall more with distance: from {near} to {far}, instead of from {near_plain} "
-            "to {far_plain}.**",
-            **fields,
-        )
-    elif falls_plain > SAME_RATIO * falls > 0:
-        finding = _(
-            "**RoPE makes the mean logit fall less with distance: from {near} to {far}, instead of from {near_plain} "
-            "to {far_plain}.**",
-            **fields,
-        )
-    elif far < near:
-        finding = _("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
-    else:
-        finding = _("**With RoPE, distant keys have a higher mean logit than adjacent keys.**")
-    return Finding(
-        finding,
-        paragraph(
-            *(
-                _(texts[form], near=number(first), far=number(last), half=n / 2)
-                for form, (first, last) in sorted(logits.items(), key=lambda each: list(texts).index(each[0]))
-            )
-        ),
-    )
-
-
-def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: int) -> Finding:
-    """Return how the mean |logit| and its upper bound change from distance 1 to distances beyond n / 2."""
-    values = {
-        "bound": percent(bounds[1] / bounds[0]),
-        "half": n / 2,
-        "size": percent(sizes[1] / sizes[0]),
-        "times": number(bounds[1] / sizes[1]),
-    }
-    return Finding(
-        _(
-            "**RoPE's upper bound for |logit| is lower at large distances, but {times} times the actual logits there, "
-            "so it hardly limits them.**",
-            **values,
-        )
-        if SAME_RATIO * bounds[1] < bounds[0] and bounds[1] > LOOSE_BOUND * sizes[1]
-        else _("**With RoPE, distant keys have larger logits than adjacent keys, in absolute value.**")
-        if sizes[1] > SAME_RATIO * sizes[0]
-        else _("**With RoPE, distant keys have smaller logits than adjacent keys, in absolute value.**")
-        if SAME_RATIO * sizes[1] < sizes[0]
-        else _("**With RoPE, distant and adjacent keys have logits of about the same absolute value.**"),
-        paragraph(
-            _(
-                "The mean |logit| of distant keys (more than {half:g} tokens from the query) is {size} of the mean "
-                "|logit| of adjacent keys.",
-                **values,
-            ),
-            _(
-                "RoPE also sets an upper bound for |logit|. The bound for distant keys is {bound} of the bound for "
-                "adjacent keys.",
-                **values,
-            ),
-            _("For distant keys, the bound in the chart is {times} times the actual mean |logit|.", **values),
-        ),
-    )
-
-
-def rope_effect(bounds: Sequence[float], cosines: Sequence[float]) -> Finding:
-    """Return how RoPE alone changes a logit's bound over all distances, and a dot product at the largest.
-
-    Args:
-        bounds: upper bound for a logit at the distances 0, 1, 2, …, relative to its value at distance 0.
-        cosines: dot product of a query and an equal key at the same distances, relative to its value at distance 0.
-    """
-    last, lowest = bounds[-1], min(bounds)
-    values = {
-        "distance": len(bounds) - 1,
-        "bound": percent(last),
-        "fall": percent(1 - last),
-        "cosine": percent(cosines[-1]),
-        "low": percent(lowest),
-        "at": bounds.index(lowest),
-    }
-    largest_rise = max(bound - low for bound, low in zip(bounds, accumulate(bounds, min), strict=True))
-    if 1 - lowest < MIN_CHANGE:
-        finding = _("**RoPE alone hardly changes the upper bound for a logit at these distances.**")
-    elif largest_rise < MIN_CHANGE <= 1 - last:
-        finding = _(
-            "**From distance 0 to {distance}, RoPE lowers the upper bound for a logit steadily, by {fall}.**", **values
-        )
-    elif 1 - last < MIN_CHANGE:
-        finding = _(
-            "**With RoPE, the upper bound for a logit falls to {low} at distance {at}, and then rises again.**",
-            **values,
-        )
-    else:
-        finding = _(
-            "**From distance 0 to {distance}, RoPE lowers the upper bound for a logit by {fall}, but not steadily.**",
-            **values,
-        )
-    return Finding(
-        finding,
-        paragraph(
-            _(
-                "RoPE sets an upper bound for |logit|. At distance {distance}, the bound is {bound} of the bound at "
-                "distance 0.",
-                **values,
-            ),
-            _("It is lowest ({low}) at distance {at}.", **values) if last - lowest >= MIN_CHANGE <= 1 - last else "",
-            _(
-                "Take a query and a key that are equal before the rotation, with all their coordinates of the same "
-                "size. At distance {distance}, their dot product is {cosine} of its value at distance 0.",
-                **values,
-            ),
-        ),
-    )
-
-
-def entropy_by_form(nats: Mapping[str, float], unit: str) -> str:
-    """Return the entropy of the rows in each form."""
-    values = {**{form: nats.get(form, 0.0) for form in form_names()}, "unit": unit}
-    if PLAIN not in nats:
-        return _("The mean entropy of a row is {turned:.2f} {unit}.", **values)
-    if BIASED not in nats:
-        return _("The mean entropy of a row is {turned:.2f} {unit} with RoPE and {plain:.2f} without RoPE.", **values)
-    return _(
-        "The mean entropy of a row is {turned:.2f} {unit} with RoPE, {plain:.2f} without RoPE, and {biased:.2f} with "
-        "ALiBi.",
-        **values,
-    )
 
 
 def _distances(rows: Sequence[DistanceRow]) -> range:
@@ -369,7 +142,7 @@ def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[C
         replace(
             found.curve(title, colour, band=measurement.options.band, dash=DASHES[form]), hides_band=form != ROTATED
         )
-        for colour, (form, title) in enumerate(form_names().items())
+        for colour, (form, title) in enumerate(distance_words.form_names().items())
         if field and (found := spread(points(rows, field, form), mean=measurement.uses_mean)).x
     ]
     if measure == "weight":
@@ -411,7 +184,7 @@ def table(rows: Sequence[DistanceRow], measurement: Measurement) -> list[dict[st
         )
         table_rows.append(
             {
-                _("position encoding"): form_names()[form],
+                _("position encoding"): distance_words.form_names()[form],
                 _("entropy H ({unit})", unit=measurement.unit): formatted(
                     float((np.mean if measurement.uses_mean else np.median)(nats)), ".2f"
                 ),

@@ -12,7 +12,7 @@ from app.ui import chart, palette
 from app.words.i18n import _, paragraph
 from app.words.labels import axis_title, in_words, setting_name
 from attention_core.experiments.denoising import budgets, image_columns
-from pages.picture import words
+from pages.picture import budget_words
 from pages.picture.photo import Images
 from pages.picture.subject import cost_share, name
 
@@ -33,7 +33,7 @@ def show(images: Images) -> None:
             for each in budgets(attention, source.size**2)
         }
         softmax = next(image.psnr for each, image in images.variants.items() if each.key == REFERENCE)
-        best = words.cheapest_setting(settings, softmax)
+        best = budget_words.cheapest_setting(settings, softmax)
         lines = [_line(images, attention, best) for attention in images.variants]
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
@@ -44,7 +44,7 @@ def show(images: Images) -> None:
     ):
         line = guide(level, x_range, (psnr, psnr))
         lines.append(replace(line, dash=dash, name_at_end=False, texts=[level, ""], text_position="top right"))
-    st.markdown(words.budget_finding(settings, softmax, images.blur.psnr))
+    st.markdown(budget_words.budget_finding(settings, softmax, images.blur.psnr))
     figure = curves(
         lines,
         x_title=axis_title(_("← cheaper · cost (% of softmax's)"), log=True),

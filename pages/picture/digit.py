@@ -21,7 +21,7 @@ from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.formatting import percent
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.trained import TrainedSource, sequence_of
-from pages.picture import words
+from pages.picture import digit_words, words
 from pages.picture.subject import Subject, cost_share, cost_text, name, shown_variants
 
 FORMULA = r"o_i = \frac{\sum_j e^{q_i \cdot k_j / \sqrt{d}}\, v_j}{\sum_l e^{q_i \cdot k_l / \sqrt{d}}}"
@@ -44,13 +44,13 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
         tiles=[Tile(key="original", title=_("Digit {digit}", digit=digit), image=pixels)],
         draw=partial(_tile_values, source, head),
         rank=_("Rank {rank} of {count} by output error"),
-        findings=words.error_ranking(
+        findings=digit_words.error_ranking(
             {name(each): error for each, error in ranked.items()},
             next(iter(compared.values())).uniform_error,
             {name(each): cost_share(each, cached.record(source)) for each in compared},
         ),
-        legend=words.digit_legend(),
-        units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),
+        legend=digit_words.digit_legend(),
+        units=digit_words.digit_units(averaged=head is None and cached.record(source).heads > 1),
         views={
             "explain": partial(_explain, source),
             "numbers": partial(_link_to_matrices, "numbers"),
@@ -88,14 +88,14 @@ def _tile_values(source: TrainedSource, head: int | None, attention: ac.Attentio
         **tile,
         "number": _("error {error}", error=percent(compared.output_error)),
         "score": None if error is None else -error,
-        "details": words.digit_details(name(attention), reference_name(attention), compared.output_error),
+        "details": digit_words.digit_details(name(attention), reference_name(attention), compared.output_error),
     }
 
 
 def _explain(source: TrainedSource) -> None:
     """Draw the formula of softmax attention, and how the model applies it to the pixels."""
     st.latex(FORMULA)
-    st.markdown(words.digit_tokens(source.spec.length, source.layer))
+    st.markdown(digit_words.digit_tokens(source.spec.length, source.layer))
 
 
 def _link_to_matrices(view: str) -> None:

@@ -15,7 +15,8 @@ from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.inputs.positions import ALIBI, NONE, ROPE
-from pages.entropy.distance import logits_by_form, near_and_far_values, position_origin, size_and_bound, weights_by_form
+from pages.entropy.distance import near_and_far_values, position_origin
+from pages.entropy.distance_words import logits_by_form, size_and_bound, weights_by_form
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
 open_entropy = partial(open_page, "entropy", **SMALL)

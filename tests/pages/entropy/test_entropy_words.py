@@ -17,7 +17,7 @@ from attention_core.formatting import percent
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.positions import ALIBI
 from attention_core.metrics.entropy import uniform_entropy
-from pages.entropy import distance, factor, growth, growth_words, normalizer
+from pages.entropy import distance, distance_words, factor, growth, growth_words, normalizer
 from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import (
     MAX_TITLE,
@@ -462,12 +462,12 @@ def test_causal_rows_of_every_length_are_explained():
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
-    assert full_text(distance.weights_by_form({ROTATED: 0.4}, 41)) == (
+    assert full_text(distance_words.weights_by_form({ROTATED: 0.4}, 41)) == (
         "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
         "product). With RoPE, a distant key (more than 20.5 tokens from the query) gets on average 40% of the "
         "softmax weight of an adjacent key."
     )
-    assert full_text(distance.weights_by_form({ROTATED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40)) == (
+    assert full_text(distance_words.weights_by_form({ROTATED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40)) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
         "changes their logit (scaled dot product). With RoPE, a distant key (more than 20 tokens from the query) gets "
         "on average 25% of the softmax weight of an adjacent key. Without RoPE, a distant key gets 50% of the weight "
@@ -480,41 +480,41 @@ def test_a_causal_mask_lowers_the_weights_of_distant_keys_even_if_all_weights_ar
     uniform = {i: distance.equal_weight(i, 4, causal=True) for i in range(4)}
     assert uniform[1] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
     assert (uniform[3], distance.equal_weight(3, 4, causal=False)) == (0.25, 0.25)
-    text = full_text(distance.weights_by_form({ROTATED: 0.4}, 4, uniform=uniform))
+    text = full_text(distance_words.weights_by_form({ROTATED: 0.4}, 4, uniform=uniform))
     assert text.endswith(
         " of an adjacent key. With equal weights, it would get 69%, because only later queries have distant keys, and "
         "their weight is divided among more keys."
     )
-    without = distance.weights_by_form({ROTATED: 0.4}, 4, uniform={1: 0.5, 2: 0.4})
+    without = distance_words.weights_by_form({ROTATED: 0.4}, 4, uniform={1: 0.5, 2: 0.4})
     assert "With equal weights" not in full_text(without), "no distance is above half of the tokens"
 
 
 def test_logits_are_described_in_each_form():
     logits = {PLAIN: (0.5, 0.4), ROTATED: (1.0, -2.0)}
-    assert full_text(distance.logits_by_form(logits, 40)) == (
+    assert full_text(distance_words.logits_by_form(logits, 40)) == (
         "**RoPE makes the mean logit fall more with distance: from 1 to \N{MINUS SIGN}2, instead of from 0.50 to "
         "0.40.** "
         "With RoPE, the mean logit is 1 for adjacent keys and \N{MINUS SIGN}2 for keys more than 20 tokens from the "
         "query. Without RoPE, the mean logit is 0.50 for adjacent keys and 0.40 for distant keys."
     )
-    assert full_text(distance.logits_by_form({ROTATED: (1.0, -2.0)}, 40)).endswith(
+    assert full_text(distance_words.logits_by_form({ROTATED: (1.0, -2.0)}, 40)).endswith(
         "for keys more than 20 tokens from the query."
     )
-    assert full_text(distance.logits_by_form({ROTATED: (1.0, 1.1)}, 40)).startswith(
+    assert full_text(distance_words.logits_by_form({ROTATED: (1.0, 1.1)}, 40)).startswith(
         "**With RoPE, distant keys have a higher mean"
     )
-    less = full_text(distance.logits_by_form({PLAIN: (1.0, -2.0), ROTATED: (0.5, 0.4)}, 40))
+    less = full_text(distance_words.logits_by_form({PLAIN: (1.0, -2.0), ROTATED: (0.5, 0.4)}, 40))
     assert less.startswith(
         "**RoPE makes the mean logit fall less with distance: from 0.50 to 0.40, instead of from 1 to"
     )
-    close = full_text(distance.logits_by_form({PLAIN: (5.02, 5.01), ROTATED: (5.04, 5.01)}, 40))
+    close = full_text(distance_words.logits_by_form({PLAIN: (5.02, 5.01), ROTATED: (5.04, 5.01)}, 40))
     assert close.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
-    tiny = full_text(distance.logits_by_form({PLAIN: (5.02, 5.01), ROTATED: (6.0, 5.0)}, 40))
+    tiny = full_text(distance_words.logits_by_form({PLAIN: (5.02, 5.01), ROTATED: (6.0, 5.0)}, 40))
     assert tiny.startswith("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
     for plain in ((0.4, 0.5), (0.5, -2.4), (1.0, -2.0)):  # it rises without RoPE, or falls as much
-        text = full_text(distance.logits_by_form({PLAIN: plain, ROTATED: (1.0, -2.0)}, 40))
+        text = full_text(distance_words.logits_by_form({PLAIN: plain, ROTATED: (1.0, -2.0)}, 40))
         assert text.startswith("**With RoPE, distant keys have a lower mean logit than adjacent keys.** ")
-    same = full_text(distance.logits_by_form({ROTATED: (1.0, 1.001)}, 40))
+    same = full_text(distance_words.logits_by_form({ROTATED: (1.0, 1.001)}, 40))
     assert same.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
 
 
@@ -529,21 +529,25 @@ def test_logits_are_described_in_each_form():
     ],
 )
 def test_a_size_is_compared_with_its_bound(far, finding, size, times):
-    text = full_text(distance.size_and_bound((2.0, far), (10.0, 4.0), 40)).replace("\N{NO-BREAK SPACE}", " ")
+    text = full_text(distance_words.size_and_bound((2.0, far), (10.0, 4.0), 40)).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
         f"**With RoPE, {finding}.** The mean |logit| of distant keys (more than 20 tokens from the query) is {size}% "
         "of the mean |logit| of adjacent keys. RoPE also sets an upper bound for |logit|. The bound for distant keys "
         f"is 40% of the bound for adjacent keys. For distant keys, the bound in the chart is {times} times the "
         "actual mean |logit|."
     )
-    rises = full_text(distance.size_and_bound((2.0, far), (4.0, 5.0), 40))
-    loose = full_text(distance.size_and_bound((2.0, far), (100 * far, 10.1 * far), 40))
+    rises = full_text(distance_words.size_and_bound((2.0, far), (4.0, 5.0), 40))
+    loose = full_text(distance_words.size_and_bound((2.0, far), (100 * far, 10.1 * far), 40))
     assert loose.startswith(
         "**RoPE's upper bound for |logit| is lower at large distances, but 10 times the actual logits there, so it "
         "hardly limits them.** "
     )
-    assert f"**With RoPE, {finding}.** " in full_text(distance.size_and_bound((2.0, far), (100 * far, 9.9 * far), 40))
-    assert f"**With RoPE, {finding}.** " in full_text(distance.size_and_bound((2.0, far), (10 * far, 10.1 * far), 40))
+    assert f"**With RoPE, {finding}.** " in full_text(
+        distance_words.size_and_bound((2.0, far), (100 * far, 9.9 * far), 40)
+    )
+    assert f"**With RoPE, {finding}.** " in full_text(
+        distance_words.size_and_bound((2.0, far), (10 * far, 10.1 * far), 40)
+    )
     assert "The bound for distant keys is 125% of the bound for adjacent keys." in rises
 
 
@@ -581,7 +585,7 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     ],
 )
 def test_the_bound_of_rope_is_described_over_all_distances(bounds, finding, lowest):
-    assert full_text(distance.rope_effect(bounds, [-0.1] * len(bounds))) == (
+    assert full_text(distance_words.rope_effect(bounds, [-0.1] * len(bounds))) == (
         f"**{finding}** RoPE sets an upper bound for |logit|. At distance {len(bounds) - 1}, the bound is "
         f"{percent(bounds[-1])} of the bound at distance 0. {lowest}Take a query and a key that are equal before the "
         f"rotation, with all their coordinates of the same size. At distance {len(bounds) - 1}, their dot "
@@ -591,11 +595,11 @@ def test_the_bound_of_rope_is_described_over_all_distances(bounds, finding, lowe
 
 def test_entropies_are_listed_for_the_measured_forms():
     both = {PLAIN: 2.25, ROTATED: 1.5}
-    assert distance.entropy_by_form(both, "bits") == (
+    assert distance_words.entropy_by_form(both, "bits") == (
         "The mean entropy of a row is 1.50 bits with RoPE and 2.25 without RoPE."
     )
-    assert distance.entropy_by_form({ROTATED: 1.5}, "nats") == "The mean entropy of a row is 1.50 nats."
-    assert distance.entropy_by_form(both | {BIASED: 1.0}, "nats") == (
+    assert distance_words.entropy_by_form({ROTATED: 1.5}, "nats") == "The mean entropy of a row is 1.50 nats."
+    assert distance_words.entropy_by_form(both | {BIASED: 1.0}, "nats") == (
         "The mean entropy of a row is 1.50 nats with RoPE, 2.25 without RoPE, and 1.00 with ALiBi."
     )
 

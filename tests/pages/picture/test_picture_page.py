@@ -13,7 +13,7 @@ from app.ui.input_forms import PHOTO
 from attention_core.analysis.denoised_image import attention_maps, denoise
 from attention_core.inputs import ImageSource
 from attention_core.limits import HOSTED
-from pages.picture import words
+from pages.picture import budget_words
 
 SMALL = ImageSource(size=16)
 PAIR = (ac.get("softmax"), ac.get("local", window=4))
@@ -174,7 +174,7 @@ def test_the_chart_has_a_line_over_the_cost_of_each_variant_and_levels_for_simpl
 
 @pytest.mark.parametrize("found", [True, False])
 def test_a_star_marks_the_setting_that_the_sentence_above_the_chart_names(found, monkeypatch):
-    monkeypatch.setattr(words, "cheapest_setting", lambda settings, softmax: list(settings)[1] if found else "")
+    monkeypatch.setattr(budget_words, "cheapest_setting", lambda settings, softmax: list(settings)[1] if found else "")
     at = open_picture(p_below="budget")
     [chart] = charts(at)
     [local] = [trace for trace in chart["data"] if trace.get("name") == "Local · window"]

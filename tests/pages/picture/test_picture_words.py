@@ -9,7 +9,7 @@ import pytest
 from app.words.finding import text_above, text_below
 from app.words.i18n import paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
-from pages.picture import words
+from pages.picture import budget_words, digit_words, words
 
 
 def image(psnr, from_mean=0.2):
@@ -250,26 +250,26 @@ def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_t
     ],
 )
 def test_the_variants_closest_to_softmax_and_farthest_from_it_on_a_digit(errors, text):
-    lines = words.error_ranking(errors, 3.25, dict.fromkeys(errors, 0.1))
+    lines = digit_words.error_ranking(errors, 3.25, dict.fromkeys(errors, 0.1))
     assert paragraph(text_above(lines), text_below(lines)) == text
 
 
 def test_the_closest_cheaper_variant_on_a_digit_is_named_if_the_closest_one_is_not_cheaper():
     errors, costs = {"Top-k": 0.05, "Local": 0.2, "Linear": 0.9}, {"Top-k": 1.0, "Local": 0.4, "Linear": 0.1}
-    assert text_above(words.error_ranking(errors, 3.25, costs)).endswith(
+    assert text_above(digit_words.error_ranking(errors, 3.25, costs)).endswith(
         "Among the variants that cost less than softmax, Local is closest, with 20% output error at 40% of softmax's "
         "cost."
     )
-    only = text_above(words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1}))
+    only = text_above(digit_words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1}))
     assert only.endswith("Only Local costs less than softmax: 40% of its cost, with 20% output error.")
-    unranked = text_above(words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1, "Reformer": 0.5}))
+    unranked = text_above(digit_words.error_ranking(errors, 3.25, {**costs, "Linear": 1.1, "Reformer": 0.5}))
     assert "Among the variants that cost less than softmax, Local is closest" in unranked
-    assert "cost less" not in text_above(words.error_ranking(errors, 3.25, dict.fromkeys(errors, 1.2)))
+    assert "cost less" not in text_above(digit_words.error_ranking(errors, 3.25, dict.fromkeys(errors, 1.2)))
 
 
 @pytest.mark.parametrize("averaged", [False, True])
 def test_the_heads_that_the_maps_of_a_digit_average_are_mentioned(averaged):
-    assert ("the average of all heads" in words.digit_units(averaged=averaged)) == averaged
+    assert ("the average of all heads" in digit_words.digit_units(averaged=averaged)) == averaged
 
 
 @pytest.mark.parametrize(
@@ -288,9 +288,9 @@ def test_the_heads_that_the_maps_of_a_digit_average_are_mentioned(averaged):
 )
 def test_the_cheapest_setting_with_softmaxs_quality_or_the_closest_one_is_named(settings, finding):
     levels = "The PSNR is 25.2 dB with softmax and 22.5 dB with a blur of 3 × 3 pixels."
-    assert words.budget_finding(settings, 25.21, 22.54) == finding + levels
-    better = words.budget_finding({"A": (25.16, 0.3), "B": (26.0, 0.999)}, 25.21, 22.54)
+    assert budget_words.budget_finding(settings, 25.21, 22.54) == finding + levels
+    better = budget_words.budget_finding({"A": (25.16, 0.3), "B": (26.0, 0.999)}, 25.21, 22.54)
     assert better.endswith(f"{levels} The highest PSNR is 26.0 dB, with B at 99.9% of softmax's cost.")
-    both = words.budget_finding({"A": (26.0, 0.3), "B": (25.16, 0.5)}, 25.21, 22.54)
+    both = budget_words.budget_finding({"A": (26.0, 0.3), "B": (25.16, 0.5)}, 25.21, 22.54)
     assert both.endswith(f"{levels} With 26.0 dB, this setting also has the highest PSNR.")
-    assert words.cheapest_setting(settings, 25.21) == "".join(re.findall(r"\*\*(.) reaches", finding))
+    assert budget_words.cheapest_setting(settings, 25.21) == "".join(re.findall(r"\*\*(.) reaches", finding))
