@@ -8,6 +8,7 @@ workers start worker processes.
 import gc
 import os
 from itertools import zip_longest
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -28,6 +29,8 @@ def pytest_collection_modifyitems(items):
         files.setdefault(item.path, []).append(item)
     waiting = [tests for path, tests in files.items() if "e2e" in path.parts]
     busy = [tests for path, tests in files.items() if "e2e" not in path.parts]
+    # The files in this folder start other processes and take long. At the end, the other test processes would be idle.
+    busy.sort(key=lambda tests: tests[0].path.parent != Path(__file__).parent)
     items[:] = [item for pair in zip_longest(waiting, busy, fillvalue=()) for tests in pair for item in tests]
 
 
