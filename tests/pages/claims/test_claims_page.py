@@ -173,7 +173,7 @@ def test_the_filter_shows_one_verdict(expected):
 
 
 def test_three_claims_come_first_and_each_card_names_its_article():
-    at = open_claims()
+    at = open_claims(check=True)
     opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
     first = [claim.number for claim in EVERY if claim.key in board.FIRST_KEYS]
     assert len(first) == len(board.FIRST_KEYS) == 3
