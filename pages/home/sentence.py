@@ -79,7 +79,7 @@ def cut_note(text: str) -> str:
 
 
 def caption(n: int) -> str:
-    """Return the caption for ``n`` tokens: what the cost is, and why cheap variants save nothing."""
+    """Return the caption for ``n`` tokens: what the cost is, why cheap variants save nothing, and what is not drawn."""
     return paragraph(
         _("Costs are multiply-adds."),
         _("At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.", n=n, block=BLOCK)

@@ -370,6 +370,13 @@ def test_a_variant_keeps_its_colour_among_the_lines_without_a_part():
     assert len({line["color"] for line in lines.values()}) == len(lines) == 4
 
 
+@pytest.mark.parametrize(("task", "top"), [("characters", 0.62), ("recall", 1.03)])
+def test_the_axis_of_accuracies_ends_near_the_largest_one(task, top):
+    figure = charts(open_learn(l_task=task))[0]
+    largest = max(max(numbers(trace["y"])) for trace in figure["data"] if trace.get("name"))
+    assert figure["layout"]["yaxis"]["range"][1] == top > largest > top - 0.2
+
+
 def test_the_button_trains_every_model_of_the_view_of_parts():
     at = press(open_learn(l_view="parts", l_steps=50, variants=(ac.get("softmax"),)), "Train on this server")
     rows = at.session_state["learn.parts.run"].rows
