@@ -227,3 +227,8 @@ def _pairs_at(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, s
 def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
     below = matrix.diagonal(-distance).mean()
     return float(below if causal else (below + matrix.diagonal(distance).mean()) / 2)
+
+
+def equal_weight(i: int, n: int, *, causal: bool) -> float:
+    """Return the mean weight at distance ``i`` among ``n`` tokens if each query gives equal weights to its keys."""
+    return sum(1 / keys for keys in range(i + 1, n + 1)) / (n - i) if causal else 1 / n

@@ -116,13 +116,8 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
         return distance_words.entropy_by_form(nats, measurement.unit)
     shares = {form: far / near for form, (near, far) in by_form["weight"].items()}
     measured = {row.distance for row in rows if row.distance is not None}
-    uniform = {i: equal_weight(i, n, causal=True) for i in measured} if measurement.causal else {}
+    uniform = {i: distance.equal_weight(i, n, causal=True) for i in measured} if measurement.causal else {}
     return distance_words.weights_by_form(shares, n, trained_without_rope(measurement.source), uniform)
-
-
-def equal_weight(i: int, n: int, *, causal: bool) -> float:
-    """Return the mean weight at distance ``i`` among ``n`` tokens if each query gives equal weights to its keys."""
-    return float(np.mean(1 / np.arange(i + 1, n + 1))) if causal else 1 / n
 
 
 def _distances(rows: Sequence[DistanceRow]) -> range:
@@ -147,7 +142,7 @@ def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[C
     ]
     if measure == "weight":
         n, x = measurement.record.n, lines[0].x
-        uniform = [equal_weight(int(i), n, causal=measurement.causal) for i in x]
+        uniform = [distance.equal_weight(int(i), n, causal=measurement.causal) for i in x]
         lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=measurement.causal)), x, uniform))
     if measure == "bound":
         bound = spread(points(rows, "bound", ROTATED), mean=measurement.uses_mean)

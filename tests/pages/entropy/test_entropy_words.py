@@ -11,7 +11,7 @@ import attention_core as ac
 from app.figures.lines.curves import BAND, Curve, curves
 from app.figures.lines.spread import spread
 from attention_core.experiments import normalizer_length
-from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
+from attention_core.experiments.distance import BIASED, PLAIN, ROTATED, equal_weight
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.formatting import percent
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
@@ -477,9 +477,9 @@ def test_weights_are_compared_beyond_half_of_the_tokens():
 
 def test_a_causal_mask_lowers_the_weights_of_distant_keys_even_if_all_weights_are_equal():
     """Check 4 tokens, of which two queries have a key at distance 2, and one query has a key at distance 3."""
-    uniform = {i: distance.equal_weight(i, 4, causal=True) for i in range(4)}
+    uniform = {i: equal_weight(i, 4, causal=True) for i in range(4)}
     assert uniform[1] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
-    assert (uniform[3], distance.equal_weight(3, 4, causal=False)) == (0.25, 0.25)
+    assert (uniform[3], equal_weight(3, 4, causal=False)) == (0.25, 0.25)
     text = full_text(distance_words.weights_by_form({ROTATED: 0.4}, 4, uniform=uniform))
     assert text.endswith(
         " of an adjacent key. With equal weights, it would get 69%, because only later queries have distant keys, and "
