@@ -10,7 +10,7 @@ import attention_core as ac
 from app.state import url
 from app.state.controls import Options
 from app.state.session import REFERENCE, SharedOptions, opens_causal
-from app.ui.lazy import lazy_expander
+from app.ui.lazy import lazy_expander, to_css_name
 from app.ui.matrix_picture import matrix_picture
 from app.words.i18n import _, paragraph
 from app.words.labels import family_summary, family_title
@@ -28,14 +28,29 @@ def show() -> None:
     )
     st.markdown(f":small[{text}]")
     open_families = HomeOptions.family.value
+    st.html(_previews(dark=st.context.theme.type == "dark"))
     with st.container(key="gallery", gap="xsmall"):
         for family in ac.families():
             members = [each for each in ac.all_variants() if each.family == family]
-            key = url.sync_widget(f"home.family.{family}", family in open_families)
+            key = url.sync_widget(_name(family), family in open_families)
             title = _(
                 "**{family}** ({n}) · {line}", family=family_title(family), n=len(members), line=family_summary(family)
             )
             lazy_expander(title, partial(_rows, members), key=key, on_change=partial(_toggle, key, family))
+
+
+def _name(family: str) -> str:
+    return f"home.family.{family}"
+
+
+def _previews(*, dark: bool) -> str:
+    """Return a style sheet that shows the first matrices of each closed family. It is one element of the page."""
+    rules = []
+    for family in ac.families():
+        members = [each for each in ac.all_variants() if each.family == family][:4]
+        pictures = ", ".join(f"url({matrix_picture(each.key, dark=dark)})" for each in members)
+        rules.append(f".st-key-{to_css_name(_name(family))} {{ --matrices: {pictures}; }}")
+    return f"<style>{' '.join(rules)}</style>"
 
 
 def _toggle(key: str, family: str) -> None:

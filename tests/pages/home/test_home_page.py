@@ -147,6 +147,14 @@ def test_a_row_shows_the_matrix_of_its_variant(home, key):
     np.testing.assert_allclose(shown, picture(own, dark=False, side=1), atol=1)
 
 
+def test_a_family_shows_the_matrices_of_its_first_variants():
+    [sheet] = [each.proto.body for each in open_page("home").get("html") if "--matrices" in each.proto.body]
+    for family in ac.families():
+        first = [each for each in ac.all_variants() if each.family == family][:4]
+        [pictures] = re.findall(rf"\.st-key-home-family-{family} {{ --matrices: (.*?); }}", sheet)
+        assert pictures.split(", ") == [f"url({matrix_picture.matrix_picture(each.key, dark=False)})" for each in first]
+
+
 def test_pictures_are_cached_for_the_second_visitor(monkeypatch):
     open_page("home")
     drawn = []
