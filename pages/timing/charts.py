@@ -19,7 +19,8 @@ from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import Overtaking, overtaking
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import format_interpolated
-from pages.timing.words import memory_unit, speedup
+from pages.timing.memory import memory_unit
+from pages.timing.words import speedup
 
 HEIGHT = 350
 """Height in pixels of a chart, without the stamp (machine and date) below the chart.

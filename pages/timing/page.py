@@ -7,7 +7,7 @@ from app.jobs import timing_runs
 from app.page import Page
 from app.ui import variant_picker
 from app.words.i18n import N_, _
-from pages.timing import charts, options, recorded_run, results, words
+from pages.timing import charts, method, options, recorded_run, results
 from pages.timing.options import TimingOptions
 
 
@@ -29,7 +29,7 @@ def show(headline: DeltaGenerator) -> None:
         TimingOptions.side.draw(label_visibility="collapsed")
     placeholders.append(st.empty())
     timing_runs.run_on_machine(spec, row, lambda run, key: results.show(run, recorded, placeholders, f"timing.{key}"))
-    words.show_method()
+    method.show()
 
 
 PAGE = Page(

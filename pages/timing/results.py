@@ -16,11 +16,11 @@ from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import ratios, variant_points
 from pages.timing import charts, missing, table
+from pages.timing.memory import memory_sentence
 from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import (
     fused_kernel,
     mask_effects,
-    memory_sentence,
     name,
     other_device_note,
     slow_start_cause,

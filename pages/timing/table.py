@@ -13,8 +13,8 @@ from app.words.measured_times import Series, crossing_text
 from attention_core.benchmarking.run_records import sample_table
 from attention_core.benchmarking.run_summary import growth
 from attention_core.formatting import between
+from pages.timing.memory import memory_unit
 from pages.timing.options import TimingOptions
-from pages.timing.words import memory_unit
 
 
 def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:

@@ -1,19 +1,16 @@
-"""Sentences of the Timing page about times, memory, the method, and full attention with a variant's mask."""
+"""Sentences of the Timing page about times, and about full attention with a variant's mask."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import streamlit as st
-
 import attention_core as ac
-from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words, label, setting_name
 from app.words.measured_times import Series, crossings, machine_name
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
-from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
-from attention_core.formatting import MIB, format_interpolated, memory, number
+from attention_core.benchmarking.run_summary import Ratio, growth
+from attention_core.formatting import format_interpolated, number
 from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
@@ -26,8 +23,6 @@ constant (for a decoding step).
 """
 NEAR_WHOLE = 0.15
 """Distance from a whole number below which a factor is called about this number."""
-ENTRY_BYTES = 2
-"""Smallest size in bytes of a matrix entry, in any number format that can be chosen."""
 NEAR_EQUAL = 1.1
 """Ratio of two numbers of multiply-adds below which they are called about as many."""
 MIN_FIXED_SHARE = 0.5
@@ -313,61 +308,6 @@ def slow_start_cause(series: Sequence[Series]) -> str:
     return _(text, n=first.n, title=title)
 
 
-def memory_unit(series: Sequence[Series]) -> tuple[int, str]:
-    """Return the unit of all memory on the page: its bytes, and the name of such numbers.
-
-    It is KiB if no measurement needed a MiB, and MiB otherwise.
-    """
-    if any(point.peak_bytes >= MIB for line in series for point in line.points):
-        return MIB, _("peak memory (MiB)")
-    return 2**10, _("peak memory (KiB)")
-
-
-def memory_sentence(series: Sequence[Series]) -> str:
-    """Return a paragraph about the variant that needs the least memory at the longest length measured for all.
-
-    It is empty without softmax, or without any other variant. Series of softmax with a mask are ignored.
-    """
-    peaks = {line.name: {p.n: p.peak_bytes for p in line.points} for line in series if not line.masked}
-    softmax = next((line.name for line in series if line.is_reference), None)
-    lengths = set.intersection(*map(set, peaks.values())) if peaks else set()
-    if softmax is None or len(peaks) < 2 or not lengths:
-        return ""
-    n = max(lengths)
-    softmax_peak = peaks.pop(softmax)[n]
-    other = min(peaks, key=lambda name: peaks[name][n])
-    smallest = peaks[other][n]
-    values = {"n": n, "name": escape_markdown(in_words(other)), "own": memory(softmax_peak), "other": memory(smallest)}
-    spec = series[0].run.spec
-    decodes = spec.mode == "decode"
-    if softmax_peak <= smallest:
-        least, most = (memory(choose(peak[n] for peak in peaks.values())) for choose in (min, max))
-        # With a stored n × n matrix per head, softmax would need more memory than another variant.
-        is_cause = not decodes and softmax_peak + spec.heads * n * n * ENTRY_BYTES > smallest
-        text = paragraph(
-            _(
-                "At {n:,} tokens, softmax has the lowest peak memory ({own}), because torch's fused kernel never "
-                "stores the n × n matrix.",
-                **values,
-            )
-            if is_cause
-            else _("At {n:,} tokens, softmax has the lowest peak memory ({own}).", **values),
-            _n(
-                "The other variant needs {amount}.",
-                "The others need {amount}.",
-                n=len(peaks),
-                amount=least
-                if least == most
-                else _("{low} to {high}", low=least.removesuffix(most[most.index(" ") :]), high=most),
-            ),
-        )
-    else:
-        text = _(
-            "At {n:,} tokens, {name} has the lowest peak memory: {other}, compared with {own} for softmax.", **values
-        )
-    return paragraph(text, _("Inputs such as the cache are not counted.") if decodes else "")
-
-
 def mask_effects(series: Sequence[Series]) -> str:
     """Return the sentence that compares full attention with a mask and the variant's own algorithm.
 
@@ -407,41 +347,3 @@ def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> st
         own=variant_ratio.middle,
     )
     return paragraph(effect, text)
-
-
-def show_method() -> None:
-    """Draw how time and memory are measured."""
-
-    def draw() -> None:
-        st.markdown(
-            _(
-                "**Order.** Every round measures all variants at all lengths, except where calls take too much time "
-                "or memory. At each length, the order of the variants is reversed from round to round. A temporary "
-                "slowdown of the machine therefore affects all variants.\n\n"
-                "**Warm-up.** Each variant has one untimed call before its first sample at a length. Short calls have "
-                "an untimed call before every sample, and for very short calls, the sample is the mean of several "
-                "calls. For slow calls, three samples can be enough.\n\n"
-                "**Time.** Lines show medians over the rounds, and bands show the quartiles. The ratio to softmax's "
-                "time is computed within each round. On CUDA, events on the device measure the time.\n\n"
-                "**Softmax** is torch's fused kernel. In a decode step, it computes the attention of one query to a "
-                "cache of n keys and values.\n\n"
-                "**Variants** are sequences of torch operations that are not fused into one.\n\n"
-                "**Mask** (dotted). Full attention computes every pair, and a precomputed mask hides some pairs. The "
-                "mask is passed to the fused kernel, or applied to an explicit n × n matrix of scores. Masks that "
-                "need too much memory are skipped.\n\n"
-                "**Growth.** The exponent is the slope of a line fitted to the {tail} longest lengths on log-log "
-                "axes. R² is the quality of that fit, at most 1. *Faster than softmax from* is the interpolated "
-                "length from which the median ratio to softmax's time is below 1 at every measured length. In "
-                "brackets, *a to b* means that the ratio's lower quartile is at least 1 at length a, and that its "
-                "upper quartile is below 1 from length b on. *No clear difference* means that the quartiles of the "
-                "ratio at the longest length lie on both sides of 1.\n\n"
-                "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
-                "On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
-                "used.\n\n"
-                "**Inputs.** Queries, keys and values are drawn from a normal distribution, and the batch size is 1. "
-                "Times hardly depend on the values.",
-                tail=FITTED_LENGTHS,
-            )
-        )
-
-    lazy_popover(_("Measuring method"), draw, key="timing.method", icon=":material/menu_book:", type="tertiary")

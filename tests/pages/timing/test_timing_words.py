@@ -21,11 +21,11 @@ from attention_core.benchmarking.run_summary import Ratio, ratios, variant_point
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.timing_length import ENOUGH_SECONDS
 from pages.timing import charts, missing, table, words
+from pages.timing.memory import memory_sentence
 from pages.timing.options import TimingOptions
 from pages.timing.words import (
     mask_effect,
     mask_effects,
-    memory_sentence,
     other_device_note,
     slow_start_cause,
     softmax_growth,
