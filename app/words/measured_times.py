@@ -19,6 +19,8 @@ FASTER = {
     "beyond": N_("no measured length"),
 }
 """Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
+NEAR_EQUAL = 1.1
+"""Largest ratio of two interpolated lengths that one sentence gives as one length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +80,11 @@ def faster_finding(series: Sequence[Series]) -> Finding:
         ),
     }
     if faster:
+        # Lengths are interpolated between measured ones, so variants with similar lengths are named together.
+        early = [(tokens, name) for tokens, name, _text in faster if tokens <= NEAR_EQUAL * faster[0][0]]
         values |= {
-            "first": format_interpolated(faster[0][0]),
-            "earliest": faster[0][1],
+            "first": format_interpolated(early[-1][0]),
+            "earliest": enumeration(name for _tokens, name in early),
             "last": format_interpolated(faster[-1][0]),
             "name": faster[-1][1],
         }

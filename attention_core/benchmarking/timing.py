@@ -80,6 +80,10 @@ class TimingSpec:
         for word in self.variants:
             attention_from_word(word)
 
+    def output_bytes(self, n: int) -> int:
+        """Return the bytes of the output for n queries."""
+        return self.heads * n * self.head_size * DTYPES[self.dtype].itemsize
+
     @property
     def element(self) -> torch.dtype:
         """The torch dtype of the numbers."""

@@ -122,8 +122,8 @@ def _draw_setup(*, recorded: bool) -> None:
     if recorded:
         st.caption(
             _(
-                "The lengths, heads, head size, rounds and data type apply when you press “Measure on this server”. "
-                "The run on screen keeps those with which it was measured."
+                "The lengths, heads, head size, rounds, data type and mask apply when you press “Measure on this "
+                "server”. The run on screen keeps those with which it was measured."
             )
         )
     # On a phone, the columns are below each other, so each pair has its own row.

@@ -68,16 +68,10 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
         settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
         growth = softmax_growth(shown) if speedup else ""
-        causes = (
-            *explanations,
-            growth,
-            slow_start_cause(shown),
-            fused_kernel(shown),
-            start_overhead(shown),
-            memory_sentence(shown),
-            mask_effects(shown),
-        )
-        st.markdown("\n".join(f"- {text}" for text in (*causes, *settings) if text))
+        _bullets(*explanations, fused_kernel(shown), memory_sentence(shown), mask_effects(shown), *settings)
+        if any(others := (growth, slow_start_cause(shown), start_overhead(shown))):
+            with st.expander(_("Other findings")):
+                _bullets(*others)
         label = f"{_('Faster, but how accurate?')} :primary[{_('See their output error')}]"
         navigation.link("error", label, fields={"fidelity": ["output"]})
     with below.container():
@@ -87,6 +81,10 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         else:
             st.info(_("Add a variant to compare its time with softmax's time."))
     table.show(found, f"{key}.table", is_last=key.endswith("end"))
+
+
+def _bullets(*sentences: str) -> None:
+    st.markdown("\n".join(f"- {text}" for text in sentences if text))
 
 
 def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> tuple[list[Series], str]:

@@ -83,10 +83,10 @@ def first_columns(n: int, unit: tuple[int, str], *, several_runs: bool) -> list[
     return [
         _("variant"),
         *([_("run")] if several_runs else []),
-        _("faster than softmax from"),
         _column_at(n),
         _("time ÷ softmax's time"),
         unit[1],
+        _("faster than softmax from"),
     ]
 
 
@@ -120,16 +120,20 @@ def decimals(values: Iterable[object]) -> int:
 
 def _columns(rows: Sequence[Mapping[str, object]], n: int, unit: tuple[int, str]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
+    ratio = _("time ÷ softmax's time")
     return {
         **dict.fromkeys((_("exponent a of time ∝ nᵃ"), _("exponent a of multiply-adds ∝ nᵃ")), number(format="%.2f")),
         **dict.fromkeys(
             (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
         ),
         _("R² of the fit of time ∝ nᵃ"): number(format="%.3f"),
-        **{
-            title: number(format=f"%.{decimals(row[title] for row in rows)}f")
-            for title in (_column_at(n), _("time ÷ softmax's time"), unit[1])
-        },
+        **{title: number(format=f"%.{decimals(row[title] for row in rows)}f") for title in (_column_at(n), unit[1])},
+        ratio: number(
+            format=f"%.{decimals(row[ratio] for row in rows)}f",
+            help=_(
+                "The median of the ratios within each round. It can differ slightly from the ratio of the median times."
+            ),
+        ),
         _("faster than softmax from"): st.column_config.TextColumn(width=220),
     }
 

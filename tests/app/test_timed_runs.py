@@ -192,6 +192,14 @@ def test_the_lengths_are_named_only_if_a_variant_becomes_faster_between_them():
         assert faster_finding(lines).text == every
 
 
+@pytest.mark.parametrize(
+    ("local", "early"), [(1.1, "Linear and Local already from about 17"), (2.0, "Linear already from about 16")]
+)
+def test_variants_with_similar_lengths_are_named_together(local, early):
+    times = {"softmax": SOFTMAX, "linear": (1.01, 1.0), "local": (local, 1.0), "topk": (8.0, 15.0)}
+    assert early in faster_finding(series(times)).text
+
+
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():
     times = {"softmax": (1.0, 4.0, 16.0), "local": (2.0, 6.0, 8.0), "linear": (1.5, 2.0, 8.0)}
     assert sentence(series(times, sizes=(16, 32, 64))).startswith(

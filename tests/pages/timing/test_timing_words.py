@@ -341,9 +341,46 @@ def test_memory_is_compared_at_the_longest_length_of_all():
     assert memory_sentence([softmax]) == ""
     assert memory_sentence([line_with_memory("local", 1), line_with_memory("linear", 1)]) == ""
     assert memory_sentence([softmax, line_with_memory("fused.local", 2**20, 1)]) == ""
-    decoded = [line_with_memory(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
-    assert memory_sentence(decoded).startswith("At 64 tokens, softmax has the lowest peak memory (1.0 MiB). The")
-    assert memory_sentence(decoded).endswith("needs 1.0 MiB. Inputs such as the cache are not counted.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "factor", "cause"),
+    [
+        ("forward", 1.0, "stores hardly more than the output (128.0 KiB)"),
+        ("forward", 1.09, "stores hardly more than the output (128.0 KiB)"),
+        ("forward", 1.11, "never stores the n × n matrix"),
+        ("backward", 1.0, "never stores the n × n matrix"),
+    ],
+)
+def test_little_memory_has_the_output_as_its_reason_if_hardly_more_is_stored(mode, factor, cause):
+    output = 8 * 64 * 64 * 4  # heads × tokens × head size × bytes of a float32 number
+    softmax, other = (
+        line_with_memory(word, 1, round(times * output), mode=mode)
+        for word, times in (("softmax", factor), ("local", 1.2))
+    )
+    text = memory_sentence([softmax, other])
+    assert f"because torch's fused kernel {cause}. The other variant needs 153.6 KiB." in text
+
+
+def test_a_decode_step_is_described_by_what_is_stored_between_steps():
+    cache = 2 * 8 * 64 * 64 * 4  # keys and values: heads × tokens × head size × bytes of a number
+    state = 8 * (64 * 64 + 64) * 4  # heads × (sum of products of keys and values + sum of keys) × bytes of a number
+    assert (cache, state) == (256 * 2**10, 130 * 2**10)
+    softmax, linear = (line_with_memory(word, 1, 2**11, mode="decode") for word in ("softmax", "linear"))
+    assert memory_sentence([softmax, linear]) == (
+        "After 64 tokens, softmax keeps a cache of 256.0 KiB. Linear keeps a state of 130.0 KiB, however long the text "
+        "is. One more step allocates 2.0 KiB with softmax, and 2.0 KiB with Linear, including its new state."
+    )
+    retention = line_with_memory("retention", 1, 2**12, mode="decode")
+    assert memory_sentence([softmax, linear, retention]).endswith(
+        "The other variants keep states of 130.0 KiB, however long the text is. One more step allocates 2.0 KiB with "
+        "softmax, and 2.0 to 4.0 KiB with the others, including their new states."
+    )
+    half = [
+        replace(each, run=replace(each.run, spec=replace(each.run.spec, dtype="bfloat16")))
+        for each in (softmax, linear)
+    ]
+    assert "softmax keeps a cache of 128.0 KiB." in memory_sentence(half)
 
 
 @pytest.mark.parametrize(
