@@ -1,7 +1,7 @@
 """The “Attention during training” view of the Learn page: each model's attention matrix at a chosen training step."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -59,13 +59,16 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
         )
 
 
-def finding(rows: Sequence[LearnRow]) -> Finding | None:
-    """Return the sentences about the matrices; None if the answers of the task are not symbols of the sequence."""
+def finding(rows: Sequence[LearnRow], link: Callable[[int], str]) -> Finding | None:
+    """Return the sentences about the matrices; None if the answers of the task are not symbols of the sequence.
+
+    ``link`` returns the address of the view of a layer.
+    """
     matrices = with_matrices(rows)
     if not matrices or not task_of(matrices[0].spec.model.task).shows_answers:
         return None
     return attention_words.attention_headline(
-        outcomes(matrices), min(LearnOptions.layer.value, matrices[0].spec.model.layers - 1)
+        outcomes(matrices), min(LearnOptions.layer.value, matrices[0].spec.model.layers - 1), link
     )
 
 

@@ -1,6 +1,6 @@
 """Sentences of the Learn page about the attention matrices of tiny models during training."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from app.words.finding import Finding
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
@@ -26,7 +26,9 @@ MOSTLY_SENTENCES = {
 """For each task, the sentence about the variants whose queries attend mostly to their answers."""
 
 
-def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
+def attention_headline(
+    results: Sequence[Outcome], shown_layer: int, link: Callable[[int], str] = lambda layer: ""
+) -> Finding:
     """Return the sentence that lists the variants whose queries attend mostly to their answers, and an explanation.
 
     An answer is the symbol that a query must predict. The explanation has the weight on the answers by variant.
@@ -34,6 +36,7 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
     Args:
         results: one per variant, each with attention matrices; the answers of their task are symbols of the sequence.
         shown_layer: the layer whose matrices are shown.
+        link: function that returns the address of the view of a layer; empty for no link.
     """
     first = {outcome.name_in_sentence: _answer_weights(outcome.rows[0]) for outcome in results}
     last = {outcome.name_in_sentence: _answer_weights(outcome.rows[-1]) for outcome in results}
@@ -64,7 +67,9 @@ def attention_headline(results: Sequence[Outcome], shown_layer: int) -> Finding:
         ),
         _("A negative weight (orange) subtracts the value.") if any(last[name][layer] < 0 for name in order) else "",
     )
-    hint = _("Choose layer {layer} to see these weights.", layer=layer) if layer != shown_layer else ""
+    choose, address = _("Choose layer {layer}", layer=layer), link(layer)
+    choose = f"[{choose}]({address})" if address else choose
+    hint = _("{choose} to see these weights.", choose=choose) if layer != shown_layer else ""
     return Finding(f"**{paragraph(mostly, hint)}**", explanation)
 
 

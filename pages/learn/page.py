@@ -129,16 +129,26 @@ def progress(plan: Plan, results: runs.Run[LearnRow]) -> tuple[float, str]:
 
 def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
     results = outcomes(rows)
-    chosen = [attention.word for attention in SharedOptions.variants.value]
-    link_values = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
-    # In a lesson, the sentence has no link, because a link would leave the lesson.
-    link = "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
-    finding = words.headline(results, link)
+    finding = words.headline(results, _link({LearnOptions.view.name: ["capacity"]}))
     return Finding(finding.text, "\n\n".join(filter(None, (words.diverged_note(results), finding.explanation))))
 
 
+def _link(fields: dict[str, list[str]]) -> str:
+    """Return the address of this page with the chosen variants and other options, for a link in a sentence.
+
+    In a lesson, it is empty, because a link would leave the lesson.
+    """
+    if LessonOptions.lesson.value is not None:
+        return ""
+    chosen = [attention.word for attention in SharedOptions.variants.value]
+    return "#" + url.query_string({**fields, SharedOptions.variants.name: chosen})
+
+
 def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> Finding:
-    return attention.finding(rows) or _describe_race(rows, task)
+    def link(layer: int) -> str:
+        return _link({LearnOptions.view.name: ["attention"], LearnOptions.layer.name: [str(layer)]})
+
+    return attention.finding(rows, link) or _describe_race(rows, task)
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:

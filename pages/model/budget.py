@@ -54,7 +54,7 @@ def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[CurveP
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    names = list(dict.fromkeys(_setting(word) for word in _with_budget(question)))
+    names = _settings(question)
     x_title, mark = enumeration(names), None
     if names == [setting_name("window")]:
         x_title = _("window (tokens)")
@@ -64,8 +64,17 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     _positions(question, rows, key)
 
 
-def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
+def _settings(question: Question) -> list[str]:
+    """Return the names on screen of the variants' budgets, each once."""
+    return list(dict.fromkeys(_setting(word) for word in _with_budget(question)))
+
+
+def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
+    distance = _(
+        "In the copying test, the token to copy is {n} tokens back. A smaller window hides it.", n=swap.COPY_DISTANCE
+    )
     return paragraph(
+        distance if _settings(question) == [setting_name("window")] else "",
         _(
             "A variant preserves perplexity if its perplexity is at most {same:g} times that of the original model. It "
             "preserves copying if it loses at most {copied:.0%} of the gain from copying.",

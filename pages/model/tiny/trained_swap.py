@@ -267,7 +267,8 @@ def _draw(_question: Question, rows: Sequence[TrainedSwapRow], key: str) -> None
             name="correct-answers",
             alt=message,
         )
-    st.table(table(rows, spec), border="horizontal", hide_index=True)
+    with st.container(key=f"{key}.answers"):
+        st.table(table(rows, spec), border="horizontal", hide_index=True)
 
 
 def _notes(question: Question, rows: Sequence[TrainedSwapRow]) -> str:

@@ -1093,6 +1093,8 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
     )
     assert attention_text(found, 0) == text
     assert attention_text(found, 1) == text.replace(".**", ". Choose layer 0 to see these weights.**")
+    linked = attention_text(found, 1, lambda layer: f"#?l_layer={layer}")
+    assert linked == text.replace(".**", ". [Choose layer 0](#?l_layer=0) to see these weights.**")
     rows = with_matrices("softmax", [[0.0, 0.5]]) + with_matrices("linear", [[0.0, 0.6]])
     assert attention_text(outcomes(rows), 1).startswith(
         "**In layer 1 of Linear and softmax, a repeated key symbol attends mostly"
