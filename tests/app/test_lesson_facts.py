@@ -14,10 +14,11 @@ from app.lessons import answer, draft
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.words.labels import label
-from attention_core import metrics
+from attention_core import metrics, registry
 from attention_core.analysis.denoised_image import denoise
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
+from attention_core.experiments.swap import COPY_DISTANCE
 from attention_core.experiments.swap.derived import error_points
 from attention_core.learning import recorded_runs
 from attention_core.learning.defaults import SEEDS
@@ -25,6 +26,7 @@ from attention_core.metrics.image_quality import psnr
 from pages.learn.options import LearnOptions, plan_of
 from pages.model import forecast
 from pages.model.measures import _question, _rows
+from pages.model.words import GUESS_LOSS
 
 
 def screen_of_step(key, place):
@@ -107,6 +109,7 @@ def softmax_4():
     assert [f"{each[:, 0].mean():.0%}" for each in (unmasked, weights)] == ["25%", "57%"]
     assert f"{passport(before, 'softmax').entropy:.2f}" == "2.39"
     assert passport(after, "softmax").entropy < passport(before, "softmax").entropy
+    assert f"{passport(screen_of_answer('softmax', 1), 'softmax').entropy:.2f}" == "2.64", "lower with [CLS] and [SEP]"
 
 
 def flat_1():
@@ -222,6 +225,8 @@ def local_then_atrous_4():
 def nystrom_performer_1():
     screen = screen_of_answer("nystrom_performer", 1)
     assert screen.chosen.qkv.n == 106
+    assert {math.floor(106 / 16), math.ceil(106 / 16)} == {6, 7}, "tokens of a landmark"
+    assert screen.variant("nystrom").params.landmarks == 16
     assert 0.85 * uniform(screen) < number(screen, "output_error", "nystrom") < uniform(screen), "a little better"
 
 
@@ -235,6 +240,7 @@ def nystrom_performer_3():
     screen = screen_of_answer("nystrom_performer", 3)
     errors = [median_error(screen, ac.get("nystrom", landmarks=m)) for m in (4, 8, 16, 32, 64)]
     assert errors[-1] < 0.5 * errors[0], "it falls overall"
+    assert errors[1] < errors[2], "it is higher with 16 landmarks than with 8"
     assert screen.variant("performer").params.features == 256
     assert screen.variant("nystrom").params.landmarks == 16
     assert median_error(screen, screen.variant("performer")) > uniform(screen) / 100
@@ -305,10 +311,12 @@ def log_n_2():
 
 
 def log_n_3():
-    at, _by_length = entropies(3)
+    at, by_length = entropies(3)
     slopes = table(at)["slope of entropy against log n"]
     assert f"{float(table(entropies(2)[0])['slope of entropy against log n']['Softmax']):.2f}" == "0.80"
     assert 0.1 < float(slopes["Softmax, log n scaling"]) < float(slopes["Softmax"])
+    assert f"{float(slopes['Softmax']):.2f}" == "0.65"
+    assert max(by_length) == 300
 
 
 def lines(place):
@@ -332,6 +340,9 @@ def stand_in_2():
 def stand_in_3():
     model, sink, topk = lines(3)
     assert topk[0] > sink[0], "top-k predicts the text worse"
+    assert (model[1], round(GUESS_LOSS, 1)) == (1.2, 10.8)
+    assert sink[1] > GUESS_LOSS, "worse than a uniform guess"
+    assert COPY_DISTANCE == 95
     assert topk[1] - model[1] < 0.1 * (sink[1] - model[1]), "and copies nearly as well as the original"
 
 
@@ -342,9 +353,14 @@ def stand_in_4():
 
 def stand_in_5():
     found = error_points(_rows(forecast.tasks(_question(screen_of_answer("stand_in", 5)))))
+
+    def window(point):
+        return registry.from_word(point.word).params.window
+
     for key in ("local", "sink"):
         curve = [point for point in found if point.word.startswith(key)]
         assert len(curve) == 9
+        assert [p.perplexity for p in sorted(curve, key=window)] == sorted((p.perplexity for p in curve), reverse=True)
         assert metrics.rank_correlation([p.output for p in curve], [p.perplexity for p in curve]) > 0.9
 
 
@@ -406,6 +422,9 @@ def grey_3():
     screen = screen_of_answer("grey", 3)
     assert all(number(screen, "psnr", key) > 20 for key in ("softmax", "local", "atrous", "topk"))
     assert screen.variant("atrous").params.stride == screen.variant("topk").params.k == 8
+    eighth = math.prod(screen.chosen.source.noisy().shape[:2]) / 8
+    assert 2 * screen.variant("local").params.window + 1 < eighth
+    assert number(screen, "psnr", "atrous") > max(number(screen, "psnr", key) for key in ("linear", "local", "topk"))
 
 
 FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS if f"{key}_{place}" in globals()}
