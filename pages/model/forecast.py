@@ -28,6 +28,8 @@ SAME_ORDER, SIMILAR_ORDER = 0.9, 0.6
 """Smallest rank correlations for which an order is reported as the same, and as roughly the same."""
 LABELLED = (0, 1, 2, 6)
 """Points of a line, from the smallest error, that are labelled; more labels would overlap."""
+AXIS_WIDTH = 280
+"""Width in pixels of the horizontal axis of each of the two charts next to a lesson, where they are narrowest."""
 ROUNDING_ERROR = 1e-4
 """Errors up to this value are rounding errors; their points are neither drawn nor ranked."""
 
@@ -49,6 +51,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             log_x=True,
             log_y=log,
             height=HEIGHT,
+            width=AXIS_WIDTH,
         )
         with place:
             message = _("Points: {measure} against {axis}", measure=title, axis=x_title)

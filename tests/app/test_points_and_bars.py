@@ -68,3 +68,15 @@ def test_numbers_on_hover_are_written_as_in_sentences():
     assert [text[1] for text in whisker.customdata] == written
     [line] = Figure(curves([Curve("a", [1.0, 2.0], values)], **TITLES)).data
     assert list(line.customdata) == written
+
+
+def test_texts_of_near_points_are_on_different_sides_only_in_a_narrow_chart():
+    line = Curve("a", [0.0, 0.4, 0.46, 1.0], [1.0, 1.0, 1.0, 1.0], texts=["", "192", "128", ""])
+
+    def sides(width):
+        figure = curves([line], x_title="x", y_title="y", width=width)
+        return figure["data"][0]["textposition"][1:3]
+
+    wide, narrow = sides(960), sides(280)
+    assert wide[0] == wide[1]
+    assert narrow[0] != narrow[1]

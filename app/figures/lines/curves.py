@@ -148,6 +148,7 @@ def curves(
     y_ticks: Mapping[float, str] | None = None,
     link_prefix: str = "",
     max_bands: int = 1,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw lines on common axes.
 
@@ -170,6 +171,7 @@ def curves(
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
         max_bands: largest number of bands that are visible; if there are more, all bands are hidden.
+        width: typical width of the horizontal axis in pixels; texts next to points are placed for this width.
     """
     colours = separate_colours(line.colour for line in lines)
     lines = [replace(line, colour=colours[line.colour]) for line in lines]
@@ -221,7 +223,7 @@ def curves(
     if right is not None:
         labels = [*labels, *_right_arrows(lines, visible, right, log_x=log_x, log_y=log_y)]
     figure["layout"]["annotations"] = labels
-    _write_names(figure, lines, visible, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
+    _write_names(figure, lines, visible, None if mark is None else mark[0], width, log_x=log_x, log_y=log_y)
     return figure
 
 
@@ -350,12 +352,19 @@ def _marker(line: Curve) -> dict[str, Any]:
 
 
 def _write_names(
-    figure: Figure, lines: Sequence[Curve], visible: Sequence[Curve], mark: float | None, *, log_x: bool, log_y: bool
+    figure: Figure,
+    lines: Sequence[Curve],
+    visible: Sequence[Curve],
+    mark: float | None,
+    width: float,
+    *,
+    log_x: bool,
+    log_y: bool,
 ) -> None:
     """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend.
 
     Texts next to points are placed so that they cross neither lines nor each other. ``visible`` has the parts of the
-    lines that the horizontal axis shows, and ``mark`` is the position of a vertical line.
+    lines that the horizontal axis shows, ``mark`` is the position of a vertical line, and ``width`` the axis's width.
     """
     layout = figure["layout"]
     indices = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
@@ -374,7 +383,7 @@ def _write_names(
     height = layout["height"] - AXIS_HEIGHT
 
     def pixels(x: float, y: float) -> tuple[float, float]:
-        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * height
+        return (x - left) / (right - left) * width, (y - low) / (high - low) * height
 
     paths = [[pixels(*point) for point in _points(line, log_x=log_x, log_y=log_y)] for line in visible]
     boxes = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
@@ -385,7 +394,7 @@ def _write_names(
         heights = [pixels(left, y)[1] for y in _to_axis(lines[i].name_heights, log=log_y)]
         if fit := find_rise(paths[i], heights, (text_width(end.name), GLYPH), paths, boxes):
             (x, y), side, box = fit
-            point = replace(end, x=left + x / WIDTH * (right - left), y=low + y / height * (high - low))
+            point = replace(end, x=left + x / width * (right - left), y=low + y / height * (high - low))
             rise_labels.append(label_on_line(point, side))
             boxes.append(box)
             ends.remove(end)
@@ -398,7 +407,7 @@ def _write_names(
     layout["showlegend"] = False
 
     def place_text(x: float, y: float, text: str) -> str:
-        side, box = find_side(pixels(x, y), text_size(text), paths, boxes, WIDTH)
+        side, box = find_side(pixels(x, y), text_size(text), paths, boxes, width)
         boxes.append(box)
         return side
 
