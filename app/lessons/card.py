@@ -37,13 +37,13 @@ _HIDE_CONTROLS = """<style>
 .stMain :is(
   .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
   .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales,
-  .st-key-controls-task, .st-key-learn-summary
+  .st-key-controls-task, .st-key-learn-summary, .st-key-model-headline-budget
 ):not(.st-key-lesson *) { display: none; }
 </style>"""
 """HTML with styles that hide inputs, choices and menus until the step's question is answered.
 
 The captions and sliders of panels are hidden too, because they may show the answer; only an animation keeps its slider.
-The finding of the Learn page is hidden, because it is about numbers that the question does not ask for.
+The findings of the Learn page and of the Model page over budgets are hidden, because they answer other questions.
 ``app/page_script/style.css`` and the boards read the custom properties.
 """
 

@@ -37,7 +37,7 @@ def top() -> Question:
 
     The findings are shown above these controls.
     """
-    headline = st.container()
+    headline = st.container(key=f"model.headline.{ModelOptions.view.value}")
     view = _draw_view_choice()
     if view == "encoder":
         with st.container(horizontal=True, vertical_alignment="center"):

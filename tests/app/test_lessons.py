@@ -293,11 +293,15 @@ def test_a_finished_lesson_links_to_the_next_one_or_to_all(key, label):
     assert label in card(at)
 
 
-def test_the_finding_of_the_learn_page_is_hidden_until_the_answer():
+@pytest.mark.parametrize(
+    ("key", "place", "finding"),
+    [("convolution_and_gate", 1, "learn-summary"), ("stand_in", 5, "model-headline-budget")],
+)
+def test_a_finding_about_another_question_is_hidden_until_the_answer(key, place, finding):
     def hides(at):
-        return any(".st-key-learn-summary" in each.proto.body for each in at.get("html"))
+        return any(f".st-key-{finding}" in each.proto.body for each in at.get("html"))
 
-    at = open_lesson("convolution_and_gate", 1)
+    at = open_lesson(key, place)
     assert hides(at)
     assert not hides(press(at, ".show"))
 
