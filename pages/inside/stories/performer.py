@@ -24,7 +24,9 @@ from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step
 from pages.inside.words.performer import (
+    POSITIVE,
     bias_sentence,
+    directions_sentence,
     error_headline,
     estimate_sentence,
     fall_sentence,
@@ -35,6 +37,9 @@ from pages.inside.words.performer import (
 
 MIN_COSINE = 0.005
 """Smaller absolute cosines count as zero, because they would be printed as 0.00."""
+
+MAX_SHOWN = 128
+"""Largest number of directions whose cosines are drawn."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -73,20 +78,23 @@ def _directions(data: HeadData) -> Step:
     orthogonal: bool = data.setting("orthogonal")
     drawn = {each: _unmasked_parts(data, 1, orthogonal=each)["directions"] for each in (orthogonal, not orthogonal)}
     m, d = drawn[orthogonal].shape
-    lengths = {each: factors.lengths(W) for each, W in drawn.items()}
-    cosines = {each: factors.cosines(W[:d], W[:d]) for each, W in drawn.items()}
+    lengths = factors.lengths(drawn[orthogonal])
+    cosines = {each: factors.cosines(W, W) for each, W in drawn.items()}
     cosines = {each: np.where(np.abs(c) < MIN_COSINE, 0, c) for each, c in cosines.items()}  # rounding errors
-    off_diagonal = ~np.eye(min(m, d), dtype=bool)
-    sizes = {each: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for each, c in cosines.items()}
+    groups = np.arange(m) // d
+    is_across = groups[:, None] != groups
+    across = float(np.abs(cosines[True][is_across]).mean()) if m > d else None
+    free = float(np.abs(cosines[False][~np.eye(m, dtype=bool)]).mean()) if m > 1 else None
+    shown = min(m, MAX_SHOWN)
 
     def draw(key: str) -> None:
         names = {True: _("Orthogonal directions"), False: _("Independent directions")}
         direction = _("direction")
-        first = _("first {d} of {m}", d=d, m=m) if m > d else ""
+        first = _("first {d} of {m}", d=shown, m=m) if m > shown else ""
         panels = (
             pictures.panel(
                 names[each],
-                cosines[each],
+                cosines[each][:shown, :shown],
                 row=direction,
                 column=direction,
                 caption=" · ".join(filter(None, (_("the chosen kind") if each == orthogonal else "", first))),
@@ -105,11 +113,11 @@ def _directions(data: HeadData) -> Step:
                 length_name(name, chosen=name == data.setting("row_norms")),
                 range(1, m + 1),
                 norm.tolist(),
-                colour=i,
+                colour=int(name != data.setting("row_norms")),
                 markers=False,
                 dash="solid" if name == data.setting("row_norms") else "dot",
             )
-            for i, (name, norm) in enumerate(norms.items())
+            for name, norm in norms.items()
         ]
         with right:
             st.markdown("**" + _("Lengths of the directions") + "**")
@@ -138,22 +146,12 @@ def _directions(data: HeadData) -> Step:
         )
         + r",\quad W \in \mathbb{R}^{m \times d}",
         shapes={"W": (m, d)},
-        findings=_(
-            "The absolute cosine between two of the directions shown is {straight:.2f} on average if they are "
-            "orthogonal, and {free:.2f} if they are independent.",
-            straight=sizes[True],
-            free=sizes[False],
-        )
-        if off_diagonal.any()
-        else _("Only one direction is shown, so there are no two directions to compare."),
-        details=paragraph(
-            _("Directions are orthogonal only within groups of {d}.", d=d) if orthogonal and m > d else "",
-            _(
-                "The random vectors have lengths from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
-                low=lengths[orthogonal].min(),
-                high=lengths[orthogonal].max(),
-                root=d**0.5,
-            ),
+        findings=directions_sentence(d, across, free),
+        details=_(
+            "The random vectors have lengths from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
+            low=lengths.min(),
+            high=lengths.max(),
+            root=d**0.5,
         ),
         draw=draw,
     )
@@ -187,6 +185,11 @@ def _features(data: HeadData) -> Step:
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
+        details=_(
+            "The darkest cell in a row of φ(q) marks the feature that contributes most to one of this query's weights."
+        )
+        if data.setting("kind") in POSITIVE
+        else "",
         draw=lambda key: pictures.features(data, q, k, key, feature_captions(data.setting("kind"))),
     )
 
@@ -257,28 +260,30 @@ def _more_features(data: HeadData) -> Step:
         def chart(rows: list[PerformerErrorRow], drawn_key: str) -> None:
             errors = summarise(rows)
             lines = [
-                each.curve(
-                    f"{setting_name(kind)} · {_('orthogonal') if orthogonal else _('independent')}",
-                    kinds.index(kind),
-                    dash="solid" if orthogonal else "dot",
-                    band=orthogonal,
+                replace(
+                    each.curve(
+                        f"{setting_name(kind)} · {_('orthogonal') if orthogonal else _('independent')}",
+                        kinds.index(kind),
+                        dash=("dash" if kind == "positive" else "solid") if orthogonal else "dot",
+                        band=orthogonal,
+                    ),
+                    hollow=not orthogonal,
+                    label=setting_name(kind),
+                    name_at_end=orthogonal,
                 )
                 for (kind, orthogonal), each in errors.items()
             ]
             # The curves of positive and of hyperbolic features coincide where both have the same large error. The
             # curves of positive features are drawn last and dashed, so that both stay visible.
-            over = [
-                replace(curve, hollow=True, dash="dash" if orthogonal else "dot")
-                for curve, (kind, orthogonal) in zip(lines, errors, strict=True)
-                if kind == "positive"
-            ]
-            lines = [
-                curve for curve, (kind, _orthogonal) in zip(lines, errors, strict=True) if kind != "positive"
-            ] + over
+            lines.sort(key=lambda curve: curve.colour == kinds.index("positive"))
             start = errors["hyperbolic", True].middle[0] if errors["hyperbolic", True].x else 1.0
-            lines.append(
-                guide("1/√m", FEATURE_COUNTS, [start * (FEATURE_COUNTS[0] / m) ** 0.5 for m in FEATURE_COUNTS], "dash")
-            )
+            fall = [start * (FEATURE_COUNTS[0] / m) ** 0.5 for m in FEATURE_COUNTS]
+            zero = [1.0] * len(FEATURE_COUNTS)
+            lines = [
+                guide("1/√m", FEATURE_COUNTS, fall, "dash"),
+                guide(_("zero everywhere: 1"), FEATURE_COUNTS, zero, "dash"),
+                *lines,
+            ]
             pictures.lines(
                 lines,
                 key=drawn_key,
@@ -312,7 +317,8 @@ def _more_features(data: HeadData) -> Step:
                 "over {seeds} random draws).",
                 seeds=SEEDS,
             ),
-            _("In theory, the random error of the estimate decreases like 1/√m (grey line)."),
+            _("Directions are orthogonal (filled circles) or independent (open circles)."),
+            _("In theory, the random error of the estimate decreases like 1/√m."),
         ),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"

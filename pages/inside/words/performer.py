@@ -5,7 +5,6 @@ import numpy as np
 from app.figures.lines.spread import Spread
 from app.words.i18n import _, paragraph
 from app.words.labels import setting_name
-from attention_core.experiments.performer_error import SEEDS
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_power
 
@@ -15,12 +14,40 @@ FAR_TOO_SMALL = 0.5
 """A median estimate below this share of the true value counts as far too small."""
 NEAR_ALL = 0.8
 """A larger relative error means that the estimate misses nearly all of the true value."""
+NEAR_ONE = (0.95, 2.0)
+"""Relative errors between these values count as near 1, the error of an estimate that is zero everywhere."""
 
 
 def length_name(row_norms: str, *, chosen: bool) -> str:
     """Return the legend name for the setting ``row_norms``: the lengths of the directions, and whether it is chosen."""
     name = _("random") if row_norms == "chi" else _("all √d")
     return _("{name} (chosen)", name=name) if chosen else name
+
+
+def directions_sentence(d: int, across: float | None, free: float | None) -> str:
+    """Return the sentence about the overlap of orthogonal and of independent directions.
+
+    Args:
+        d: the size of a group, in which directions can be orthogonal.
+        across: the mean absolute cosine of directions of different groups; None if all are in one group.
+        free: the mean absolute cosine of independent directions; None for one direction.
+    """
+    if free is None:
+        return _("There is only one direction, so there are no two directions to compare.")
+    if across is None:
+        return _(
+            "In {d} dimensions, up to {d} directions can be orthogonal. Independent directions overlap: their mean "
+            "absolute cosine is {free:.2f}.",
+            d=d,
+            free=free,
+        )
+    return _(
+        "Only directions of the same group of {d} are orthogonal. Directions of different groups overlap like "
+        "independent ones: the mean absolute cosines are {across:.2f} and {free:.2f}.",
+        d=d,
+        across=across,
+        free=free,
+    )
 
 
 def feature_captions(kind: str) -> tuple[str, str]:
@@ -87,6 +114,11 @@ def mean_formula(kind: str, row_norms: str) -> str:
     return product + (r" \approx " if row_norms == "fixed" else " = ") + r"e^{q\cdot k/\sqrt d}"
 
 
+def is_near_one(errors: Spread) -> bool:
+    """Return whether all errors are near 1, so that the estimates are no better than zero."""
+    return all(NEAR_ONE[0] <= error <= NEAR_ONE[1] for error in errors.middle)
+
+
 def error_headline(errors: Spread) -> str:
     """Return the sentence about whether the error falls with more directions; empty before it is known.
 
@@ -98,6 +130,12 @@ def error_headline(errors: Spread) -> str:
     if not all(np.isfinite(error) and error > 0 for error in errors.middle):
         return _("The error is zero or not defined.")
     values = {"a": errors.x[0], "b": errors.x[-1], "start": number(errors.middle[0]), "end": number(errors.middle[-1])}
+    if is_near_one(errors):
+        return _(
+            "On this input, estimates with positive features are no better than zero everywhere: from {a:,.0f} to "
+            "{b:,.0f} directions, their relative error stays near 1.",
+            **values,
+        )
     if values["start"] == values["end"]:
         return _(
             "On this input, more random directions do not help: from {a:,.0f} to {b:,.0f} directions, the error of "
@@ -135,9 +173,9 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
     ends = {form: each.middle[-1] for form, each in errors.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     smallest = {"best": setting_name(best[0]), "least": number(ends[best])}
-    start, end = first.middle[0], first.middle[-1]
+    start, end, is_flat = first.middle[0], first.middle[-1], is_near_one(first)
     rises = end > max(start, NEAR_ALL) and number(end) != number(start)
-    text = paragraph(
+    return paragraph(
         _(
             "Rare, very large estimates carry the mean of positive features, and {b:,.0f} directions miss most of "
             "them.",
@@ -145,14 +183,19 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
         )
         if rises
         else "",
-        _("Divide the logits by 20 above to see the error with small logits.") if rises and not divides else "",
-        _(
+        _("Most estimates of the exponential are far too small.") if is_flat and not rises else "",
+        _("Divide the logits by 20 above to see the error with small logits.")
+        if (rises or is_flat) and not divides
+        else "",
+        ""
+        if is_flat
+        else _(
             "A power law fitted to the error of positive features, as a function of the number of directions m, has "
             "the exponent {slope}.",
             slope=number(fit_power(first.x, first.middle).exponent),
         ),
         _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
-        if row_norms == "chi"
+        if row_norms == "chi" and not is_flat
         else "",
         _(
             "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "
@@ -172,13 +215,3 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
         if best[0] != "trig"
         else "",
     )
-    if not rises and end > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
-        text = paragraph(
-            text,
-            _(
-                "The median relative error of positive features over {seeds} random draws stays near 1, because most "
-                "estimates of the exponential are far too small.",
-                seeds=SEEDS,
-            ),
-        )
-    return text
