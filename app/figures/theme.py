@@ -1,5 +1,6 @@
 """The look that all figures share: type sizes, margins, number formats, and colours for light and dark pages."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,6 +148,8 @@ DECIMALS = ",.3~r"
 """
 MAX_DECADES = 4.0
 """Largest range of a logarithmic axis, in decades, at which multiples of 2 and 5 are labelled too."""
+MAX_POWERS = 8
+"""Largest number of steps between the powers of ten that an axis labels."""
 PLAIN_RANGE = (1e-4, 1e6)
 """Range in which a logarithmic axis writes numbers like 0.05 and 20,000. Outside, it writes powers of ten, or 20M if
 all numbers are at least 1."""
@@ -193,6 +196,9 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
                 properties["exponentformat"] = "power"
             if "tickvals" not in properties and smallest < largest <= smallest * 10**MAX_DECADES:
                 properties["dtick"] = "D2"
+            elif "exponentformat" in properties and "tickvals" not in properties and 0 < smallest < largest:
+                # Otherwise, plotly may write "2" and "5" between the powers of ten.
+                properties["dtick"] = math.ceil(math.log10(largest / smallest) / MAX_POWERS)
     shared: dict[str, Any] = {
         "height": height,
         "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # The right margin has room for the button that saves the picture.

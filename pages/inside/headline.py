@@ -16,6 +16,8 @@ MAX_SEARCH_LENGTH = 2**16
 """Longest sequence length that ``cheaper_from`` tries. The search is fast, because it only evaluates cost formulas."""
 MIN_SHOWN_ERROR = 0.005
 """Errors below this value would be printed as 0%."""
+HARDLY_BETTER = 0.95
+"""An error of at least this share of the error of equal weights is hardly better."""
 
 UNNORMALISED_RATIO = 2
 """A row sum (of absolute weights) larger than this, or smaller than its inverse, explains a large error."""
@@ -178,7 +180,13 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
         return _(
             "The matrix error relative to {reference}'s matrix is less than {same:.1%}.", same=MIN_SHOWN_ERROR, **values
         )
-    if values["error"] == values["equal"] or error < baseline or 1 / UNNORMALISED_RATIO < total < UNNORMALISED_RATIO:
+    if HARDLY_BETTER * baseline <= error < baseline or values["error"] == values["equal"]:
+        return _(
+            "The weights are hardly better than equal weights: the matrix error relative to {reference}'s matrix is "
+            "{error} (equal weights: {equal}).",
+            **values,
+        )
+    if error < baseline or 1 / UNNORMALISED_RATIO < total < UNNORMALISED_RATIO:
         return _("The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}).", **values)
     return _(
         "The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}). One reason is "

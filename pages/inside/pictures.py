@@ -28,6 +28,9 @@ RESULT = 3
 COLUMN_RATIO = 4
 """A key counts as a strong column of a matrix if its total weight exceeds this multiple of the mean over all keys."""
 
+MIN_VISIBLE = 0.02
+"""Matrices share a colour scale if the largest value of each is at least this share of the largest value of all."""
+
 
 def colour(index: int) -> str:
     """Return the colour with this index in the current theme, as a hexadecimal code."""
@@ -86,9 +89,16 @@ def pair_panel(data: HeadData, title: str, values: np.ndarray, caption: str = ""
 
 
 def result_panels(data: HeadData) -> tuple[Panel, Panel]:
-    """Return the panels of the variant's attention matrix and of its reference, with which most boards end."""
+    """Return the panels of the variant's attention matrix and of its reference, with which most boards end.
+
+    On a board with a scale per panel, both have one scale, unless the smaller values would be invisible on it.
+    """
     variant_panel = pair_panel(data, _(data.attention.title), data.weights, _("the resulting matrix"))
-    return variant_panel, reference_panel(data)
+    reference = reference_panel(data)
+    low, high = sorted(float(np.abs(each).max()) for each in (data.weights, data.reference))
+    if low < MIN_VISIBLE * high:
+        return replace(variant_panel, caption=_("the resulting matrix, on a colour scale of its own")), reference
+    return replace(variant_panel, top=high), replace(reference, top=high, scale_panel=variant_panel.title)
 
 
 def reference_panel(data: HeadData) -> Panel:

@@ -1,6 +1,7 @@
 """The explanation on the Inside page for variants without their own module: one step per intermediate result."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -205,10 +206,15 @@ def _draw_matrix(data: HeadData, declared: Intermediate, values: np.ndarray, key
         _labels(data, declared.columns),
         row=_axis(declared.rows),
         column=_axis(declared.columns),
-        caption=variant_panel.caption if is_result else "",
         mark=0,
     )
-    pictures.board(key, *((shown, reference) if is_result else (shown, variant_panel, reference)), scale="panel")
+    if is_result:
+        shown = replace(shown, caption=variant_panel.caption, top=variant_panel.top)
+        if reference.scale_panel:
+            reference = replace(reference, scale_panel=shown.title)
+        pictures.board(key, shown, reference, scale="panel")
+    else:
+        pictures.board(key, shown, variant_panel, reference, scale="panel")
 
 
 def _axis(kind: str) -> str:

@@ -240,7 +240,7 @@ def _sum_first(data: HeadData) -> Step:
             **token_options(data.labels),
         )
         sums = sums_of_query(data.qkv, data.attention, query, head=data.head, causal=data.causal)
-        left, right = above.columns(2)
+        left, right = above.columns([2, 3], gap="medium")
         with left:
             st.markdown("**" + _("State") + "**")
             which = _("sum over all {n} keys", n=n)
@@ -268,7 +268,15 @@ def _sum_first(data: HeadData) -> Step:
                 ),
             )
         st.markdown(
-            _("The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z gives the output.")
+            _(
+                "The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z, where z is the "
+                "sum of all φ(k), gives the output."
+            )
+            if not data.causal
+            else _(
+                "The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z, where z is the "
+                "sum of φ(k) up to the query, gives the output."
+            )
         )
         _draw_reading(sums, key)
 

@@ -250,13 +250,6 @@ def _inverse(data: HeadData) -> Step:
             _("computed with: {how}", how=_inverse_method(data)),
             _("identity matrix if Z is the exact inverse"),
         )
-        pictures.board(
-            f"{key}.inverse",
-            _landmark_panel(_("Matrix M"), middle),
-            _landmark_panel(_("Inverse Z"), inverse, caption=how, mark=INVERSE),
-            _landmark_panel(_("M Z"), product(middle, inverse), caption=identity),
-            scale="panel",
-        )
         left, right = st.columns(2)
         with left:
             st.markdown("**" + axis_title(_("Error of the inverse Z"), log=True) + "**")
@@ -264,6 +257,13 @@ def _inverse(data: HeadData) -> Step:
         with right:
             st.markdown("**" + axis_title(_("Error of the attention matrix A"), log=True) + "**")
             _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"), percent=True)
+        pictures.board(
+            f"{key}.inverse",
+            _landmark_panel(_("Matrix M"), middle),
+            _landmark_panel(_("Inverse Z"), inverse, caption=how, mark=INVERSE),
+            _landmark_panel(_("M Z"), product(middle, inverse), caption=identity),
+            scale="panel",
+        )
         _directions(data, key)
 
     return Step(
@@ -280,7 +280,10 @@ def _inverse(data: HeadData) -> Step:
         r"\left(7 I - M Z\right)\right)\right)",
         shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
         findings=inverse_sentence(rows),
-        details=inverse_size(rows[-1].largest, values),
+        details=paragraph(
+            _("The residual of the exact inverse is {residual}.", residual=number(rows[-1].residual, 1)),
+            inverse_size(rows[-1].largest, values),
+        ),
         draw=draw,
     )
 
@@ -334,9 +337,7 @@ def round_ticks(values: Sequence[float], *, percent: bool) -> dict[float, str] |
 
 
 def _residuals(rows: Sequence[InverseRow]) -> list[Curve]:
-    *iterated, exact = rows
-    name = _("iterative (exact inverse: {residual})", residual=number(exact.residual, 1))
-    return [Curve(name, _counts(rows), [row.residual for row in iterated])]
+    return [Curve(_("iterative"), _counts(rows), [row.residual for row in rows[:-1]])]
 
 
 def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
@@ -361,6 +362,8 @@ def _directions(data: HeadData, key: str) -> None:
     iterations = int(data.setting("iterations"))
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
+    step = 5 * ceil(len(x) / 40) if len(x) > 10 else 1
+    ticks = [1, *range(max(2, step), len(x) + 1, step)]
     st.markdown("**" + _("The iteration inverts small singular values last") + "**")
     exact = data.setting("inverse") == "exact"
     st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1], exact=exact))
@@ -370,6 +373,7 @@ def _directions(data: HeadData, key: str) -> None:
             [Curve(_("singular values of M"), x, values.tolist(), name_at_end=False)],
             key=f"{key}.values",
             x_title=_("singular vector"),
+            x_ticks=ticks,
             y_title=_("singular value of M"),
             log_y=True,
             height=300,
@@ -392,6 +396,7 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
+            x_ticks=ticks,
             y_title=_("factor of M Z (exact inverse: 1)"),
             height=300,
             alt=_(

@@ -55,7 +55,6 @@ def test_the_work_of_a_variant_is_compared_with_softmax(sentence, expected):
     [
         (0.72, 0.98, 1, "72% (equal weights: 98%)."),
         (0.72, 0.98, 9, "72% (equal weights: 98%)."),
-        (0.501, 0.499, 9, "50% (equal weights: 50%)."),
         (0.005, 0.9, 1, "0.50% (equal weights: 90%)."),
         (0.0049, 0.9, 1, "less than 0.5%."),
         (0.94, 0.92, 1.99, "94% (equal weights: 92%)."),
@@ -69,6 +68,16 @@ def test_the_work_of_a_variant_is_compared_with_softmax(sentence, expected):
 def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, total, expected):
     sentence = f"The matrix error relative to softmax's matrix is {expected}"
     assert difference("softmax", error, baseline, total) == sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "baseline", "hardly"),
+    [(0.95, 1.0, True), (0.94, 1.0, False), (0.501, 0.499, True), (0.504, 0.506, True), (0.52, 0.5, False)],
+)
+def test_an_error_like_that_of_equal_weights_is_called_hardly_better(error, baseline, hardly):
+    sentence = difference("softmax", error, baseline, 1)
+    assert sentence.startswith("The weights are hardly better than equal weights: the matrix error rel") == hardly
+    assert f"relative to softmax's matrix is {error:.0%} (equal weights: {baseline:.0%})." in sentence
 
 
 def test_rows_without_weight_are_not_counted_as_rows_with_less_weight():

@@ -1,5 +1,7 @@
 """Tests of Nyström's story: landmarks, factors, and an inverse that is often better when inexact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from attention_core.analysis.matrix.inside import heads_closer_without_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import percent
 from pages.inside.headline import error_of_matrix
+from pages.inside.pictures import result_panels
 from pages.inside.stories import nystrom
 from pages.inside.words.nystrom import (
     error_caption,
@@ -63,6 +66,17 @@ def test_the_exact_inverse_has_one_colour_and_iterations_are_named_in_words():
     ]
     assert len({each.pop("exact inverse") for each in (colours[1], colours[3])}) == 1
     assert set(colours[3]) == {"1 iteration", "6 iterations", "12 iterations"}
+
+
+def test_the_matrix_and_its_reference_have_one_colour_scale_unless_one_would_be_invisible():
+    step_data = data(ac.get("nystrom", landmarks=6))
+    own, reference = result_panels(step_data)
+    assert own.top == reference.top == max(np.abs(step_data.weights).max(), step_data.reference.max())
+    assert reference.scale_panel == own.title
+    large = replace(step_data, weights=1000 * step_data.weights)
+    own, reference = result_panels(large)
+    assert (own.top, reference.top, reference.scale_panel) == (0, 0, "")
+    assert own.caption == "the resulting matrix, on a colour scale of its own"
 
 
 def test_the_product_is_shown_with_and_without_the_inverse():
