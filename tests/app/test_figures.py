@@ -91,6 +91,12 @@ def test_a_short_logarithmic_axis_has_ticks_between_powers_of_ten(highest, step)
     assert Figure(curves([line], x_title="", y_title="")).layout.yaxis.dtick is None
 
 
+@pytest.mark.parametrize(("lowest", "step"), [(1e-6, 1), (1e-8, 1), (1e-9, 2), (1e-20, 3)])
+def test_an_axis_of_powers_of_ten_has_no_ticks_between_them(lowest, step):
+    line = Curve(name="a", x=[1, 2], y=[lowest, 1.0])
+    assert Figure(curves([line], x_title="", y_title="", log_y=True)).layout.yaxis.dtick == step
+
+
 @pytest.mark.parametrize(
     ("lowest", "highest", "written"),
     [
