@@ -186,7 +186,7 @@ def _features(data: HeadData) -> Step:
             features=q.shape[-1],
         ),
         details=_(
-            "The darkest cell in a row of φ(q) marks the feature that contributes most to one of this query's weights."
+            "The largest value in a row of φ(q) marks the feature that contributes most to one of this query's weights."
         )
         if data.setting("kind") in POSITIVE
         else "",

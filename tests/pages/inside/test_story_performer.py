@@ -311,9 +311,9 @@ def test_the_panels_of_the_features_have_the_captions_of_their_kind(kind):
 
 
 @pytest.mark.parametrize("kind", ["positive", "hyperbolic"])
-def test_the_darkest_cell_of_a_query_is_its_largest_contribution_to_a_weight(kind):
+def test_the_largest_feature_of_a_query_is_its_largest_contribution_to_a_weight(kind):
     at = open_step(ac.get("performer", kind=kind, features=6), 3)
-    assert "The darkest cell in a row of φ(q) marks the feature that contributes most" in spoken(at)
+    assert "The largest value in a row of φ(q) marks the feature that contributes most" in spoken(at)
     drawn = next(values for _panel, values in board(at, "inside.performer.3")[1].values())
     directions = data(ac.get("performer", kind=kind, features=6)).parts["directions"]
     q, k = (formula_features(x.numpy(), directions, kind) for x in head()[:2])
