@@ -81,12 +81,12 @@ def cut_note(text: str) -> str:
 def caption(n: int) -> str:
     """Return the caption for ``n`` tokens: what the cost is, why cheap variants save nothing, and what is not drawn."""
     return paragraph(
-        _("Costs are multiply-adds."),
+        _("Errors are those of this sentence. Costs are multiply-adds."),
         _("At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.", n=n, block=BLOCK)
         if n <= BLOCK
         else "",
         _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
-        _("[CLS] and [SEP] are not drawn."),
+        _("The model adds [CLS] at the start and [SEP] at the end. They are not drawn."),
     )
 
 

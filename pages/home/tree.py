@@ -34,7 +34,7 @@ def show() -> None:
             "Each variant becomes the variant one level above it if you choose the settings shown (n: number of "
             "tokens)."
         ),
-        _("“Identical” means that no weight differs, on {n} random tokens.", n=TOKEN_COUNT),
+        _("Without a number, no weight differs, on {n} random tokens.", n=TOKEN_COUNT),
         _("A number is the largest difference between two weights.")
         if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
         else "",
@@ -64,15 +64,14 @@ def edge_html(edge: Edge) -> str:
     It has the variant's name, the settings at which it equals its parent, how far both matrices differ, and a link.
     """
     name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
-    text = f"{conditions(edge)} · {difference_text(largest_difference(edge))}"
+    text = _with_difference(edge, conditions(edge))
     return f"{name} <small>{html.escape(text)}</small> {_comparison_link(edge)}"
 
 
 def other_edge_html(edge: Edge) -> str:
     """Return the HTML line about another variant that this variant equals with other settings."""
     text = _("also equals {name} ({conditions})", name=_(edge.special.title), conditions=conditions(edge))
-    text = f"{text} · {difference_text(largest_difference(edge))}"
-    return f"<span><small>{html.escape(text)}</small> {_comparison_link(edge)}</span>"
+    return f"<span><small>{html.escape(_with_difference(edge, text))}</small> {_comparison_link(edge)}</span>"
 
 
 def conditions(edge: Edge) -> str:
@@ -113,9 +112,10 @@ def _text(value: Value) -> str:
     return setting_name(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
 
 
-def difference_text(difference: float) -> str:
-    """Return the difference of two matrices as text, such as "identical"."""
-    return _("identical") if difference == 0 else _("differs by {apart}", apart=number(difference))
+def _with_difference(edge: Edge, text: str) -> str:
+    """Return the text with the largest difference of both matrices, if there is any."""
+    difference = largest_difference(edge)
+    return _("{text} · differs by {apart}", text=text, apart=number(difference)) if difference else text
 
 
 def largest_difference(edge: Edge) -> float:

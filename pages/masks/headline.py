@@ -134,13 +134,14 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             ),
         )
     if others:
-        note = _("In brackets: allowed pairs of these layers together; one softmax layer is 100%.")
+        note = _("In brackets: all allowed pairs; one softmax layer has 100%.")
         last = _("the stack {layers}", layers=stack)
         if reach.complete == 2:
             last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])
         shares = {twice(name) if reach.complete == 2 else name: share for name, share in others.items()} | {last: cost}
+        cheapest_first = sorted(shares.items(), key=lambda each: each[1])
         options = alternatives(
-            [_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in shares.items()]
+            [_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in cheapest_first]
         )
         if reach.complete == 2:
             return paragraph(_("**Two layers are enough to connect all pairs: {options}.**", options=options), note)

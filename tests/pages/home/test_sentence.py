@@ -84,8 +84,12 @@ def test_error_and_cost_use_the_same_tokens(text):
     error = f"output error, all {n} queries"
     assert settings["texts"]["columns"] == [error, *(f"cost at {each}" for each in lengths)]
     assert settings["texts"]["headings"] == [f"{error}\n(softmax = 0%)", "cost (softmax = 100%)", *lengths]
-    assert settings["texts"]["caption"].startswith(f"Costs are multiply-adds. At {n} tokens, Local")
-    assert settings["texts"]["caption"].endswith("can cost more than they save. [CLS] and [SEP] are not drawn.")
+    assert settings["texts"]["caption"].startswith(
+        f"Errors are those of this sentence. Costs are multiply-adds. At {n} tokens, Local"
+    )
+    assert settings["texts"]["caption"].endswith(
+        "can cost more than they save. The model adds [CLS] at the start and [SEP] at the end. They are not drawn."
+    )
     assert any(note.startswith(f"The {n} tokens include [CLS] and [SEP]. ") for note in settings["texts"]["notes"])
     head = f"ayer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     chosen = f"L{head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ."

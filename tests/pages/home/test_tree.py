@@ -49,10 +49,12 @@ def test_the_difference_uses_the_tokens_of_the_gallery():
 
 
 @pytest.mark.parametrize(
-    ("apart", "expected"), [(0.0, "identical"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
+    ("apart", "expected"), [(0.0, ""), (1.2e-7, " · differs by 1.2 × 10⁻⁷"), (0.25, " · differs by 0.25")]
 )
-def test_a_difference_is_shown_as_text(apart, expected):
-    assert tree.difference_text(apart).replace("\N{NO-BREAK SPACE}", " ") == expected
+def test_only_a_difference_is_shown(monkeypatch, apart, expected):
+    edge = EDGES[0]
+    monkeypatch.setattr(tree, "largest_difference", lambda _edge: apart)
+    assert f"{tree.conditions(edge)}{expected}</small>" in tree.edge_html(edge).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize(

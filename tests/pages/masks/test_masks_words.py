@@ -302,7 +302,7 @@ def test_layers_that_cannot_be_causal_are_named_once():
 ALL = "40% of the pairs of one softmax layer."
 
 
-IN_BRACKETS = "In brackets: allowed pairs of these layers together; one softmax layer is 100%."
+IN_BRACKETS = "In brackets: all allowed pairs; one softmax layer has 100%."
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ IN_BRACKETS = "In brackets: allowed pairs of these layers together; one softmax 
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers are enough to connect all pairs: C twice (39%), D twice (50%), or A and then B (40%).** "
+            "**Two layers are enough to connect all pairs: C twice (39%), A and then B (40%), or D twice (50%).** "
             f"{IN_BRACKETS}",
         ),
         (
@@ -327,7 +327,7 @@ IN_BRACKETS = "In brackets: allowed pairs of these layers together; one softmax 
             2,
             2,
             {"C": 0.401},
-            f"**Two layers are enough to connect all pairs: C twice (40%), or A and then B (40%).** {IN_BRACKETS}",
+            f"**Two layers are enough to connect all pairs: A and then B (40%), or C twice (40%).** {IN_BRACKETS}",
         ),
         (
             1,
