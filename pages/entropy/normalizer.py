@@ -22,20 +22,20 @@ from pages.entropy.view import View, progress_note, quartiles
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 SHRINKS = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times but the totals only {growth} times, so the sum of the "
-    "weights falls by {fall}.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the totals only {growth} times, so the "
+    "sum of the weights falls by {fall}.**"
 )
 CONSTANT = N_(
     "**Yes. From {a:,} to {b:,} tokens, the totals grow about as fast as n, so the sum of the weights stays nearly "
     "constant.**"
 )
 GROWS = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times and the totals {growth} times, so the sum of the weights "
-    "grows.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large and the totals {growth} times, so the sum of "
+    "the weights grows.**"
 )
 NO_GROWTH = N_(
-    "**No. From {a:,} to {b:,} tokens, n grows {times} times, but the totals hardly grow, so the sum of the weights "
-    "falls by {fall}.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the totals hardly grow, so the sum of the "
+    "weights falls by {fall}.**"
 )
 VARIES = N_(
     "**No. From {a:,} to {b:,} tokens, the totals do not grow as one power of n, so the sum of the weights changes.**"
@@ -114,12 +114,7 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
         return Finding(_("These lengths are too few or too close together to measure growth. Use a longer input."))
-    values: dict[str, Any] = {"power": power(law.exponent)}
-    text = (
-        _("The totals of softmax, which divides each row by its total, fall approximately as {power}.", **values)
-        if round(law.exponent, 2) < 0
-        else _("The totals of softmax, which divides each row by its total, grow approximately as {power}.", **values)
-    )
+    text = _softmax_growth(law, fit_bend(softmax.x, softmax.middle))
     if other is None:
         return Finding(text)
     tail = fit_bend(relu2.x, relu2.middle)
@@ -134,6 +129,21 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     return Finding(
         paragraph(_weight_sums(relu2, *map(_side, exponents)), purpose), paragraph(terms, total, growth_text, why, text)
     )
+
+
+def _softmax_growth(law: PowerFit, tail: PowerFit | None) -> str:
+    """Return the power of n as which the totals of softmax grow, and that of the longest lengths if it differs."""
+    values: dict[str, Any] = {"power": power(law.exponent), "n": TAIL_POSITIONS}
+    if tail:
+        return _(
+            "The totals of softmax, which divides each row by its total, change as {power} over all lengths, but as "
+            "{tail} over the {n} longest lengths.",
+            tail=power(tail.exponent),
+            **values,
+        )
+    if round(law.exponent, 2) < 0:
+        return _("The totals of softmax, which divides each row by its total, fall approximately as {power}.", **values)
+    return _("The totals of softmax, which divides each row by its total, grow approximately as {power}.", **values)
 
 
 def _misfit(relu2: Spread, law: PowerFit) -> str:

@@ -1,6 +1,7 @@
 """Tests of the Entropy page's sentences, with numbers on either side of each threshold."""
 
 import math
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -270,11 +271,7 @@ def power(exponent):
 @pytest.mark.parametrize(
     ("exponent", "verdict", "found"),
     [
-        (
-            0.94,
-            "No. From 16 to 256 tokens, n grows 16 times but {relu2} only 14 times, so {weights} falls by 15%.",
-            "n^0.94",
-        ),
+        (0.94, "{start} as large, but {relu2} only 14 times, so {weights} falls by 15%.", "n^0.94"),
         (
             0.96,
             "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
@@ -285,26 +282,18 @@ def power(exponent):
             "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
             "n^1.04",
         ),
-        (1.06, "No. From 16 to 256 tokens, n grows 16 times and {relu2} 19 times, so {weights} grows.", "n^1.06"),
-        (
-            0.02,
-            "No. From 16 to 256 tokens, n grows 16 times but {relu2} only 1.1 times, so {weights} falls by 93%.",
-            "n^0.02",
-        ),
-        (
-            0.01,
-            "No. From 16 to 256 tokens, n grows 16 times, but {relu2} hardly grow, so {weights} falls by 94%.",
-            "n^0.01",
-        ),
+        (1.06, "{start} as large and {relu2} 19 times, so {weights} grows.", "n^1.06"),
+        (0.02, "{start} as large, but {relu2} only 1.1 times, so {weights} falls by 93%.", "n^0.02"),
+        (0.01, "{start} as large, but {relu2} hardly grow, so {weights} falls by 94%.", "n^0.01"),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
-    relu2, weights = "the totals", "the sum of the weights"
+    relu2, weights, start = "the totals", "the sum of the weights", "No. From 16 to 256 tokens, n becomes 16 times"
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
-        f"**{verdict.format(relu2=relu2, weights=weights)}** Dividing by n is simpler than dividing by the total, and "
-        "as good if the total is proportional to n. Squared ReLU attention uses relu(logit)² where softmax uses "
-        "exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of the row's weights. "
-        f"The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of the values, "
+        f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Dividing by n is simpler than dividing by "
+        "the total, and as good if the total is proportional to n. Squared ReLU attention uses relu(logit)² where "
+        "softmax uses exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of the row's "
+        f"weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of the values, "
         "multiplied by the sum of the weights. The totals of softmax, which divides each row by its total, grow "
         "approximately as n^1.50."
     )
@@ -326,8 +315,16 @@ def test_totals_with_a_negative_exponent_fall(softmax, relu2):
 @pytest.mark.parametrize(
     ("tail", "headline", "explanation"),
     [
-        (1.2, "n grows 256 times but the totals only 111 times, so the sum of the weights falls by 56%.", "n^1.20"),
-        (1.02, "n grows 256 times but the totals only 68 times, so the sum of the weights falls by 74%.", "n^1.02"),
+        (
+            1.2,
+            "n becomes 256 times as large, but the totals only 111 times, so the sum of the weights falls by 56%.",
+            "n^1.20",
+        ),
+        (
+            1.02,
+            "n becomes 256 times as large, but the totals only 68 times, so the sum of the weights falls by 74%.",
+            "n^1.02",
+        ),
         (1.5, "the totals do not grow as one power of n, so the sum of the weights changes.", "n^1.50"),
     ],
 )
@@ -338,6 +335,13 @@ def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, expl
     assert f"over all lengths, but as {explanation} over the 4 longest lengths, so " in message
     assert ("so dividing by n works only there." in message) == (tail < 1.05)
     assert ("so no power of n is a good divisor." in message) == (tail > 1.05)
+
+
+def test_softmax_with_changing_growth_has_the_power_of_the_longest_lengths_too():
+    bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
+    text = full_text(normalizer.main_finding({"softmax": bent, "relu2": power(0.5)}))
+    [fit] = re.findall(r"by its total, change as n\^(0\.\d\d) over all lengths, but as n\^1.20 over", text)
+    assert 0.5 < float(fit) < 1.1, "the power over all lengths is between those of the two halves"
 
 
 @pytest.mark.parametrize(
