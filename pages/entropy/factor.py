@@ -168,4 +168,9 @@ VIEW = View(
     r"\qquad\text{but}\qquad \frac{e^{\lambda x_{ij}}}{\sum_l e^{\lambda x_{il}}} = "
     r"\frac{(e^{x_{ij}})^\lambda}{\sum_l (e^{x_{il}})^\lambda}",
     notes=notes,
+    caption=lambda measurement: (
+        _("Only the first {n} tokens are measured, to save computing time.", n=MAX_TOKENS)
+        if measured_tokens(measurement) < measurement.record.m
+        else ""
+    ),
 )

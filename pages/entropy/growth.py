@@ -14,6 +14,7 @@ from app.figures.lines.spread import Spread, spread
 from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure
+from app.state.session import REFERENCE
 from app.ui import palette, variant_picker
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration
@@ -176,7 +177,8 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
         values, colour = by_length(rows, word, measurement, measure), palette.index(line.attention.key)
         curve = values.curve(line.name, colour, dash=line.dash, band=measurement.options.band)
         end = label_with_end(line.label, values.middle, share=measure == "share")
-        curves_.append(replace(curve, label=end, hides_band=line.dash != "solid"))
+        texts = share_texts(values, causal=measurement.causal) if (measure, word) == ("keys", REFERENCE) else ()
+        curves_.append(replace(curve, label=end, hides_band=line.dash != "solid", texts=texts))
     lengths = max((curve.x for curve in curves_), key=len)  # During a run, some curves have fewer points.
     nats = [uniform_entropy(n, causal=measurement.causal) for n in lengths]
     equal_weights = {"keys": [math.exp(h) for h in nats], "entropy": [measurement.units_per_nat * h for h in nats]}.get(
@@ -197,6 +199,15 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
     base = next((base for line in lines_by_word(measurement).values() if (base := base_length(line.attention))), 0)
     mark = log_n_mark(base, lengths, causal=measurement.causal)
     return curves_, {**axes, "x_ticks": doublings(curves_), "mark": mark}
+
+
+def share_texts(keys: Spread, *, causal: bool) -> list[str]:
+    """Return the texts next to a line's points: effective keys as a share of all keys, at the first and last point."""
+    if len(keys.x) < 2:
+        return []
+    first, last = (keys_and_share(keys.middle[i], int(keys.x[i]), causal=causal)[1] for i in (0, -1))
+    named = _("{share} of {keys}", share=first, keys=every_key(causal=causal))
+    return [named, *[""] * (len(keys.x) - 2), last]
 
 
 def label_with_end(name: str, values: Sequence[float], *, share: bool = False) -> str:

@@ -99,30 +99,27 @@ def main_finding(
             "{keys} stays about the same.**",
             **values,
         )
-        shares = _("As a share of {keys}, this hardly changes ({before} and {after}).", **values)
     elif growth < 1:
         finding = _(
             "**{where}, attention spreads from {few} to {many} effective keys as the length grows, but over a smaller "
             "share of {keys}.**",
             **values,
         )
-        shares = _("As a share of {keys}, this falls from {before} to {after}.", **values)
     else:
         finding = _(
             "**{where}, attention spreads from {few} to {many} effective keys as the length grows, and over a larger "
             "share of {keys}.**",
             **values,
         )
-        shares = _("As a share of {keys}, this rises from {before} to {after}.", **values)
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
-    return Finding(finding, paragraph(effective_keys_text(values), shares, cause, scaling))
+    return Finding(finding, paragraph(effective_keys_text(values), cause, scaling))
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:
-    """Return what softmax's numbers of effective keys at the shortest and the longest length mean."""
+    """Return what softmax's number of effective keys at the longest length means."""
     return _(
-        "At {a:,} tokens, the weight is spread as widely as equal weights on {few} keys (the number of effective "
-        "keys); at {b:,} tokens, on {many}.",
+        "At {b:,} tokens, the weight is spread as widely as equal weights on {many} keys (the number of effective "
+        "keys).",
         **values,
     )
 

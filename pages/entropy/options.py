@@ -105,6 +105,7 @@ class EntropyOptions(Options, prefix="h_"):
     band = switch(
         True, N_("Bands"), help=N_("A band extends from the lower to the upper quartile over heads and seeds.")
     )
+    columns = switch(False, N_("All columns"))
     unit = choice({"nats": N_("Nats"), "bits": N_("Bits")}, N_("Entropy in"))
 
 

@@ -59,10 +59,12 @@ class View(Generic[RowT]):
         describe: returns the findings about the rows of the chosen heads; a text is a single finding.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
         table: returns the lines of the table, each a cell by column.
-        columns: number of columns of the table; a further table below it has all columns.
+        columns: number of columns that the table shows until the visitor chooses all; None to show all.
         formula: definition in LaTeX.
         notes: Markdown below the definition.
         dashed: what the dashed lines are, if the chart has any, to be translated.
+        caption: returns the last sentence of the line below the chart; empty for none.
+        subtitle: returns the page's subtitle if the numbers do not depend on the input's values; otherwise empty.
     """
 
     experiment: ModuleType
@@ -83,6 +85,8 @@ class View(Generic[RowT]):
     formula: str
     notes: Callable[[Measurement], str]
     dashed: str = ""
+    caption: Callable[[Measurement], str] = lambda measurement: ""
+    subtitle: Callable[[Measurement], str] = lambda measurement: ""
 
     @property
     def name(self) -> str:
@@ -103,6 +107,7 @@ class View(Generic[RowT]):
             tokens=lengths[-1],
             shortest=lengths[0] if len(lengths) > 1 else None,
             variants=tuple(self.variants(measurement)),
+            subtitle=self.subtitle(measurement),
         )
 
     def show_settings(self, measurement: Measurement) -> None:
@@ -160,20 +165,26 @@ class View(Generic[RowT]):
                 seeds=self.settings(measurement).get("seeds", 1),
             )
             dashed = _(self.dashed) if self.dashed and any(line.dash == "dash" for line in drawn) else ""
-            if caption := paragraph(dashed, bands, sample_note(measurement) if self.sweeps else ""):
+            averages = _("With a causal mask, each value is an average over queries with 1 to n keys.")
+            samples = (sample_note(measurement), averages if measurement.causal else "") if self.sweeps else ()
+            if caption := paragraph(dashed, bands, *samples, self.caption(measurement)):
                 st.caption(caption)
             if text := text_below(findings(rows)):
                 st.markdown(text)
             lines = self.table(measurement.select_heads(rows), measurement)
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
-            two_digits = st.column_config.NumberColumn(format="%.2f")
-            table_options: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two_digits)}
+            two_digits, right = (
+                st.column_config.NumberColumn(format="%.2f"),
+                st.column_config.TextColumn(alignment="right"),
+            )
+            formats = {name: two_digits if name in numbers else right for name in list(lines[0])[1:]}
+            table_options: dict[str, Any] = {"hide_index": True, "column_config": formats}
 
             def show_table() -> None:
-                st.dataframe(lines, column_order=list(lines[0])[: self.columns], **table_options)
+                shown = None if EntropyOptions.columns.value else self.columns
+                st.dataframe(lines, column_order=list(lines[0])[:shown], **table_options)
                 if self.columns:
-                    st.caption(_("All columns"))
-                    st.dataframe(lines, **table_options)
+                    EntropyOptions.columns.draw()
 
             lazy_expander(_("Numbers"), show_table, key="entropy.all")
             notes = [self.notes(measurement), *([f"- {length_note(measurement)}"] if self.sweeps else [])]
@@ -248,15 +259,7 @@ def sample_note(measurement: Measurement) -> str:
 
 def length_note(measurement: Measurement) -> str:
     """Return how the sequences of other lengths are made."""
-    return paragraph(
-        sentence(measurement.source.lengths_notice(measurement.record)),
-        _(
-            "With a causal mask, token i (counted from 0) attends to only i + 1 keys, so averages include rows with "
-            "few keys."
-        )
-        if measurement.causal
-        else "",
-    )
+    return sentence(measurement.source.lengths_notice(measurement.record))
 
 
 def _show_extent(measurement: Measurement) -> None:

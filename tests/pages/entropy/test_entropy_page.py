@@ -67,10 +67,10 @@ def test_every_view_opens_on_every_source(view, causal, source):
     at = open_entropy(h_view=view, causal=causal, input=source, variants=chosen("softmax", "nystrom", "linear"))
     assert not at.error
     assert points(at)
-    short, *further = at.dataframe
-    assert len(further) == (view == "entropy")
-    for each in further:  # The second table has more columns than the first one shows.
-        assert list(short.proto.column_order) == list(each.value)[:4]
+    [table] = at.dataframe
+    assert list(table.proto.column_order) == list(table.value)[: 4 if view == "entropy" else None]
+    averages = "With a causal mask, each value is an average over queries with 1 to n keys."
+    assert (averages in spoken(at, "caption")) == (causal and view in ("entropy", "normalizer"))
     refused = [c.value for c in at.caption if "cannot be causal" in c.value]
     assert bool(refused) == (causal and view == "entropy")
 
@@ -103,6 +103,17 @@ def test_variants_can_be_chosen_in_views_of_variants(view):
     at = open_entropy(h_view=view, variants=chosen("softmax"))
     labels = [block.proto.popover.label for block in at.main.get("popover")]
     assert ("Add or remove" in labels) == (view == "entropy")
+
+
+def test_all_columns_of_the_table_are_shown_on_request():
+    [table] = open_entropy(h_columns=1).dataframe
+    assert list(table.proto.column_order) == list(table.value)
+
+
+def test_the_reason_for_measuring_only_a_part_of_the_tokens_is_given():
+    reason = "Only the first 256 tokens are measured, to save computing time."
+    assert reason in spoken(open_entropy(h_view="factor", n=257), "caption")
+    assert reason not in spoken(open_entropy(h_view="factor", n=256), "caption")
 
 
 def test_curves_bands_and_table_equal_the_library():
@@ -189,7 +200,7 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
     [fit] = [line for name, line in drawn.items() if name.startswith(f"best fit: {power(slope)}, R²")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
-    assert f"approximately as {power(slope)}." in spoken(at)
+    assert f"change as {power(slope)} over all lengths, but as " in spoken(at)
     assert at.dataframe[0].value["exponent a of Z ∝ nᵃ"][0] == pytest.approx(slope)
     assert drawn["proportional to n"][128] == 8
     assert "Dashed: the power of n that fits each total best." in spoken(at, "caption")

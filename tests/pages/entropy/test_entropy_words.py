@@ -20,15 +20,7 @@ from attention_core.inputs.positions import ALIBI
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, distance_words, factor, growth, growth_words, normalizer
 from pages.entropy.options import EntropyOptions, Measurement
-from pages.entropy.view import (
-    MAX_TITLE,
-    band_note,
-    length_note,
-    quartiles,
-    sample_note,
-    short_text_message,
-    with_scale_names,
-)
+from pages.entropy.view import MAX_TITLE, band_note, quartiles, sample_note, short_text_message, with_scale_names
 
 
 def line(**values):
@@ -49,19 +41,19 @@ TOO_FEW = "A longer input shows the effect of the length more clearly:"
 @pytest.mark.parametrize(
     ("last", "finding", "share"),
     [
-        (31.0, ", but over a smaller share of all keys", "falls from 25% to 12%"),
-        (60.8, ", but over a smaller share of all keys", "falls from 25% to 24%"),
-        (61.2, ". Their share of all keys stays about the same", "hardly changes (25% and 24%)"),
-        (67.0, ". Their share of all keys stays about the same", "hardly changes (25% and 26%)"),
-        (67.4, ", and over a larger share of all keys", "rises from 25% to 26%"),
+        (31.0, ", but over a smaller share of all keys", "12%"),
+        (60.8, ", but over a smaller share of all keys", "24%"),
+        (61.2, ". Their share of all keys stays about the same", "24%"),
+        (67.0, ". Their share of all keys stays about the same", "26%"),
+        (67.4, ", and over a larger share of all keys", "26%"),
     ],
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
+    assert growth.share_texts(line(n16=4.0, n256=last), causal=False) == ["25% of all keys", "", share]
     assert full_text(growth_words.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At 16 "
-        "tokens, the weight is spread as widely as equal weights on 4 keys (the number of effective keys); at 256 "
-        f"tokens, on {last:.0f}. As a share of all keys, this {share}. "
-        "Softmax gives every key some weight, so every additional key takes a share."
+        f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At "
+        f"256 tokens, the weight is spread as widely as equal weights on {last:.0f} keys (the number of effective "
+        "keys). Softmax gives every key some weight, so every additional key takes a share."
     )
 
 
@@ -69,7 +61,12 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = full_text(growth_words.main_finding(line(n16=4.0, n256=31.0), None, causal=True))
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert ", but over a smaller share of all keys up to the query.**" in text
-    assert f"As a share of all keys up to the query, this falls from {first:.0%} to {last:.0%}." in text
+    texts = growth.share_texts(line(n16=4.0, n256=31.0), causal=True)
+    assert texts == [f"{first:.0%} of all keys up to the query", "", f"{last:.0%}"]
+
+
+def test_a_single_length_has_no_text_about_its_share():
+    assert growth.share_texts(line(n16=4.0), causal=False) == []
 
 
 @pytest.mark.parametrize(("is_text", "where"), [(True, "**In this text, "), (False, "**On this input, ")])
@@ -84,8 +81,7 @@ def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
     text = full_text(growth_words.main_finding(spread([(300, few), (332, few), (364, 25.0)]), None))
     assert ("stays about the same" in text) == (share == "7%")
-    change = "hardly changes (7% and 7%)" if share == "7%" else "falls from 8% to 7%"
-    assert f"As a share of all keys, this {change}." in text
+    assert growth.share_texts(spread([(300, few), (364, 25.0)]), causal=False) == [f"{share} of all keys", "7%"]
 
 
 @pytest.mark.parametrize(
@@ -208,9 +204,11 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth_words.main_finding(line(n16=4.0, n256=last), None))
     assert ("attention spreads from 4 to 4.2 effective keys as the length grows, " in text) == spreads
-    still = "**On this input, attention does not spread over more keys as the length grows.** At 16 tokens, the weight "
+    still = (
+        "**On this input, attention does not spread over more keys as the length grows.** At 256 tokens, the weight "
+    )
     assert text.startswith(still) != spreads
-    assert text.endswith(f"at 256 tokens, on {last:.2g}.") != spreads
+    assert text.endswith(f"equal weights on {last:.2g} keys (the number of effective keys).") != spreads
 
 
 def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
@@ -292,10 +290,10 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
         f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Dividing by n is simpler than dividing by "
         "the total, and as good if the total is proportional to n. Squared ReLU attention uses relu(logit)² where "
-        "softmax uses exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of the row's "
-        f"weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of the values, "
-        "multiplied by the sum of the weights. The totals of softmax, which divides each row by its total, grow "
-        "approximately as n^1.50."
+        "softmax uses exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of the "
+        f"row's weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of "
+        "the values, multiplied by the sum of the weights. The totals of softmax, which divides each row by its total, "
+        "grow approximately as n^1.50."
     )
 
 
@@ -457,12 +455,6 @@ def measurement_up_to(longest, *, causal):
 def test_quartiles_are_a_range_and_missing_without_values():
     assert quartiles([0.0, 1.0, 2.0, 3.0, 4.0]) == "1.00 … 3.00"
     assert quartiles([]) is None
-
-
-def test_causal_rows_of_every_length_are_explained():
-    request = measurement_up_to(128, causal=True)
-    assert length_note(request).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
-    assert "few keys" not in length_note(replace(request, causal=False))
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
