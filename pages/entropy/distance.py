@@ -27,6 +27,8 @@ from pages.entropy.options import EntropyOptions, Measurement
 from pages.entropy.view import View, quartiles
 
 DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
+ALONE = 3
+"""Colour of the line of RoPE alone, which no form has."""
 TOO_SHORT = N_("This input is too short to compare distances. Use a longer input.")
 
 
@@ -112,12 +114,12 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
     if measurement.options.distance == "bound":
         sizes, bounds = (by_form[name].get(ROTATED) for name in ("size", "bound"))
         if sizes and bounds and min(sizes) > 0:
-            return distance_words.size_and_bound(sizes, bounds, n)
+            plain = by_form["size"].get(PLAIN)
+            return distance_words.size_and_bound(sizes, bounds, n, plain[1] if plain else None)
         return distance_words.entropy_by_form(nats, measurement.unit)
-    shares = {form: far / near for form, (near, far) in by_form["weight"].items()}
     measured = {row.distance for row in rows if row.distance is not None}
     uniform = {i: distance.equal_weight(i, n, causal=True) for i in measured} if measurement.causal else {}
-    return distance_words.weights_by_form(shares, n, trained_without_rope(measurement.source), uniform)
+    return distance_words.weights_by_form(by_form["weight"], n, trained_without_rope(measurement.source), uniform)
 
 
 def _distances(rows: Sequence[DistanceRow]) -> range:
@@ -151,8 +153,8 @@ def chart(rows: Sequence[DistanceRow], measurement: Measurement) -> tuple[list[C
         x = _distances(rows)
         shape = _rotation_only(x, measurement)
         lines += [
-            Curve(_("upper bound of |logit|"), x, shape["sums"], colour=0),
-            Curve(_("dot product (q = k)"), x, shape["cosines"], colour=1),
+            guide(_("upper bound of |logit|"), x, shape["sums"]),
+            Curve(_("dot product (q = k)"), x, shape["cosines"], colour=ALONE),
         ]
     titles = {
         "weight": _("mean softmax weight of a key"),
@@ -228,4 +230,9 @@ VIEW = View(
     r"|q_i\cdot k_j| \le \max_p |h_{p+1}-h_p| \sum_{p=1}^{d/2} |S_p|,\quad "
     r"S_p = \sum_{r<p} e^{\mathrm{i}(i-j)\theta_r}",
     notes=notes,
+    subtitle=lambda measurement: (
+        _("RoPE rotation · distances 0 to {last}", last=distance.distances(measurement.record.m)[-1])
+        if measurement.options.distance == "alone"
+        else ""
+    ),
 )

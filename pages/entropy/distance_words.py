@@ -24,16 +24,20 @@ def form_names() -> dict[str, str]:
 
 
 def weights_by_form(
-    shares: Mapping[str, float], n: int, without_rope: str = "", uniform: Mapping[int, float] | None = None
+    weights: Mapping[str, tuple[float, float]],
+    n: int,
+    without_rope: str = "",
+    uniform: Mapping[int, float] | None = None,
 ) -> Finding:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local.
 
     Args:
-        shares: the weight of a distant key divided by that of an adjacent key, by form.
+        weights: the weight of an adjacent and of a distant key, by form.
         n: number of tokens.
         without_rope: title of the model if it was trained without RoPE, otherwise empty.
         uniform: mean weight of equal weights by measured distance with a causal mask; None without a mask.
     """
+    shares = {form: far / near for form, (near, far) in weights.items()}
     values = {"half": n / 2, "model": without_rope, **{form: percent(share) for form, share in shares.items()}}
     plain = shares.get(PLAIN)
     if plain is None:
@@ -72,26 +76,35 @@ def weights_by_form(
             "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
             "product)."
         ),
-        _(
-            "With RoPE, a distant key (more than {half:g} tokens from the query) gets on average {turned} of the "
-            "softmax weight of an adjacent key.",
+        adjacent_weight(weights),
+        _("With RoPE, keys more than {half:g} tokens away get {turned} of an adjacent key's weight.", **values)
+        if plain is None
+        else _(
+            "Keys more than {half:g} tokens away get {turned} of an adjacent key's weight with RoPE, and {plain} "
+            "without.",
             **values,
         ),
-        ""
-        if plain is None
-        else _("Without RoPE, a distant key gets {plain} of the weight of an adjacent key.", **values),
-        _("With ALiBi, a distant key gets {biased} of the weight of an adjacent key.", **values)
-        if BIASED in shares
-        else "",
+        _("With ALiBi, they get {biased}.", **values) if BIASED in shares else "",
         _(
-            "With equal weights, it would get {share}, because only later queries have distant keys, and their weight "
-            "is divided among more keys.",
+            "With equal weights, they would get {share}, because only later queries have distant keys, and their "
+            "weight is divided among more keys.",
             share=percent(float(np.mean(distant)) / uniform[1]),
         )
         if uniform and 1 in uniform and distant
         else "",
     )
     return Finding(finding, explanation)
+
+
+def adjacent_weight(weights: Mapping[str, tuple[float, float]]) -> str:
+    """Return how RoPE changes the weight of an adjacent key; empty without the form without RoPE, or if it does not."""
+    after, before = (weights[form][0] if form in weights else 0.0 for form in (ROTATED, PLAIN))
+    values = {"before": percent(before), "after": percent(after)}
+    if not before or 1 / SAME_RATIO <= after / before <= SAME_RATIO:
+        return ""
+    if after < before:
+        return _("RoPE lowers the weight of an adjacent key from {before} to {after}.", **values)
+    return _("RoPE raises the weight of an adjacent key from {before} to {after}.", **values)
 
 
 def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding:
@@ -138,12 +151,23 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding
     )
 
 
-def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: int) -> Finding:
-    """Return how the mean |logit| and its upper bound change from distance 1 to distances beyond n / 2."""
+def size_and_bound(
+    sizes: tuple[float, float], bounds: tuple[float, float], n: int, without_rope: float | None = None
+) -> Finding:
+    """Return how the mean |logit| and its upper bound change from distance 1 to distances beyond n / 2.
+
+    Args:
+        sizes: the mean |logit| of adjacent and of distant keys, with RoPE.
+        bounds: the upper bound for |logit|, for the same keys.
+        n: number of tokens.
+        without_rope: the mean |logit| of distant keys without RoPE; None if it is not measured.
+    """
     values = {
         "bound": percent(bounds[1] / bounds[0]),
         "half": n / 2,
         "size": percent(sizes[1] / sizes[0]),
+        "far": number(sizes[1]),
+        "plain": number(without_rope or 0.0),
         "times": number(bounds[1] / sizes[1]),
     }
     return Finding(
@@ -164,6 +188,9 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
                 "|logit| of adjacent keys.",
                 **values,
             ),
+            ""
+            if without_rope is None
+            else _("The mean |logit| of distant keys is {far} with RoPE and {plain} without.", **values),
             _(
                 "RoPE also sets an upper bound for |logit|. The bound for distant keys is {bound} of the bound for "
                 "adjacent keys.",

@@ -206,8 +206,8 @@ def share_texts(keys: Spread, *, causal: bool) -> list[str]:
     if len(keys.x) < 2:
         return []
     first, last = (keys_and_share(keys.middle[i], int(keys.x[i]), causal=causal)[1] for i in (0, -1))
-    named = _("{share} of {keys}", share=first, keys=every_key(causal=causal))
-    return [named, *[""] * (len(keys.x) - 2), last]
+    # The longer name of a query's keys under a causal mask would cross the line.
+    return [first if causal else _("{share} of all keys", share=first), *[""] * (len(keys.x) - 2), last]
 
 
 def label_with_end(name: str, values: Sequence[float], *, share: bool = False) -> str:

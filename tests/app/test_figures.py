@@ -38,6 +38,13 @@ def test_an_empty_title_takes_no_room(title, expected):
     assert theme.axis(title, type="log") == {**expected, "type": "log"}
 
 
+@pytest.mark.parametrize("hides_band", [False, True])
+def test_a_band_stretches_the_axis_only_if_it_is_visible(hides_band):
+    line = Curve("a", [1, 2], [1.0, 2.0], low=[0.5, -9.0], high=[1.5, 9.0], hides_band=hides_band)
+    low, high = curves([line], x_title="x", y_title="y")["layout"]["yaxis"]["range"]
+    assert (low > -9) == (high < 9) == hides_band
+
+
 def test_bars_show_each_variants_weights_by_token():
     rows = {"a": np.array([0.1, 0.7, np.nan, 0.2]), "b": np.array([0.25, 0.25, 0.25, 0.25])}
     figure = Figure(row_multiples(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight"))

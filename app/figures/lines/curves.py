@@ -377,7 +377,9 @@ def _write_names(
     if not ends and not point_ends:
         return
     xs = [x for line in visible for x in _to_axis(line.x, log=log_x)]
-    ys = [y for trace in figure["data"] for y in _to_axis(trace["y"], log=log_y)]
+    # The axis need not show bands that are hidden until the pointer is at their line.
+    hidden = {i - 1 for line, i in zip(lines, indices, strict=True) if line.hides_band and line.low is not None}
+    ys = [y for i, trace in enumerate(figure["data"]) if i not in hidden for y in _to_axis(trace["y"], log=log_y)]
     left, right = layout["xaxis"].get("range") or _pad(min(xs), max(xs), 0.02)
     low, high = layout["yaxis"].get("range") or _pad(min(ys), max(ys), 0.05)
     height = layout["height"] - AXIS_HEIGHT

@@ -72,6 +72,11 @@ def test_each_measure_has_its_curves(word, names):
         assert set(drawn["upper bound of |logit|"]) == set(range(31))
 
 
+def test_the_view_of_rope_alone_names_no_head():
+    assert "RoPE rotation · distances 0 to 30" in spoken(open_entropy(h_distance="alone"), "caption")
+    assert "RoPE rotation" not in spoken(open_entropy(h_distance="bound"), "caption")
+
+
 def test_the_effect_of_rope_alone_needs_two_distances():
     text = spoken(open_entropy(h_distance="alone", n=1))
     assert "This input is too short to compare distances. Use a longer input." in text
@@ -79,7 +84,7 @@ def test_the_effect_of_rope_alone_needs_two_distances():
 
 
 def test_the_sentence_has_the_numbers_of_the_library():
-    assert "With equal weights, it would get 36%, because" in spoken(open_entropy(causal=True))
+    assert "With equal weights, they would get 36%, because" in spoken(open_entropy(causal=True))
     text, found = spoken(open_entropy()), rows()
     assert "With equal weights" not in text
 
@@ -92,10 +97,10 @@ def test_the_sentence_has_the_numbers_of_the_library():
     away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
     plain = both(PLAIN, "weight")
-    assert text.count(full_text(weights_by_form({ROTATED: far / near, PLAIN: plain[1] / plain[0]}, 40))) == 1
+    assert text.count(full_text(weights_by_form({ROTATED: (near, far), PLAIN: plain}, 40))) == 1
     logits = full_text(logits_by_form({form: both(form, "logit") for form in (ROTATED, PLAIN)}, 40))
     assert logits.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="logit"))
-    sizes = full_text(size_and_bound(both(ROTATED, "size"), both(ROTATED, "bound"), 40))
+    sizes = full_text(size_and_bound(both(ROTATED, "size"), both(ROTATED, "bound"), 40, both(PLAIN, "size")[1]))
     assert sizes.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="bound"))
     nats = {
         form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (ROTATED, PLAIN)
@@ -133,7 +138,7 @@ def test_alibi_is_a_third_form_if_chosen():
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     text = spoken(at, "caption")
-    assert "With ALiBi, a distant key gets" in text
+    assert "With ALiBi, they get" in text
     assert list(at.dataframe[0].value["position encoding"]) == ["with RoPE", "without RoPE", "with ALiBi"]
     assert "The option “ALiBi” is selected, so this input uses ALiBi instead of RoPE." in text
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
@@ -157,8 +162,8 @@ def test_only_the_selected_head_is_drawn():
     ],
 )
 def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
-    assert full_text(weights_by_form({ROTATED: turned, PLAIN: 1.0}, 40)).startswith(f"**RoPE {words} ")
-    model = full_text(weights_by_form({ROTATED: turned, PLAIN: 1.0}, 40, "MiniLM-L6"))
+    assert full_text(weights_by_form({ROTATED: (1.0, turned), PLAIN: (1.0, 1.0)}, 40)).startswith(f"**RoPE {words} ")
+    model = full_text(weights_by_form({ROTATED: (1.0, turned), PLAIN: (1.0, 1.0)}, 40, "MiniLM-L6"))
     words = words.replace("makes attention", "makes its attention")
     assert model.startswith(f"**Adding RoPE to MiniLM-L6, which was trained without it, {words}")
 

@@ -62,7 +62,7 @@ def test_causal_shares_are_of_the_keys_that_a_query_can_attend_to():
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert ", but over a smaller share of all keys up to the query.**" in text
     texts = growth.share_texts(line(n16=4.0, n256=31.0), causal=True)
-    assert texts == [f"{first:.0%} of all keys up to the query", "", f"{last:.0%}"]
+    assert texts == [f"{first:.0%}", "", f"{last:.0%}"]
 
 
 def test_a_single_length_has_no_text_about_its_share():
@@ -458,17 +458,24 @@ def test_quartiles_are_a_range_and_missing_without_values():
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
-    assert full_text(distance_words.weights_by_form({ROTATED: 0.4}, 41)) == (
+    assert full_text(distance_words.weights_by_form({ROTATED: (1.0, 0.4)}, 41)) == (
         "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
-        "product). With RoPE, a distant key (more than 20.5 tokens from the query) gets on average 40% of the "
-        "softmax weight of an adjacent key."
+        "product). With RoPE, keys more than 20.5 tokens away get 40% of an adjacent key's weight."
     )
-    assert full_text(distance_words.weights_by_form({ROTATED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40)) == (
+    weights = {ROTATED: (0.02, 0.005), PLAIN: (0.04, 0.02), BIASED: (0.16, 0.02)}
+    assert full_text(distance_words.weights_by_form(weights, 40)) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
-        "changes their logit (scaled dot product). With RoPE, a distant key (more than 20 tokens from the query) gets "
-        "on average 25% of the softmax weight of an adjacent key. Without RoPE, a distant key gets 50% of the weight "
-        "of an adjacent key. With ALiBi, a distant key gets 12% of the weight of an adjacent key."
+        "changes their logit (scaled dot product). RoPE lowers the weight of an adjacent key from 4% to 2%. Keys more "
+        "than 20 tokens away get 25% of an adjacent key's weight with RoPE, and 50% without. With ALiBi, they get 12%."
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "words"), [(0.03, "raises the weight of an adjacent key from 2% to 3%."), (0.0209, ""), (0.0191, "")]
+)
+def test_a_change_of_the_weight_of_an_adjacent_key_is_described(after, words):
+    text = distance_words.adjacent_weight({ROTATED: (after, 0.01), PLAIN: (0.02, 0.01)})
+    assert text == (f"RoPE {words}" if words else "")
 
 
 def test_a_causal_mask_lowers_the_weights_of_distant_keys_even_if_all_weights_are_equal():
@@ -476,12 +483,12 @@ def test_a_causal_mask_lowers_the_weights_of_distant_keys_even_if_all_weights_ar
     uniform = {i: equal_weight(i, 4, causal=True) for i in range(4)}
     assert uniform[1] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
     assert (uniform[3], equal_weight(3, 4, causal=False)) == (0.25, 0.25)
-    text = full_text(distance_words.weights_by_form({ROTATED: 0.4}, 4, uniform=uniform))
+    text = full_text(distance_words.weights_by_form({ROTATED: (1.0, 0.4)}, 4, uniform=uniform))
     assert text.endswith(
-        " of an adjacent key. With equal weights, it would get 69%, because only later queries have distant keys, and "
-        "their weight is divided among more keys."
+        " adjacent key's weight. With equal weights, they would get 69%, because only later queries have distant keys, "
+        "and their weight is divided among more keys."
     )
-    without = distance_words.weights_by_form({ROTATED: 0.4}, 4, uniform={1: 0.5, 2: 0.4})
+    without = distance_words.weights_by_form({ROTATED: (1.0, 0.4)}, 4, uniform={1: 0.5, 2: 0.4})
     assert "With equal weights" not in full_text(without), "no distance is above half of the tokens"
 
 
@@ -532,6 +539,8 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
         f"is 40% of the bound for adjacent keys. For distant keys, the bound in the chart is {times} times the "
         "actual mean |logit|."
     )
+    plain = full_text(distance_words.size_and_bound((2.0, 2.2), (10.0, 4.0), 40, 6.4))
+    assert " The mean |logit| of distant keys is 2.2 with RoPE and 6.4 without. RoPE also sets" in plain
     rises = full_text(distance_words.size_and_bound((2.0, far), (4.0, 5.0), 40))
     loose = full_text(distance_words.size_and_bound((2.0, far), (100 * far, 10.1 * far), 40))
     assert loose.startswith(
