@@ -30,7 +30,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
     budgets = [p.budget for p in points if p.value is not None] or [1.0, float(question.n)]
     budget_range = [min(budgets), max(budgets)]
     curves = uniform_curves(question, points, lambda point: budget_range)
-    full_cost = words.cost_of_softmax(question) or 0.0
+    full_cost, named = words.cost_of_softmax(question) or 0.0, budget_words.linked_point(question, points)
     for attention, group in question.by_variant(points):
         budget = attention.variant.budget
         if budget is None:
@@ -43,7 +43,10 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
         name, xs = (name + (" ↓" if gets_cheaper(group) else ""), [p.budget for p in group])
         line = curve(question, attention, group, xs, name=name)
         expensive = [i for i, p in enumerate(group) if p.multiply_adds >= full_cost]
-        curves.append(replace(line, open_indices=expensive))
+        current = getattr(attention.params, budget.name)
+        large = next((i for i, p in enumerate(group) if p.value == current), None)
+        star = group.index(named) if named in group else None
+        curves.append(replace(line, open_indices=expensive, large_index=large, star_index=star))
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in group):
             curves.append(
                 Curve(

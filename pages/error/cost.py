@@ -22,7 +22,6 @@ from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCos
 from attention_core.formatting import number
 from pages.error import cost_words, reasons, words
 from pages.error.options import Question
-from pages.error.reading_guide import worse_than_mean
 from pages.error.sweep import View, axis_end, curve, tooltip
 
 MAX_LABELLED_VARIANTS = 3
@@ -41,19 +40,11 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
         lines=partial(lines, times=times),
         describe=partial(cost_words.cost_findings, times=times),
         linked_point=partial(cost_words.best_cheap_point, times=times),
-        notes=lambda question, points: [
-            *worse_than_mean(question, points),
-            *(
-                []
-                if labels_all_points(question)
-                else [
-                    _(
-                        "A point with a number is the best at its cost: no point shown is both cheaper and more "
-                        "accurate."
-                    )
-                ]
-            ),
-        ],
+        notes=lambda question, points: (
+            []
+            if labels_all_points(question)
+            else [_("A point with a number is the best at its cost: no point shown is both cheaper and more accurate.")]
+        ),
     )
     view.show(top_result, full_cost=words.cost_of_softmax(question, times), times=times)
 
@@ -166,10 +157,11 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             line = replace(line, label=f"{name} · {setting}", large_index=large)
             if first_text := next(filter(None, texts), ""):
                 first = texts.index(first_text)
-                # Only the first label contains the setting's name: on a narrow screen, more names would overlap.
-                texts[first] = f"{setting} {first_text}"
                 if labels_all_points(question):
+                    texts = [text and f"{setting} {text}" for text in texts]
                     line, texts[first] = replace(line, label=f"{name} · {texts[first]}", name_index=first), ""
+                else:  # Only the first label contains the setting's name, because more names would overlap.
+                    texts[first] = f"{setting} {first_text}"
         if best in group:
             i = group.index(best)
             line = replace(line, star_index=i)

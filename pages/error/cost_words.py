@@ -11,7 +11,7 @@ from app.words.labels import reference_name, sentence_name
 from attention_core.experiments.error import ErrorPoint, best_within_cost
 from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.reasons import cause
+from pages.error.reasons import NEAR_BASELINE, cause
 from pages.error.words import (
     CHEAP_SHARE,
     add_variant_hint,
@@ -143,10 +143,10 @@ def verdict(
             "for equal weights.**"
         )
     )
-    if values["zero"] == question.format_error(best.middle):
+    if math.isfinite(baseline) and best.middle >= NEAR_BASELINE * baseline:
         text = N_(
             "**{condition}, {name} comes closest to {reference} of the settings shown: {error}, hardly less than equal "
-            "weights.**"
+            "weights ({zero}).**"
         )
     elif not math.isfinite(baseline):
         text = N_("**{condition}, {name} comes closest to {reference} of the settings shown: {error}.**")

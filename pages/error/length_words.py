@@ -9,9 +9,12 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
+from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline
 
+TIED_SHARE = 0.005
+"""Largest difference of two errors, as shares, that counts as a tie: half a percentage point."""
 ALMOST_EXACT = 0.05
 """Share of the error of equal weights up to which a variant counts as almost exact."""
 MIN_PEAK_RATIO = 1.1
@@ -62,21 +65,18 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             explanation = closest_cheaper
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         trend = "" if len(tied) > 1 else length_trend(question, group)
-        explanation = paragraph(explanation, baseline_error(question, baseline), trend)
+        hidden = hidden_weight(question, group) if trend else ""
+        explanation = paragraph(explanation, baseline_error(question, baseline, length), trend, hidden)
         shown = [p for _attention, each in question.by_variant(points) for p in each]
         others = [p for p in shown if p.reference == reference and p.n < n and math.isfinite(p.middle)]
         is_closest = len(tied) == 1 and best.middle < baseline
         text = paragraph(text, closer_elsewhere(question, group, others) if is_closest else "")
         lines.append([Finding(text, explanation)])
-    cause = _(
-        "The settings stay the same while the text grows, so a window, for example, covers a smaller share of the "
-        "pairs."
-    )
-    return [*lines, [Finding("", paragraph(outgrown_settings(question, points), cause))]] if lines else []
+    return [*lines, [Finding("", outgrown_settings(question, points))]] if lines else []
 
 
 def closer_elsewhere(question: Question, group: Sequence[ErrorPoint], points: Sequence[ErrorPoint]) -> str:
-    """Return at which lengths another variant is closer; empty without one or with several.
+    """Return at which lengths another variant is clearly closer; empty without one or with several.
 
     Args:
         question: what the visitor compares.
@@ -84,19 +84,28 @@ def closer_elsewhere(question: Question, group: Sequence[ErrorPoint], points: Se
         points: the points of all variants at the other lengths, compared with the same reference.
     """
     own = {p.n: p.middle for p in group}
+    margin = TIED_SHARE if question.is_share else question.rounding_error
     closer = [
         p
         for n in sorted({p.n for p in points})
         for least in [min(p.middle for p in points if p.n == n)]
         for p in points
-        if p.n == n and p.middle <= least + question.rounding_error < own.get(n, -math.inf)
+        if p.n == n
+        and p.middle <= least + question.rounding_error
+        and p.middle + margin < own.get(n, -math.inf)
+        and question.format_error(p.middle) != question.format_error(own[n])
     ]
     if len({p.word for p in closer}) != 1:
         return ""
-    values = {"n": enumeration(f"{p.n:,}" for p in closer), "name": sentence_name(ac.from_word(closer[0].word))}
+    values = {
+        "n": enumeration(f"{p.n:,}" for p in closer),
+        "name": sentence_name(ac.from_word(closer[0].word)),
+        "errors": enumeration(question.format_error(p.middle) for p in closer),
+        "own": enumeration(question.format_error(own[p.n]) for p in closer),
+    }
     if question.queries:
-        return _("At {n} keys, {name} is closer.", **values)
-    return _("At {n} tokens, {name} is closer.", **values)
+        return _("At {n} keys, {name} is closer ({errors} compared with {own}).", **values)
+    return _("At {n} tokens, {name} is closer ({errors} compared with {own}).", **values)
 
 
 def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:
@@ -111,15 +120,29 @@ def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:
     )
 
 
-def baseline_error(question: Question, baseline: float) -> str:
-    """Return the error of the baseline, uniform attention; empty while it is not computed."""
+def baseline_error(question: Question, baseline: float, length: str) -> str:
+    """Return the error of the baseline, uniform attention, at the greatest length; empty while it is not computed."""
     if not math.isfinite(baseline):
         return ""
     return _(
-        "Equal weights on {keys} have {zero}.",
+        "At {length}, equal weights on {keys} have {zero}.",
+        length=length,
         keys=every_key(causal=question.causal),
         zero=error_text(question, baseline),
     )
+
+
+def hidden_weight(question: Question, group: Sequence[ErrorPoint]) -> str:
+    """Return how much of softmax's weight the window of Local hides where its error is largest, and at the end.
+
+    Return "" for other variants, if the error is not larger earlier, and if the chosen error is the hidden weight.
+    """
+    peak, last = max(group, key=lambda p: p.middle), max(group, key=lambda p: p.n)
+    is_larger = question.format_error(peak.middle) != question.format_error(last.middle)
+    if last.variant != "local" or question.options.measure == "mass" or not is_larger:
+        return ""
+    values = {"first": percent(peak.mass), "a": peak.n, "second": percent(last.mass), "b": last.n}
+    return _("Its window hides {first} of softmax's weight at n = {a:,}, and {second} at n = {b:,}.", **values)
 
 
 def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:

@@ -6,40 +6,27 @@ from collections.abc import Mapping, Sequence
 import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import describe_counts
-from app.words.i18n import _, _n, enumeration, paragraph
-from app.words.labels import every_key, in_words, sentence_name, setting_name
+from app.words.i18n import _, _n, enumeration
+from app.words.labels import in_words, sentence_name, setting_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.words import AXIS_END_RATIO, by_reference, is_replacement
+from pages.error.words import AXIS_END_RATIO
 
 
-def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequence[Curve]) -> list[str]:
-    """Return what large points and the star mean, if drawn, and which variants do not approximate softmax."""
-    replacements = [
-        _(attention.title) for attention, _points in question.by_variant(points) if is_replacement(attention)
-    ]
+def explain_marks(curves: Sequence[Curve]) -> list[str]:
+    """Return what large points and the star mean, if drawn."""
     return [
         _("Large points: the settings in the buttons above.")
         if any(line.large_index is not None for line in curves)
         else "",
-        _("Star: best setting shown at up to half the cost.")
+        _("Star: the setting that the sentence above names.")
         if any(line.star_index is not None for line in curves)
-        else "",
-        _n(
-            "{names} is not meant to approximate softmax, so a large error is not a fault.",
-            "{names} are not meant to approximate softmax, so a large error is not a fault.",
-            n=len(replacements),
-            names=enumeration(replacements),
-        )
-        if replacements
         else "",
     ]
 
 
-def lines_above_axis(
-    question: Question, curves: Sequence[Curve], y_end: float, x_end: float | None, *, narrow: bool = False
-) -> str:
+def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, x_end: float | None) -> str:
     """Return which lines continue above the vertical axis; empty if none does.
 
     Args:
@@ -47,7 +34,6 @@ def lines_above_axis(
         curves: the lines.
         y_end: upper end of the vertical axis.
         x_end: right end of the horizontal axis; None if it shows all points.
-        narrow: whether the screen is narrow, as on a phone, which has no double click.
     """
     inside = {
         line.name: [y for x, y in zip(line.x, line.y, strict=True) if x_end is None or x <= x_end] for line in curves
@@ -60,19 +46,11 @@ def lines_above_axis(
     ]
     if not names:
         return ""
-    return paragraph(
-        _("▲ marks lines that continue above the chart: {names}.", names=enumeration(names)),
-        "" if narrow else _("Double-click the chart to show them."),
-    )
+    return _("▲ marks lines that continue above the chart: {names}.", names=enumeration(names))
 
 
 def settings_beyond_axis(
-    question: Question,
-    points: Sequence[ErrorPoint],
-    times: Mapping[str, float] | None,
-    full_cost: float,
-    *,
-    narrow: bool = False,
+    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, full_cost: float
 ) -> str:
     """Return which settings lie beyond the end of the axis of costs; empty if none does.
 
@@ -81,7 +59,6 @@ def settings_beyond_axis(
         points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
         full_cost: softmax's cost.
-        narrow: whether the screen is narrow, as on a phone, which has no double click.
     """
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     names = []
@@ -98,31 +75,7 @@ def settings_beyond_axis(
         names += [title] if expensive else []
     if not names:
         return ""
-    return paragraph(
-        _("▶ Beyond {limit} of softmax's cost: {names}.", limit=percent(AXIS_END_RATIO), names=enumeration(names)),
-        "" if narrow else _("Double-click the chart to show all points."),
-    )
-
-
-def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
-    """Return which variants are worse than uniform attention, except Local, which ``reasons`` explains."""
-    names = [
-        _(attention.title)
-        for _reference, comparable, baseline in by_reference(question, points)
-        for attention, group in question.by_variant(comparable)
-        if attention.key != "local" and any(max(baseline, question.rounding_error) < p.middle for p in group)
-    ]
-    if not names:
-        return []
-    return [
-        _n(
-            "At some points of the chart, {names} has a larger error than equal weights on {keys}.",
-            "At some points of the chart, {names} have a larger error than equal weights on {keys}.",
-            n=len(names),
-            keys=every_key(causal=question.causal),
-            names=enumeration(names),
-        )
-    ]
+    return _("▶ Beyond {limit} of softmax's cost: {names}.", limit=percent(AXIS_END_RATIO), names=enumeration(names))
 
 
 def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:

@@ -12,7 +12,7 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.options import Question
-from pages.error.words import error_text
+from pages.error.words import by_reference, error_text, is_replacement
 
 NEAR_BASELINE = 0.9
 """Share of the error of equal weights from which an error counts as little better."""
@@ -45,10 +45,11 @@ def cause(question: Question, best: ErrorPoint) -> str:
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
     """Return the explanation of the finding, then why variants have errors and costs like these, without empty texts.
 
-    Over the length, there is no other reason.
+    Over the length, the only other text names the variants that do not approximate softmax.
     """
+    replacements = not_approximations(question)
     if question.options.against == "length":
-        return [explanation] if explanation else []
+        return [text for text in (explanation, replacements) if text]
     # Errors are compared with those of equal weights only if these are not rounding errors.
     points = [p for p in points if p.variant != UNIFORM or p.middle > question.rounding_error]
     landmarks, windows_text = "", ""
@@ -62,7 +63,8 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
         if attention.key == "nystrom":
             landmarks = more_landmarks(question, group)
     sentences = (explanation, landmarks, block_cost(question, points), near_equal_weights(question, points))
-    return [sentence for sentence in (*sentences, windows_text) if sentence]
+    worse = worse_than_mean(question, points)
+    return [sentence for sentence in (*sentences, windows_text, worse, replacements) if sentence]
 
 
 def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
@@ -128,8 +130,8 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
     # The hidden share ("at least") is rounded down, and the output's size ("up to") is rounded up, so that the text
     # holds for every window.
     first = _n(
-        "**Local with window {windows} has a larger error than equal weights.**",
-        "**Local with windows {windows} has a larger error than equal weights.**",
+        "**With window {windows}, Local has a larger error than equal weights.**",
+        "**With windows {windows}, Local has a larger error than equal weights.**",
         n=len(windows),
         windows=enumeration(f"{p.value}" for p in windows),
     )
@@ -147,6 +149,37 @@ def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
         hidden=math.floor(100 * min(p.mass for p in windows)),
     )
     return paragraph(first, text)
+
+
+def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> str:
+    """Return which variants are worse than uniform attention, except Local, which has a sentence of its own."""
+    names = [
+        _(attention.title)
+        for _reference, comparable, baseline in by_reference(question, points)
+        for attention, group in question.by_variant(comparable)
+        if attention.key != "local" and any(max(baseline, question.rounding_error) < p.middle for p in group)
+    ]
+    if not names:
+        return ""
+    return _n(
+        "At some points of the chart, {names} has a larger error than equal weights.",
+        "At some points of the chart, {names} have a larger error than equal weights.",
+        n=len(names),
+        names=enumeration(names),
+    )
+
+
+def not_approximations(question: Question) -> str:
+    """Return which of the chosen variants do not approximate softmax; empty if all do."""
+    names = [_(attention.title) for attention in question.attentions if is_replacement(attention)]
+    if not names:
+        return ""
+    return _n(
+        "{names} is not meant to approximate softmax, so a large error is not a fault.",
+        "{names} are not meant to approximate softmax, so a large error is not a fault.",
+        n=len(names),
+        names=enumeration(names),
+    )
 
 
 def more_landmarks(question: Question, group: Sequence[ErrorPoint]) -> str:

@@ -32,8 +32,11 @@ from pages.error.options import Question
 from pages.error.reading_guide import explain_marks, lines_above_axis, reading_guide, settings_beyond_axis
 from pages.error.reasons import reasons
 
-HEADROOM = 2.1
-"""Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
+HEADROOM, COST_HEADROOM = 2.1, 1.25
+"""Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction.
+
+The second number is that of the view “By cost”, whose important points have small errors.
+"""
 HEIGHT, TALL = 364, 430
 """Heights of a chart in pixels: over the cost, with more text below it, and in the other views."""
 MAX_LEAST_SHARE = 0.1
@@ -140,15 +143,17 @@ class View:
         def explain() -> None:
             st.markdown(reading_guide(question, points, self.notes(question, points)))
 
+        outside = (
+            lines_above_axis(question, curves, y_end, x_end),
+            "" if full_cost is None else settings_beyond_axis(question, points, times, full_cost),
+        )
         captions = [
             *self.key(question, points),
-            *explain_marks(question, points, curves),
+            *explain_marks(curves),
             _("Grey area: costs more than softmax.") if full_cost is not None and chart.is_narrow() else "",
-            _("Other heads and inputs have other errors.") if question.heads == 1 else "",
-            lines_above_axis(question, curves, y_end, x_end, narrow=chart.is_narrow()),
-            ""
-            if full_cost is None
-            else settings_beyond_axis(question, points, times, full_cost, narrow=chart.is_narrow()),
+            *outside,
+            # A phone has no double click.
+            _("Double-click the chart to show all points.") if any(outside) and not chart.is_narrow() else "",
         ]
         if is_drawn and any(captions):
             st.caption(paragraph(*captions))
@@ -156,7 +161,7 @@ class View:
         if is_drawn and (why := reasons(question, points, explanation)):
             st.markdown(why[0] if len(why) == 1 else as_list(why[:MAX_REASONS]))
             if more := why[MAX_REASONS:]:
-                lazy_expander(_("More"), lambda: st.markdown(as_list(more)), key="error.more")
+                lazy_expander(_("Other findings"), lambda: st.markdown(as_list(more)), key="error.more")
         lazy_expander(_("How to read the chart"), explain, key="error.words")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if best := self.linked_point(question, points):
@@ -197,7 +202,8 @@ def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
 def axis_end(question: Question, points: Sequence[ErrorPoint]) -> float:
     """Return the error above which points lie outside the axis; infinite on a logarithmic axis."""
     uniform_errors = [p.middle for p in points if p.variant == UNIFORM and math.isfinite(p.middle)]
-    return math.inf if question.options.log else HEADROOM * max(uniform_errors, default=0.0) or math.inf
+    headroom = COST_HEADROOM if question.options.against == "cost" else HEADROOM
+    return math.inf if question.options.log else headroom * max(uniform_errors, default=0.0) or math.inf
 
 
 def cost_share_ticks(curves: Sequence[Curve], full_cost: float, *, narrow: bool) -> dict[float, str]:

@@ -346,7 +346,9 @@ def _marker(line: Curve) -> dict[str, Any]:
         marker["symbol"] = [symbol.removesuffix("-open") + "-open" if ring else symbol for ring in rings]
         marker["line"] = {"width": [2 * (ring or line.hollow) for ring in rings]}
     if line.star_index is not None:
-        marker["symbol"] = ["star" if i == line.star_index else symbol for i in range(len(line.x))]
+        if isinstance(marker["symbol"], str):
+            marker["symbol"] = [symbol] * len(line.x)
+        marker["symbol"][line.star_index] = "star"
         sizes[line.star_index] = STAR
     return marker | {"size": sizes}
 
