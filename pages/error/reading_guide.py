@@ -20,9 +20,7 @@ def explain_marks(curves: Sequence[Curve]) -> list[str]:
         _("Large points: the settings in the buttons above.")
         if any(line.large_index is not None for line in curves)
         else "",
-        _("Star: the setting that the sentence above names.")
-        if any(line.star_index is not None for line in curves)
-        else "",
+        _("Star: the setting that the text names.") if any(line.star_index is not None for line in curves) else "",
     ]
 
 

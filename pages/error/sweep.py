@@ -106,6 +106,9 @@ class View:
         def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
             _points, curves, y_end = compute_curves(rows)
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
+            # On a phone, the label of the line would cover the value of an arrow, so it is one line higher.
+            half = _("half of softmax's cost")
+            raised = "<br>\N{NO-BREAK SPACE}" if chart.is_narrow() and highest > y_end else ""
             # On a phone, the title of the costs has no room for "log scale", which the ticks show.
             names_scale = full_cost is None or not chart.is_narrow()
             return curves, {
@@ -117,7 +120,7 @@ class View:
                 "percent": question.is_share,
                 "top": y_end if highest > y_end else 1.08 * highest or 1.0,
                 "right": x_end,
-                "mark": None if full_cost is None else (words.CHEAP_SHARE * full_cost, _("half of softmax's cost")),
+                "mark": None if full_cost is None else (words.CHEAP_SHARE * full_cost, half + raised),
                 "shaded": None
                 if full_cost is None
                 else (full_cost, "" if chart.is_narrow() else _("costs more than softmax")),

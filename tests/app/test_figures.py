@@ -45,6 +45,12 @@ def test_a_band_stretches_the_axis_only_if_it_is_visible(hides_band):
     assert (low > -9) == (high < 9) == hides_band
 
 
+def test_a_star_leaves_the_open_points_of_its_line_open():
+    line = Curve("a", [1, 2, 3], [1.0, 2.0, 3.0], star_index=0, open_indices=[2])
+    [trace] = curves([line], x_title="x", y_title="y")["data"]
+    assert trace["marker"]["symbol"] == ["star", "circle", "circle-open"]
+
+
 def test_bars_show_each_variants_weights_by_token():
     rows = {"a": np.array([0.1, 0.7, np.nan, 0.2]), "b": np.array([0.25, 0.25, 0.25, 0.25])}
     figure = Figure(row_multiples(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight"))

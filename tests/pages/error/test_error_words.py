@@ -635,7 +635,7 @@ def test_marks_in_the_chart_are_explained():
         assert [*filter(None, reading_guide.explain_marks(drawn))] == texts
 
 
-MARKS = ("Large points: the settings in the buttons above.", "Star: the setting that the sentence above names.")
+MARKS = ("Large points: the settings in the buttons above.", "Star: the setting that the text names.")
 
 
 @pytest.mark.parametrize("against", ["cost", "budget", "length"])
@@ -1115,3 +1115,17 @@ def test_the_csv_has_lower_bounds_and_times_if_there_are_any(floor, times):
     assert (read["value"], read["seed"], read["multiply_adds"], read["matrix"]) == ("4", "", "10", "0.5")
     assert ("floor" in read, "rank" in read) == (floor is not None,) * 2
     assert read.get("milliseconds") == ("1.5" if times else None)
+
+
+def test_the_axis_over_cost_ends_just_above_equal_weights():
+    points = [uniform_point(0.8), point(2.0)]
+    assert sweep.axis_end(make_question("local", against="cost"), points) == pytest.approx(1.0)
+    assert sweep.axis_end(make_question("local", against="length"), points) == pytest.approx(1.68)
+
+
+def test_the_view_by_setting_marks_the_named_and_the_current_setting():
+    settings = ((4, 0.9), (8, 0.3), (16, 0.2), (32, 0.1))
+    points = [point(e, word=f"local~window~{w}", value=w, multiply_adds=w) for w, e in settings]
+    question = replace(make_question("local", against="budget"), attentions=[ac.get("local", window=16)])
+    *_others, line = budget.lines(question, [uniform_point(0.8), *points])
+    assert (line.large_index, line.star_index) == (2, 1)
