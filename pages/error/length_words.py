@@ -9,7 +9,6 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
-from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline
 
@@ -65,8 +64,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             explanation = closest_cheaper
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         trend = "" if len(tied) > 1 else length_trend(question, group)
-        hidden = hidden_weight(question, group) if trend else ""
-        explanation = paragraph(explanation, baseline_error(question, baseline, length), trend, hidden)
+        explanation = paragraph(explanation, baseline_error(question, baseline, length), trend)
         shown = [p for _attention, each in question.by_variant(points) for p in each]
         others = [p for p in shown if p.reference == reference and p.n < n and math.isfinite(p.middle)]
         is_closest = len(tied) == 1 and best.middle < baseline
@@ -130,19 +128,6 @@ def baseline_error(question: Question, baseline: float, length: str) -> str:
         keys=every_key(causal=question.causal),
         zero=error_text(question, baseline),
     )
-
-
-def hidden_weight(question: Question, group: Sequence[ErrorPoint]) -> str:
-    """Return how much of softmax's weight the window of Local hides where its error is largest, and at the end.
-
-    Return "" for other variants, if the error is not larger earlier, and if the chosen error is the hidden weight.
-    """
-    peak, last = max(group, key=lambda p: p.middle), max(group, key=lambda p: p.n)
-    is_larger = question.format_error(peak.middle) != question.format_error(last.middle)
-    if last.variant != "local" or question.options.measure == "mass" or not is_larger:
-        return ""
-    values = {"first": percent(peak.mass), "a": peak.n, "second": percent(last.mass), "b": last.n}
-    return _("Its window hides {first} of softmax's weight at n = {a:,}, and {second} at n = {b:,}.", **values)
 
 
 def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
