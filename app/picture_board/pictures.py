@@ -157,7 +157,9 @@ def _texts(cell: int, full_error: float) -> dict[str, str]:
         )
         + (" " + _("Weights of {cell} × {cell} pixels are added.", cell=cell) if cell > 1 else ""),
         "largest": _("max {most}"),
-        "error": _("Error of each pixel, darkest at {most} or more (white is 1).", most=f"{full_error:g}"),
+        "error": _(
+            "Error of each pixel, darkest at {most} or more (colours range from 0 to 1).", most=f"{full_error:g}"
+        ),
         "image": _("Image"),
         "errors": _("Error"),
         "download": _("Save these images as PNG"),

@@ -98,14 +98,14 @@ def memory_bytes(
 ) -> tuple[int, int]:
     """Return the bytes that generation keeps for the next token: a constant part, and a part per past token.
 
-    A variant with a decoder keeps the decoder's state after one step. Other variants keep a cache of their own, or keys
-    and values. If a fixed pattern needs a constant number of keys, only these are kept, otherwise all. ``dtype`` is the
-    data type of queries, keys and values.
+    A variant with a decoder keeps the decoder's state after one step, in float32. Other variants keep a cache of their
+    own, or keys and values, with the data type ``dtype``. If a fixed pattern needs a constant number of keys, only
+    these are kept, otherwise all.
     """
     variant, itemsize = attention.variant, dtype.itemsize
     if variant.decoder is not None:
         generator = torch.Generator().manual_seed(0)
-        q, k, v = (torch.randn(1, heads, size, generator=generator).to(dtype) for size in (d, d, d_v))
+        q, k, v = (torch.randn(1, heads, size, generator=generator) for size in (d, d, d_v))
         init = variant.decoder.init_state(q, v, attention.params)
         return _storage_bytes(variant.decoder.step(init, q, k, v, attention.params)[1]), 0
     if variant.cache is not None:

@@ -160,8 +160,8 @@ def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
 def verdict_note() -> str:
     """Return what the verdicts mean."""
     return _(
-        "A claim holds if all its conditions are met on this input. If only some or weaker ones are met, it may partly "
-        "hold. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
+        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some or weaker "
+        "conditions are met. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
     )
 
 

@@ -70,6 +70,21 @@ def test_bars_below_zero_have_another_colour():
     assert bars.marker.color[0] != bars.marker.color[1]
 
 
+@pytest.mark.parametrize(
+    ("smallest", "log", "written"), [(1e-12, True, ["100%", "1%", "0.01%"]), (2e-8, True, None), (1e-12, False, None)]
+)
+def test_tiny_percentages_on_a_logarithmic_axis_are_not_written_as_zero(smallest, log, written):
+    line = Curve("A", [1, 2], [smallest, 1.0])
+    axis = curves([line], x_title="", y_title="", log_y=log, percent=True)["layout"]["yaxis"]
+    if written is None:
+        assert axis["tickformat"] == "~%"
+        return
+    texts = [text.replace("\N{NO-BREAK SPACE}", " ") for text in axis["ticktext"]]
+    assert texts[:3] == written
+    assert texts[-1] == "1 × 10⁻¹⁰%"
+    assert [float(value) for value in axis["tickvals"]] == [1.0, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12]
+
+
 @pytest.mark.parametrize(("percent", "written"), [(True, ["47%", "1.75%"]), (False, ["0.470", "0.0175"])])
 def test_the_bars_of_shares_are_written_as_percentages(percent, written):
     row = {"a": np.array([0.47, 0.0175])}

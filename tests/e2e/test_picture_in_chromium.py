@@ -55,7 +55,9 @@ def test_a_switch_shows_the_errors_of_all_images_without_the_server(pictures):
     error = pictures.get_by_role("button", name="Error", exact=True)
     error.click()
     expect(error).to_have_attribute("aria-pressed", "true")
-    expect(pictures.locator(".legend")).to_have_text("Error of each pixel, darkest at 0.3 or more (white is 1).")
+    expect(pictures.locator(".legend")).to_have_text(
+        "Error of each pixel, darkest at 0.3 or more (colours range from 0 to 1)."
+    )
     original, local = (drawn(tile(pictures, title).locator(".pixels")) for title in ("Original", "Local"))
     assert (original == seen[0], local == seen[1]) == (True, False)
     pictures.get_by_role("button", name="Image", exact=True).click()

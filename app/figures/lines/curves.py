@@ -48,6 +48,10 @@ MARKER_GROWTH = 6
 """Pixels by which the marker of a selected point is larger."""
 RING, STAR = 15, 18
 """Diameters in pixels of a ring around a point, and of a star."""
+MIN_PLAIN_SHARE = 1e-8
+"""Smallest share on a logarithmic axis whose percentage is written without a power of ten."""
+MAX_PERCENT_TICKS = 6
+"""Largest number of steps between ticks on an axis with such percentages."""
 EDGE = 0.5
 """Fraction of the horizontal axis, from the left, in which a vertical line has its label to its right.
 
@@ -196,7 +200,7 @@ def curves(
         yaxis["range"] = [-0.03 * top, top]  # An axis from 0 would cut off half the width of a line at 0.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=HOVER_DISTANCE)
     if percent:
-        figure["layout"]["yaxis"]["tickformat"] = "~%"
+        figure["layout"]["yaxis"] |= _percent_ticks([y for line in lines for y in line.y if y and y > 0], log=log_y)
     if link_prefix:
         figure["layout"]["meta"] = {"link_prefix": link_prefix}
     labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
@@ -225,6 +229,18 @@ def curves(
     figure["layout"]["annotations"] = labels
     _write_names(figure, lines, visible, None if mark is None else mark[0], width, log_x=log_x, log_y=log_y)
     return figure
+
+
+def _percent_ticks(values: Sequence[float], *, log: bool) -> dict[str, Any]:
+    """Return the tick properties of an axis of percentages, whose smallest ticks need powers of ten.
+
+    Plotly's format would write a tick of 10⁻¹⁰ as 0%.
+    """
+    if not log or min(values, default=1.0) >= MIN_PLAIN_SHARE:
+        return {"tickformat": "~%"}
+    low, high = (round(math.log10(choose(values))) for choose in (min, max))
+    ticks = [10.0**power for power in range(high, low - 1, -max(1, math.ceil((high - low) / MAX_PERCENT_TICKS)))]
+    return {"tickvals": ticks, "ticktext": [f"{number(100 * tick, 1)}%" for tick in ticks]}
 
 
 def _are_few_whole_numbers(xs: Sequence[float]) -> bool:

@@ -154,8 +154,8 @@ def test_a_claim_holds_if_all_conditions_of_its_rule_are_met():
     for each in claims.discover().values():
         assert isinstance(each.verdict.holds, Condition) or each.verdict.holds.combine is all
     assert board_words.verdict_note() == (
-        "A claim holds if all its conditions are met on this input. If only some or weaker ones are met, it may partly "
-        "hold. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
+        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some or weaker "
+        "conditions are met. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
     )
 
 

@@ -88,7 +88,11 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "In layer 0, the weight on the answer (framed) changes from step 0 to step 400: **softmax** (3.3% to 100%) and "
         "**Linear** (3.9% to 48%)."
     )
-    assert any(text.startswith("**In layer 0 of softmax, a repeated key symbol attends mostly") for text in texts(at))
+    [headline] = [
+        text for text in texts(at) if text.startswith("**In layer 0 of softmax, a repeated key symbol attends")
+    ]
+    address = "#?l_view=attention&l_layer=0&variants=softmax&variants=linear"
+    assert headline.endswith(f" [Choose layer 0]({address}) to see these weights.**")
     assert any(text.startswith("Sequence (k: key, v: value, ·: blank): `k18 v3 ") for text in texts(at))
     assert any("are those of the first run, not medians over all runs." in each.value for each in at.caption)
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]

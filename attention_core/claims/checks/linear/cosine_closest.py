@@ -91,9 +91,10 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for 1 + cos(q, k) and "
-    "{best} for the best other kernel. 1 + cos(q, k) is the closest of six kernels in {heads}% of the heads.",
-    details="Equal weights for all keys have a matrix error of {uniform}. The kernel 1 + cos(q, k) is at most 2, but "
+    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for 1 + cos(q, k), "
+    "{best} for the best other kernel and {uniform} for equal weights. 1 + cos(q, k) is the closest of six kernels in "
+    "{heads}% of the heads.",
+    details="The kernel 1 + cos(q, k) is at most 2, but "
     "softmax's exponential, which it replaces, has no upper limit. In every head, 1 + cos(q, k) is compared with each "
     "of five other kernels. It has the smaller matrix error in {duels}% of these comparisons.",
     quantities=(
