@@ -25,7 +25,8 @@ from pages.model.view import View, show_definitions
 def show(question: Question) -> None:
     """Draw the text, coloured by each token's loss, the details of the selected token, and the definitions."""
     # The details have their own column before a token is selected, so that a selection does not move the text.
-    text, *side = st.columns([5, 2] if question.words else [1], gap="medium")
+    with st.container(key="model.reading"):
+        text, *side = st.columns([5, 2] if question.words else [1], gap="medium")
     with text:
         original, changed = readings(question, READING.run(question))
     other = changed[_shown_index(question)] if question.words else None

@@ -161,7 +161,7 @@ def test_a_lesson_about_a_sweep_waits_for_the_sweep(page, server, key):
     visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
     card(page).get_by_role("button", name="Show answer").click()
     number = re.match(r"Answer: ([\d.]+) nats", answered(page))[1]
-    pattern = re.compile(r"at 1,024 tokens, on ([\d,]+(?:\.\d+)?)\.")
+    pattern = re.compile(r"At 1,024 tokens, the weight is spread as widely as equal weights on ([\d,]+(?:\.\d+)?) keys")
     found = page.get_by_test_id("stMain").get_by_text(pattern)
     expect(found).to_be_visible()
     keys = float(pattern.search(found.inner_text())[1].replace(",", ""))
