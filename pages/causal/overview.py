@@ -3,11 +3,10 @@
 Its table also lists the text length from which a variant needs fewer multiply-adds than softmax.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import streamlit as st
@@ -33,10 +32,14 @@ from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 HEIGHT = 430
 TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
-KNOWN = ("softmax", "alibi", "topk", "retention", "deltanet", "performer")
-"""Keys of well-known variants, whose names come first in the name of a group of variants in the chart."""
+KNOWN = ("softmax", "alibi", "topk", "linear", "retention", "deltanet", "performer")
+"""Keys of well-known variants, which come first in a group of variants in the chart."""
 MAX_NAMED = 3
 """Largest number of names of a group."""
+MAX_GROUPS = 4
+"""Largest number of groups of constant memories in the chart."""
+MIN_GAP = 1.5
+"""Smallest ratio of the sizes of two successive memories that belong to different groups."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
 SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
@@ -168,59 +171,54 @@ def memory_kind(row: MemoryRow) -> str:
     return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
+def known_first(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
+    """Return rows with the variants in ``KNOWN`` first."""
+    keys = {row.variant: ac.from_word(row.variant).key for row in rows}
+    return sorted(rows, key=lambda row: KNOWN.index(keys[row.variant]) if keys[row.variant] in KNOWN else len(KNOWN))
+
+
 def group_name(rows: Sequence[MemoryRow]) -> str:
-    """Return up to ``MAX_NAMED`` names of variants, those in ``KNOWN`` first, and the number of the others."""
-    variants = [ac.from_word(row.variant).variant for row in rows]
-    if len(variants) > MAX_NAMED:
-        variants.sort(key=lambda each: KNOWN.index(each.key) if each.key in KNOWN else len(KNOWN))
-    names = [_(each.title) for each in variants[:MAX_NAMED]]
+    """Return the names of the first ``MAX_NAMED`` variants and the number of the others."""
+    names = [_(ac.from_word(row.variant).title) for row in rows[:MAX_NAMED]]
     n = len(rows) - len(names)
     return enumeration([*names, _n("{n} other", "{n} others", n=n)] if n else names)
 
 
-def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
-    """Return the lines of the memories of constant size, and a band.
+def constant_groups(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
+    """Return groups of constant memories of similar size, the smallest first.
 
-    Linear attention and the smallest other memory have a line each. The band covers all others; their number is in
-    its middle on a logarithmic axis.
+    The groups are separated by the largest gaps between successive sizes on a logarithmic axis.
     """
-    linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
-    smallest, *others = (row for row in fixed if row is not linear)
-    low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
-    name = _(ac.from_word(linear.variant).title)
-    band = replace(_constant_line(others, group_name(others)), width=1)
-    extent = _n(
-        "{n} variant: {low} to {high} KiB",
-        "{n} variants: {low} to {high} KiB",
-        n=len(others),
-        low=number(low, 3),
-        high=number(high, 3),
-    )
-    return [
-        _constant_line([linear], name),
-        _constant_line([smallest], label(ac.from_word(smallest.variant)).replace(" ", "\N{NO-BREAK SPACE}")),
-        replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
-        replace(
-            band,
-            x=TOKEN_COUNTS[-1:],
-            y=[math.sqrt(low * high)],
-            notes=band.notes[-1:],
-            # The only place to break the line is after the colon.
-            label=": ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in extent.split(": ")),
-        ),
-    ]
+    fixed = sorted((row for row in rows if not row.grown_bytes), key=_bytes)
+    gaps = [(after.state_bytes / before.state_bytes, i) for i, (before, after) in enumerate(pairwise(fixed), 1)]
+    largest = sorted((gap for gap in gaps if gap[0] >= MIN_GAP), reverse=True)[: MAX_GROUPS - 1]
+    return [fixed[start:end] for start, end in pairwise([0, *sorted(i for _gap, i in largest), len(fixed)])]
 
 
-def _constant_line(rows: Sequence[MemoryRow], name: str) -> Curve:
-    """Return a horizontal line at the memory of the last row; its tooltip lists the memories of all rows."""
+def constant_line(group: Sequence[MemoryRow]) -> Curve:
+    """Return a horizontal line at the memory of the best-known variant of a group, with a band over the others' sizes.
+
+    The tooltip lists the memories of all variants.
+    """
+    rows = known_first(group)
+    sizes = [row.state_bytes / KIB for row in rows]
+    low, high = min(sizes), max(sizes)
     note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in rows)
+    if n := len(rows) - 1:
+        names = _("{name}, {n} more", name=_(ac.from_word(rows[0].variant).title), n=n)
+        extent = _("{low} to {high}", low=number(low, 3), high=f"{number(high, 3)} KiB")
+    else:
+        names, extent = label(ac.from_word(rows[0].variant)), f"{number(low, 3)} KiB"
     return Curve(
-        name,
+        group_name(rows),
         TOKEN_COUNTS,
-        [rows[-1].state_bytes / KIB] * len(TOKEN_COUNTS),
+        [sizes[0]] * len(TOKEN_COUNTS),
+        low=[low] * len(TOKEN_COUNTS),
+        high=[high] * len(TOKEN_COUNTS),
         colour=CONSTANT_COLOUR,
         markers=False,
         notes=[note] * len(TOKEN_COUNTS),
+        label=_("{name}: {size}", name=names, size=extent.replace(" ", "\N{NO-BREAK SPACE}")),
     )
 
 
@@ -250,7 +248,7 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     growing = sorted((row for row in rows if row.grown_bytes), key=_bytes)
     lines = []
     for size, group in groupby(growing, key=_bytes):
-        same = list(group)
+        same = known_first(list(group))
         attentions, name = [ac.from_word(row.variant) for row in same], group_name(same)
         sizes, is_last = [size[1] + n * size[0] for n in TOKEN_COUNTS], size == _bytes(growing[-1])
         lines.append(
@@ -268,8 +266,9 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
 
 def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
     crossing = softmax_crossing(linear_row(rows))
+    lines = [*map(constant_line, constant_groups(rows)), *growing_lines(rows)]
     show_lines(
-        [*constant_lines(rows), *growing_lines(rows), crossing],
+        [*reversed(lines), crossing],  # The legend lists the lines in the order of their right ends, from the top.
         key="causal.memory",
         name="causal-memory",
         alt=_("Lines: memory of the variants against the number of tokens"),
@@ -280,6 +279,7 @@ def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
         x_ticks=TOKEN_COUNTS[:: 4 if chart.is_narrow() else 2],
         y_ticks=TICKS,
         mark=(crossing.x[0], crossing.label),
+        max_bands=MAX_GROUPS,
         height=HEIGHT,
     )
 

@@ -14,8 +14,10 @@ from pages.causal.overview import (
     KNOWN,
     TOKEN_COUNTS,
     cheaper_from,
-    constant_lines,
+    constant_groups,
+    constant_line,
     group_name,
+    known_first,
     memory_kind,
     method,
     softmax_crossing,
@@ -70,35 +72,50 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads (log scale)"
     assert figure["layout"]["xaxis"]["title"]["text"] == "tokens so far (log scale)"
     names = " ".join(" ".join(each["text"] for each in figure["layout"]["annotations"]).split()).replace("<br>", "")
-    assert "</span> Linear" in names
+    assert "</span> Linear, " in names
     assert softmax_name in names
-    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines) - 1, (
-        "the edge of the band has no name"
-    )
+    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines)
+    for trace in lines:
+        [title, *_others] = re.split(", | and ", trace["name"])
+        listed = [text for text in trace["customdata"][0].split("<br>") if not text.endswith("B") or ": " in text]
+        assert listed[0].startswith(title), "the tooltip lists the variants in its title first"
 
 
-def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_joins_the_others():
+def constant(**sizes):
+    """Return rows with constant memories of the given sizes in bytes, by the variant's key."""
+    return [replace(row(size), variant=key) for key, size in sizes.items()]
+
+
+def test_constant_memories_are_grouped_at_the_largest_gaps():
+    def groups(rows):
+        return [[each.variant for each in group] for group in constant_groups(rows)]
+
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
-    rows = [replace(row(size), variant=word) for word, size in sizes.items()]
-    linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    names = ["Linear", "Longformer · window 8", "Gated linear, Cosine and Performer"]
-    assert [line.name.replace("\N{NO-BREAK SPACE}", " ") for line in (linear, smallest, band)] == names
-    assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
-    assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
-    assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"
-    assert (middle.name, middle.notes[0], band.name_at_end) == (band.name, band.notes[0], False)
-    assert middle.label.replace("\N{NO-BREAK SPACE}", " ") == "3 variants: 1.48 to 8.96 KiB"
-    assert band.low[0] / middle.y[0] == pytest.approx(middle.y[0] / band.high[0])
-    [first, second, *rest] = constant_lines(
-        [replace(row(size), variant=word) for word, size in [("linear", 500), ("longformer", 1000), ("cosine", 9000)]]
-    )
-    assert (first.name, second.name[:10]) == ("Linear", "Longformer"), "linear attention may be the smallest"
-    assert rest[-1].label.replace("\N{NO-BREAK SPACE}", " ") == "1 variant: 8.79 to 8.79 KiB"
+    growing = replace(row(0, 512), variant="softmax")
+    assert groups([*constant(**sizes), growing]) == [["longformer"], ["linear", "gla"], ["cosine", "performer"]]
+    assert groups(constant(linear=1000, gla=1499)) == [["linear", "gla"]]
+    assert groups(constant(linear=1000, gla=1500)) == [["linear"], ["gla"]]
+    assert groups(constant(linear=100, gla=200, kda=500, cosine=1000, performer=3000)) == [
+        ["linear", "gla"],
+        ["kda"],
+        ["cosine"],
+        ["performer"],
+    ], "the smallest gaps do not separate groups"
+
+
+def test_a_group_of_constant_memories_has_the_line_of_its_best_known_variant_and_a_band():
+    line = constant_line(constant(gla=1000, linear=2048, cosine=3072))
+    assert line.name == "Linear, Gated linear and Cosine"
+    assert (line.y[0], line.low[0], line.high[0]) == (2, 1000 / 2**10, 3)
+    assert line.notes[0] == "Linear: 2.0 KiB<br>Gated linear: 1000 B<br>Cosine: 3.0 KiB"
+    assert line.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 2 more: 0.977 to 3 KiB"
+    alone = constant_line(constant(longformer=2048))
+    assert alone.label.replace("\N{NO-BREAK SPACE}", " ") == "Longformer · window 8: 2 KiB"
 
 
 def test_a_group_is_named_by_its_best_known_variants():
     named = [
-        group_name([replace(row(), variant=word) for word in words.split()])
+        group_name(known_first([replace(row(), variant=word) for word in words.split()]))
         for words in (
             "gqa",
             "gla cosine",
@@ -110,9 +127,9 @@ def test_a_group_is_named_by_its_best_known_variants():
     assert named == [
         "Grouped queries",
         "Gated linear and Cosine",
-        "Gated linear, Cosine and Retention",
+        "Retention, Gated linear and Cosine",
         "Retention, Gated linear, Cosine and 1 other",
-        "Performer, Gated linear, Kimi delta and 3 others",
+        "Linear, Performer, Gated linear and 3 others",
     ]
     shown = [KNOWN.index(key) for key in KNOWN if not ac.variant(key).causal_reason]
     assert len(shown) == len(KNOWN)
