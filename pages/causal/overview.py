@@ -27,6 +27,7 @@ from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
 from attention_core.formatting import format_interpolated, memory, number
+from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
 HEIGHT = 430
@@ -92,6 +93,14 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
                 )
             ),
         },
+    )
+    st.caption(
+        _(
+            "The last column counts one causal pass over a whole text, as in training. Linear attention then works in "
+            "chunks of {chunk} tokens. Its recurrent form (chapter Training) and its form without a mask (page Inside) "
+            "take fewer multiply-adds. They are therefore cheaper than softmax for shorter texts, too.",
+            chunk=CHUNK,
+        )
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), "causal-variants.csv")

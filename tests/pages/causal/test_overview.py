@@ -8,7 +8,7 @@ from driver import charts, chosen, full_text, points, spoken, table
 
 import attention_core as ac
 from app.ui.chart import NARROW
-from attention_core.experiments.generation import MemoryRow, MemoryTask, run
+from attention_core.experiments.generation import LENGTHS, MemoryRow, MemoryTask, run
 from pages.causal.overview import (
     KINDS,
     KNOWN,
@@ -170,6 +170,24 @@ def test_a_narrow_screen_has_fewer_ticks(open_view):
 )
 def test_the_length_from_which_a_variant_is_cheaper_is_named(n, words):
     assert cheaper_from(replace(row(), cheaper=n)) == words
+
+
+def test_forms_of_linear_attention_other_than_chunks_are_cheaper_for_shorter_texts(open_view):
+    assert "Linear attention then works in chunks of 64 tokens. Its recurrent form" in spoken(open_view("overview"))
+
+    def first_cheaper(causal, **settings):
+        costs = [
+            [
+                variant.cost(n, 32, causal=causal, heads=1).multiply_adds
+                for variant in (ac.get("linear", **settings), ac.get("softmax"))
+            ]
+            for n in LENGTHS
+        ]
+        return next(n for n, (linear, softmax) in zip(LENGTHS, costs, strict=True) if linear < softmax)
+
+    chunked = first_cheaper(True)
+    assert chunked > first_cheaper(True, mode="recurrent")
+    assert chunked > first_cheaper(False)
 
 
 def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kinds():
