@@ -126,7 +126,10 @@ def _variant_words() -> list[str]:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: sizes of all heads together."""
-    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=(REFERENCE, *_variant_words()))
+    words = (REFERENCE, *_variant_words())
+    result = replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
+    text = _("Times on random inputs · memory for {input}", input=input_panel.headline(chosen.source, result))
+    return replace(result, subtitle=text)
 
 
 def _sizes(width: int) -> tuple[int, ...]:

@@ -30,6 +30,16 @@ CHAPTERS = {
     "algorithms": N_("Training"),
 }
 """Titles of the chapters, in reading order."""
+QUESTION = N_("Which variants can generate text, and with how much memory?")
+QUESTIONS = {
+    "overview": QUESTION,
+    "state": N_("What does a variant with constant memory store after each token?"),
+    "generation": N_("How long does each new token take?"),
+    "fading": N_("How quickly does each variant forget an earlier token?"),
+    "leak": N_("Which variants use later tokens?"),
+    "algorithms": N_("Which algorithm needs the least memory during training?"),
+}
+"""Questions that the chapters answer, by the chapter's key."""
 VIEWS = {
     "overview": overview,
     "leak": leaks,
@@ -124,7 +134,8 @@ PAGE = Page(
     icon=":material/timeline:",
     section="Understand",
     rank=1,
-    question=N_("Which variants can generate text, and with how much memory?"),
+    question=QUESTION,
+    heading=lambda: _(QUESTIONS[current_chapter()]),
     options=CausalOptions,
     measures=MEASURES,
     has_causal_switch=False,

@@ -71,10 +71,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the comparison: one head or all heads, on at most ``MAX_COMPARED_TOKENS`` tokens."""
+    """Return the scope of the outputs' comparison: one head or all heads, on at most ``MAX_COMPARED_TOKENS`` tokens."""
     words = tuple(attention.word for attention in _compared_attentions())
     tokens = min(chosen.qkv.n, MAX_COMPARED_TOKENS)
-    return replace(input_panel.scope(chosen), aggregation="each", tokens=tokens, variants=words)
+    result = replace(input_panel.scope(chosen), aggregation="each", tokens=tokens, variants=words)
+    text = _("Costs on random inputs · outputs compared on {input}", input=input_panel.headline(chosen.source, result))
+    return replace(result, subtitle=text)
 
 
 def _compared_attentions() -> list[ac.Attention]:

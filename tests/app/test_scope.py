@@ -186,6 +186,14 @@ def test_each_causal_chapter_names_its_heads(files, view, state):
         assert origin["causal"] == "yes"
 
 
+@pytest.mark.parametrize(
+    ("view", "first"),
+    [("generation", "Times on random inputs"), ("algorithms", "Costs on random inputs"), ("fading", "MiniLM-L6")],
+)
+def test_a_causal_chapter_names_the_input_of_its_charts(view, first):
+    assert subtitle(opened("causal", {"text": "A few words are enough.", "c_view": view}))[0] == first
+
+
 @pytest.mark.parametrize("state", [AVERAGE, HEAD])
 def test_leaks_name_the_tokens_that_are_replaced(files, state):
     at = opened("causal", TEXT, state, {"c_view": "leak", "variants": variants("softmax")})

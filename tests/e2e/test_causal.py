@@ -119,7 +119,7 @@ def test_every_view_opens_one_after_the_other(page, server):
         if name:
             press(page, f"Next: {name}")
             settle(page)
-        expect(page.get_by_text("Which variants can generate text, and with how much memory?")).to_be_visible()
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_text("Causal", exact=True).locator("visible=true")).to_have_count(0)
 

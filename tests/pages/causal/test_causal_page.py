@@ -4,11 +4,11 @@ import io
 
 import numpy as np
 import pytest
-from driver import charts, visit
+from driver import charts, spoken, visit
 
 import attention_core as ac
 from app.ui.input_forms import UPLOAD
-from pages.causal.page import CHAPTERS, PAGE, CausalOptions, next_chapter
+from pages.causal.page import CHAPTERS, PAGE, QUESTIONS, CausalOptions, next_chapter
 
 SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
 COSTS = {"overview": 1, "algorithms": 3, "generation": 3, "gradient": 3}
@@ -126,3 +126,9 @@ def test_a_lesson_hides_the_button_to_the_next_chapter():
 
 def test_an_address_without_a_chapter_opens_the_leaks():
     assert visit("causal", {"n": "24"}).session_state["c_view"] == "leak"
+
+
+@pytest.mark.parametrize("view", PAGE.views)
+def test_each_chapter_has_its_own_question(open_view, view):
+    shown = [question for question in QUESTIONS.values() if f"# {question}" in spoken(open_view(view))]
+    assert shown == [QUESTIONS["algorithms" if view == "gradient" else view]]

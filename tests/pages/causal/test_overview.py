@@ -173,7 +173,8 @@ def test_the_length_from_which_a_variant_is_cheaper_is_named(n, words):
 
 
 def test_forms_of_linear_attention_other_than_chunks_are_cheaper_for_shorter_texts(open_view):
-    assert "Linear attention then works in chunks of 64 tokens. Its recurrent form" in spoken(open_view("overview"))
+    captions = " ".join(each.value for each in open_view("overview").caption)
+    assert "Linear attention then works in chunks of 64 tokens. Its recurrent form" in captions
 
     def first_cheaper(causal, **settings):
         costs = [
