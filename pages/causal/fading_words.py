@@ -11,6 +11,9 @@ from attention_core.analysis.state.token_weight import TokenWeight, first_tokens
 from attention_core.formatting import formatted, percent
 from attention_core.variant import SOFTMAX
 
+SIMILAR = 1.25
+"""Largest ratio of two weights that are called alike."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
@@ -38,7 +41,8 @@ class Line:
 def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding:
     """Return the token's median weight in the later half of the rows.
 
-    It is given for linear attention, softmax and the variant with a decay for which it is smallest.
+    The headline compares linear attention with equal weights, and names the decay with the smallest weight if this is
+    less than half of equal weights.
     """
     n = len(labels)
     if n == 1:
@@ -46,41 +50,57 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     first = max(token, n // 2)
     weights = {line.word: line.token_weight.weights[first - token :] for line in lines}
     medians = {word: float(np.median(each)) for word, each in weights.items()}
-    softmax = next(line for line in lines if line.word == SOFTMAX)
-    values = _weights(lines, medians)
-    low, high = (percent(float(each)) for each in (weights[softmax.word].min(), weights[softmax.word].max()))
+    low, high = (percent(float(each)) for each in (weights[SOFTMAX].min(), weights[SOFTMAX].max()))
     even = float(np.median(1 / np.arange(first + 1, n + 1)))
     decaying = [line for line in lines if line.law == "factor"]
     decays = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
+    least = _least(decaying, medians) if decays else None
+    linear = next(line for line in lines if line.law == "power")
+    compared = paragraph(
+        _linear_text(linear.name, medians[linear.word], even, token=token, label=labels[token]),
+        ""
+        if least is None
+        else _("{name} forgets this token ({weight}).", name=least.name, weight=percent(medians[least.word])),
+    )
     return Finding(
-        _(
-            "**The weight of token {token} “{name}” decays with {decaying}. Its median from tokens {first} to {last} "
-            "is {weights}.**",
-            token=token,
-            name=escape_markdown(labels[token]),
-            decaying=_least(decaying, medians).name,
-            first=first,
-            last=n - 1,
-            weights=enumeration(values),
-        )
-        if decays
-        else _n(
-            "**The last token gives token {token} “{name}” a weight of {weights}.**",
-            "**Tokens {first} to {last} give token {token} “{name}” a median weight of {weights}.**",
-            n=n - first,
-            first=first,
-            last=n - 1,
-            token=token,
-            name=escape_markdown(labels[token]),
-            weights=enumeration(values),
-        ),
+        f"**{compared}**",
         paragraph(
+            _("These are medians over the rows {first} to {last}.", first=first, last=n - 1)
+            if n - first > 1
+            else _("These are the weights in the last row."),
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-            _("Equal weights would give {even}.", even=percent(even)),
-            _("With softmax, the weight depends on the query: it varies from {low} to {high}.", low=low, high=high)
-            if low != high
-            else "",
+            _(
+                "With softmax, the weight depends on the query: its median is {median}.",
+                median=percent(medians[SOFTMAX]),
+            ),
+            _("It varies from {low} to {high}.", low=low, high=high) if low != high else "",
         ),
+    )
+
+
+def _linear_text(name: str, weight: float, even: float, *, token: int, label: str) -> str:
+    """Return the weight of a token with linear attention, compared with equal weights."""
+    values = {
+        "name": name,
+        "token": token,
+        "label": escape_markdown(label),
+        "weight": percent(weight),
+        "even": percent(even),
+    }
+    if weight > SIMILAR * even:
+        return _(
+            "{name} gives token {token} “{label}” {weight} of the weight, more than with equal weights ({even}).",
+            **values,
+        )
+    if weight * SIMILAR < even:
+        return _(
+            "{name} gives token {token} “{label}” {weight} of the weight, less than with equal weights ({even}).",
+            **values,
+        )
+    return _(
+        "{name} treats token {token} “{label}” like any other token: it receives {weight} of the weight (equal "
+        "weights: {even}).",
+        **values,
     )
 
 

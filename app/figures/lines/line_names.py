@@ -221,7 +221,7 @@ def _line(
         "y0": 10**y0 if log_y else y0,
         "y1": 10**y1 if log_y else y1,
         "line": {"color": style(colour).colour, "width": 1, "dash": "dot"},
-        "opacity": 0.6,
+        "opacity": 0.9,
     }
 
 

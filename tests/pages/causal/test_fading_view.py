@@ -1,5 +1,7 @@
 """Tests of the Decay chapter: the weights that it shows, and the laws in its text."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from driver import charts, full_text, numbers, spoken
@@ -32,20 +34,33 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     assert (f"{even:.3f}", f"{half:.1e}") == ("0.033", "2.8e-09")
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "**The weight of token 2 “t\\_2” decays with Half. Its median from tokens 20 to 39 is 3.3% with Linear, "
-        "3.3% with softmax and 2.8 × 10⁻⁷% with Half.** "
-        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. Equal weights would "
-        "give 3.3%. With softmax, the weight depends on the query: it varies from 2.5% to 4.8%."
+        "**Linear treats token 2 “t\\_2” like any other token: it receives 3.3% of the weight (equal weights: 3.3%). "
+        "Half forgets this token (2.8 × 10⁻⁷%).** These are medians over the rows 20 to 39. "
+        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. "
+        "With softmax, the weight depends on the query: its median is 3.3%. It varies from 2.5% to 4.8%."
     )
     slow = line("Slow", "factor", decay=0.9)
-    assert "with Half.**" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, "the smallest median"
-    assert "with Linear and 3.3% with softmax.**" in summary([line("Softmax"), LINEAR], 2, LABELS).text
+    assert "Half forgets" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, "the smallest median"
+    assert "forgets" not in summary([line("Softmax"), LINEAR], 2, LABELS).text
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.3, "Linear gives token 2 “t\\_2” 4.3% of the weight, more than with equal weights (3.3%)."),
+        (1.2, "Linear treats token 2 “t\\_2” like any other token: it receives 3.9% of the weight"),
+        (0.82, "Linear treats token 2 “t\\_2” like any other token: it receives 2.7% of the weight"),
+        (0.78, "Linear gives token 2 “t\\_2” 2.6% of the weight, less than with equal weights (3.3%)."),
+    ],
+)
+def test_the_headline_compares_linear_attention_with_equal_weights(factor, words):
+    law = replace(LINEAR.token_weight, weights=factor * LINEAR.token_weight.weights)
+    assert words in summary([line("Softmax"), replace(LINEAR, token_weight=law)], 2, LABELS).text
 
 
 def test_a_slow_decay_is_not_in_the_headline():
     slow = line("Slow", "factor", decay=0.99)
-    text = summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
-    assert text.startswith("**Tokens 20 to 39 give token 2 “t\\_2” a median weight of 3.3% with Linear")
+    assert "forgets" not in summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
 
 
 def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
@@ -59,10 +74,11 @@ def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
 
 def test_a_headline_about_a_late_token_uses_the_rows_from_this_token_on():
     late = [line("Softmax", token=38), line("Linear", "power", token=38)]
-    assert summary(late, 38, LABELS).text.startswith("**Tokens 38 to 39 give token 38 “t\\_38” a median weight of 2.5%")
+    assert "token 38 “t\\_38” like any other token: it receives 2.5%" in summary(late, 38, LABELS).text
+    assert "medians over the rows 38 to 39." in summary(late, 38, LABELS).explanation
     last = [line("Softmax", token=39), line("Linear", "power", token=39)]
     text = full_text(summary(last, 39, LABELS))
-    assert text.startswith("**The last token gives token 39 “t\\_39” a weight of 2.5% with Linear")
+    assert "These are the weights in the last row." in text
     assert "varies" not in text, "one row has one weight"
 
 
@@ -113,8 +129,10 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
         for attention in (ac.get("linear", feature_map="exp"), ac.get("softmax"), retention)
     ]
     linear, softmax, decayed = map(percent, medians)
-    words = f"{linear} with Linear, {softmax} with softmax and {decayed} with Retention, γ = 0.9.**"
-    assert f"Its median from tokens 12 to 23 is {words}" in spoken(at)
+    assert f" {linear} of the weight" in spoken(at)
+    assert f"its median is {softmax}." in spoken(at)
+    forgets = medians[2] < np.median(1 / np.arange(13, 25)) / 2
+    assert (f"Retention, γ = 0.9 forgets this token ({decayed})." in spoken(at)) == forgets
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
