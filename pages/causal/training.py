@@ -60,6 +60,15 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     with st.container(horizontal=True, vertical_alignment="top"):
         TrainingOptions.counted.draw(width=180)
         TrainingOptions.size.draw()
+    st.caption(
+        paragraph(
+            _(
+                "The recurrent form processes one token at a time, the cumsum form stores the state after every token, "
+                "and the chunked form processes blocks of tokens."
+            ),
+            _("The explicit matrix form computes the weights of all n × n pairs of tokens."),
+        )
+    )
     algorithms, gradients = _algorithms(chosen, headline), gradient.show(chosen)
     _explain()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -104,7 +113,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
             with right:
                 st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
                 st.caption(setting)
-                show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", mark)
+                show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work")
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
         return summary(chosen.qkv.n, rows, sentence_name(counted)).text
@@ -212,16 +221,12 @@ def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
-    """Return what the algorithms do, how far their outputs differ, and what is counted."""
+    """Return how far the algorithms' outputs differ, and what is counted."""
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
         for name in DTYPES
     )
     return paragraph(
-        _(
-            "The recurrent form processes one token at a time, the cumsum form stores the state after every token, and "
-            "the chunked form processes blocks of tokens."
-        ),
         _(
             "The outputs of the algorithms differ by at most {single} of the largest output in float32 and by at most "
             "{double} in float64.",

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from driver import charts, chosen, full_text, points, read_number, spoken
+from driver import charts, chosen, full_text, is_chart, points, read_number, spoken
 
 import attention_core as ac
 from attention_core.experiments import causal_gradient, causal_modes
@@ -59,6 +59,19 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     assert "Counted, not timed, for one head of size d = 8, the head size of the chosen input." in captions
     [pays] = [found for name, found in points(at, MEMORY).items() if PAYS_FROM.fullmatch(name)]
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
+
+
+def test_only_the_chart_of_memory_marks_where_the_matrix_is_as_large_as_all_states(open_view):
+    def marks(figure):
+        return [each["text"] for each in figure["layout"]["annotations"] if each["text"].startswith("n = d²")]
+
+    assert [marks(figure) for figure in charts(open_view("algorithms", c_size=16))] == [["n = d² = 256"], [], []]
+
+
+def test_the_algorithms_are_explained_above_their_charts(open_view):
+    nodes = list(open_view("algorithms").main)
+    text = next(i for i, node in enumerate(nodes) if "The recurrent form processes" in str(getattr(node, "value", "")))
+    assert text < next(i for i, node in enumerate(nodes) if is_chart(node))
 
 
 def test_a_link_to_the_gradient_opens_the_same_chapter(open_view):
