@@ -3,12 +3,13 @@
 Changes before and after the replaced token have different colours; unchanged tokens are grey.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from app.figures.heat import finish_rows
+from app.figures.heat import colour_legend, finish_rows
 from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escape_label, sample_ramp
 
 _START = 0.1
@@ -18,8 +19,10 @@ _MAX_TICKS, _MAX_TICKS_NARROW = 30, 14
 
 More would overlap. The tooltip names every token.
 """
-_ROW, _HEAD, _FOOT = 42, 24, 96
-"""Height in pixels of a strip with its title, of the space above all strips, and of the axis below."""
+_ROW, _HEAD, _FOOT = 42, 64, 96
+"""Height in pixels of a strip with its title, of the colour scales above all strips, and of the axis below."""
+_MAX_DECADES = 3
+"""Largest range of the colours, in decades, of which each decade has a tick."""
 
 
 def strips(
@@ -32,6 +35,7 @@ def strips(
     narrow: bool,
     x_title: str,
     still: str,
+    scale_titles: tuple[str, str],
 ) -> Figure:
     """Draw the strips over one axis of tokens.
 
@@ -45,6 +49,8 @@ def strips(
         narrow: whether the screen is narrow.
         x_title: title of the axis.
         still: tooltip of unchanged tokens, which are grey.
+        scale_titles: titles of the colour scales of changes before the replaced token, and from it on. Without such
+            changes, the scale is left out.
     """
     ramps = DARK if dark else LIGHT
     n = len(labels)
@@ -54,6 +60,11 @@ def strips(
         logs = np.where(sizes > 0, np.log10(sizes), np.nan)
     low, high = map(float, np.log10(span))
     is_before = np.arange(n) < token
+    step = 1 if high - low <= _MAX_DECADES else 2
+    ticks = {
+        float(i): f"{10.0**i:.6f}".rstrip("0").rstrip(".") for i in range(math.ceil(low), math.floor(high) + 1, step)
+    }
+    length = 0.42 if narrow else 0.2
     names = [f"{i} “{escape_label(label)}”" for i, label in enumerate(labels)]
     cell_options = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
     data: list[dict[str, Any]] = [
@@ -74,11 +85,18 @@ def strips(
             "customdata": sizes,
             "zmin": low,
             "zmax": high,
-            "showscale": False,
+            "showscale": bool(np.isfinite(logs[:, mask]).any()),
+            "colorbar": colour_legend(title, ticks, x=x, length=length),
             **cell_options,
             "hovertemplate": "%{text}: %{customdata:" + DECIMALS + "}<extra></extra>",
         }
-        for mask, ramp in ((is_before, ramps.negative), (~is_before, ramps.positive))
+        for mask, ramp, title, x in zip(
+            (is_before, ~is_before),
+            (ramps.negative, ramps.positive),
+            scale_titles,
+            (0.02, 0.54 if narrow else 0.3),
+            strict=True,
+        )
     ]
     frames = [
         {

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -21,6 +22,7 @@ from app.state.controls import Options, int_choice
 from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
@@ -48,12 +50,12 @@ class LeaksOptions(Options, prefix="c_"):
         MAX_TOKENS - 1,
         N_("Replaced token t"),
         widget=st.select_slider,
-        help=N_("You can also click a row of a map to select its token."),
+        help=N_("You can also click a row of a map in “All replaced tokens” to select its token."),
     )
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
-    """Draw the sentence, the choice of the token, the strips and the maps."""
+    """Draw the sentence, the choice of the token, the strips, and folded up, the maps."""
     variant_picker.show(keeps_all=True)
     placeholder = st.empty()
     try:
@@ -69,12 +71,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     if len(labels) > 1:
         t = LeaksOptions.token.draw(**token_options(labels))
     _strips(influences, t, labels)
-    _board(influences, t, labels)
     if finding.explanation:
         st.markdown(finding.explanation)
     if why := reasons(influences):
         st.caption("  \n".join(why))
     st.caption(notes(len(labels), chosen.qkv.n, all_heads=chosen.head is None))
+    lazy_expander(_("All replaced tokens"), partial(_draw_maps, influences, t, labels), key="causal.maps")
     chart.draw_format_choice()
     _explain()
     _export(influences, labels, chosen)
@@ -190,8 +192,8 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         rows[f"<b>{label(attention)}</b>{changed_outputs(influence.earlier_changes(t), t)}"] = influence.moved[t]
     st.caption(
         _(
-            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. Unchanged "
-            "outputs are grey in the strips and hatched in the maps."
+            "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. Grey: "
+            "unchanged. Changes are divided by the root mean square (RMS) of all outputs."
         )
     )
     figure = strips(
@@ -203,6 +205,7 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         dark=st.context.theme.type == "dark",
         x_title=_("output position"),
         still=_("unchanged"),
+        scale_titles=(_("change before t (log scale)"), _("change from t on (log scale)")),
     )
     chart.show(
         figure,
@@ -244,7 +247,14 @@ def reasons(influences: Influences) -> list[str]:
     ]
 
 
-def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
+def _draw_maps(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
+    """Draw a map per variant: each row has the changes of the outputs when one token is replaced."""
+    st.caption(
+        _(
+            "Cells left of the diagonal are earlier outputs, so a change there is a leak (orange). Unchanged outputs "
+            "are hatched."
+        )
+    )
     panels = [
         Panel(
             attention.key,
@@ -286,12 +296,9 @@ def _set_token(row: int | None) -> None:
 
 
 def notes(replaced: int, n: int, *, all_heads: bool) -> str:
-    """Return the notes on what the maps show; ``replaced`` of the ``n`` tokens were replaced in turn."""
+    """Return the notes on what is computed; ``replaced`` of the ``n`` tokens were replaced in turn."""
     return paragraph(
-        _(
-            "Cells left of the diagonal are earlier outputs, so a change there is a leak (orange). Changes are divided "
-            "by the root mean square (RMS) of all outputs. If a variant has a causal form, this form is used."
-        ),
+        _("If a variant has a causal form, this form is used."),
         _("The outputs of all heads are concatenated.") if all_heads else "",
         _("Only the first {shown} of {n} tokens are replaced by random vectors, one at a time.", shown=replaced, n=n)
         if n > replaced

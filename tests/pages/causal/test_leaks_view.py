@@ -90,7 +90,7 @@ def test_the_notes_name_the_cut_and_the_heads(shown, n, every_head):
     text = notes(shown, n, all_heads=every_head)
     assert ("The outputs of all heads are concatenated." in text) == every_head
     assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in text) == (n > shown)
-    assert text.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak (orange).")
+    assert text.startswith("If a variant has a causal form, this form is used.")
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -117,14 +117,34 @@ def test_the_first_token_has_no_earlier_outputs(open_view):
     )
 
 
-def test_the_colour_scale_is_between_the_strips_and_the_text(open_view):
+def test_the_colour_scales_are_above_the_strips_and_the_maps_are_below_the_text(open_view):
     at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=3)
-    assert any("grey in the strips and hatched in the maps" in each.value for each in at.caption)
+    assert any("Grey: unchanged." in each.value for each in at.caption)
     nodes = list(at.main)
-    maps = next(i for i, node in enumerate(nodes) if "-causal.leaks-" in f"{getattr(node.proto, 'id', '')}-")
+    strip = next(i for i, node in enumerate(nodes) if is_chart(node))
     text = next(i for i, node in enumerate(nodes) if str(getattr(node, "value", "")).startswith("If a variant leaks"))
-    assert is_chart(nodes[maps - 1])
-    assert maps < text
+    assert strip < text
+    [maps] = [each for each in at.expander if each.label == "All replaced tokens"]
+    assert any("causal.leaks" in f"{getattr(node.proto, 'id', '')}" for node in maps)
+
+
+@pytest.mark.parametrize(("key", "scales"), [("nystrom", 2), ("linear", 1)])
+def test_only_a_leak_has_an_orange_colour_scale(open_view, key, scales):
+    [figure] = charts(open_view("leak", variants=chosen("softmax", key), c_token=3))
+    shown = [trace["colorbar"] for trace in figure["data"] if trace.get("showscale")]
+    assert len(shown) == scales
+    assert {bar["y"] for bar in shown} == {1}
+    assert shown[-1]["title"]["text"] == "change from t on (log scale)"
+
+
+@pytest.mark.parametrize(
+    ("span", "ticks"),
+    [((0.01, 4.5), ["0.01", "0.1", "1"]), ((1e-5, 4.5), ["0.00001", "0.001", "0.1"]), ((20.0, 100.0), ["100"])],
+)
+def test_the_colour_scale_has_a_tick_for_each_or_every_second_decade(span, ticks):
+    options = {"dark": False, "narrow": False, "x_title": "", "still": "", "scale_titles": ("a", "b")}
+    bar = strips({"a": np.ones(4)}, 3, ("t",) * 4, span=span, **options)["data"][1]["colorbar"]
+    assert list(bar["ticktext"]) == ticks
 
 
 def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
@@ -185,6 +205,7 @@ def test_the_strips_have_the_colours_of_the_maps(changes, span):
 def test_a_narrow_screen_names_fewer_tokens():
     def named(narrow):
         options = {"span": (0.1, 1.0), "dark": False, "narrow": narrow, "x_title": "", "still": ""}
+        options["scale_titles"] = ("a", "b")
         return len(strips({"a": np.ones(56)}, 3, ("t",) * 56, **options)["layout"]["xaxis"]["tickvals"])
 
     assert (named(False), named(True)) == (28, 14)
