@@ -192,7 +192,9 @@ def _draw(
             i = StateOptions.last.draw(label_visibility="collapsed", **token_options(labels))
     _board(history, labels, i)
     st.markdown("  \n".join(filter(None, (output_distance(history, i, labels, name), state_change(history, i)))))
-    _figure(history, i, attention)
+    lazy_expander(
+        _("Single entries of the state and the output"), partial(_figure, history, i, attention), key="causal.entries"
+    )
     if not ticking:
         url.write_link()
     play.rerun_if_changed(ticking)
