@@ -60,14 +60,14 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
         _linear_text(linear.name, medians[linear.word], even, token=token, label=labels[token]),
         ""
         if least is None
-        else _("{name} forgets this token ({weight}).", name=least.name, weight=percent(medians[least.word])),
+        else _("With {name}, this token receives only {weight}.", name=least.name, weight=percent(medians[least.word])),
     )
     return Finding(
         f"**{compared}**",
         paragraph(
-            _("These are medians over the rows {first} to {last}.", first=first, last=n - 1)
+            _("The weights at the top are medians over the rows {first} to {last}.", first=first, last=n - 1)
             if n - first > 1
-            else _("These are the weights in the last row."),
+            else _("The weights at the top are those in the last row."),
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
             _(
                 "With softmax, the weight depends on the query: its median is {median}.",

@@ -227,8 +227,13 @@ def constant_line(group: Sequence[MemoryRow]) -> Curve:
         colour=CONSTANT_COLOUR,
         markers=False,
         notes=[note] * len(TOKEN_COUNTS),
-        label=_("{name}: {size}", name=names, size=extent.replace(" ", "\N{NO-BREAK SPACE}")),
+        # The only place to break the label is after the colon.
+        label=_("{name}: {size}", name=_unbroken(names), size=_unbroken(extent)),
     )
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def softmax_crossing(linear: MemoryRow) -> Curve:

@@ -37,7 +37,7 @@ QUESTIONS = {
     "generation": N_("How long does each new token take?"),
     "fading": N_("How quickly does each variant forget an earlier token?"),
     "leak": N_("Which variants use later tokens?"),
-    "algorithms": N_("Which algorithm needs the least memory during training?"),
+    "algorithms": N_("How much memory does each algorithm for training need?"),
 }
 """Questions that the chapters answer, by the chapter's key."""
 VIEWS = {

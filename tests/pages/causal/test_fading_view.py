@@ -35,13 +35,15 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "**Linear treats token 2 “t\\_2” like any other token: it receives 3.3% of the weight (equal weights: 3.3%). "
-        "Half forgets this token (2.8 × 10⁻⁷%).** These are medians over the rows 20 to 39. "
+        "With Half, this token receives only 2.8 × 10⁻⁷%.** The weights at the top are medians over the rows 20 to 39. "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. "
         "With softmax, the weight depends on the query: its median is 3.3%. It varies from 2.5% to 4.8%."
     )
     slow = line("Slow", "factor", decay=0.9)
-    assert "Half forgets" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, "the smallest median"
-    assert "forgets" not in summary([line("Softmax"), LINEAR], 2, LABELS).text
+    assert "With Half, this token receives only" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, (
+        "the smallest median"
+    )
+    assert "only" not in summary([line("Softmax"), LINEAR], 2, LABELS).text
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_the_headline_compares_linear_attention_with_equal_weights(factor, words
 
 def test_a_slow_decay_is_not_in_the_headline():
     slow = line("Slow", "factor", decay=0.99)
-    assert "forgets" not in summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
+    assert "only" not in summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
 
 
 def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
@@ -78,7 +80,7 @@ def test_a_headline_about_a_late_token_uses_the_rows_from_this_token_on():
     assert "medians over the rows 38 to 39." in summary(late, 38, LABELS).explanation
     last = [line("Softmax", token=39), line("Linear", "power", token=39)]
     text = full_text(summary(last, 39, LABELS))
-    assert "These are the weights in the last row." in text
+    assert "The weights at the top are those in the last row." in text
     assert "varies" not in text, "one row has one weight"
 
 
@@ -132,7 +134,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     assert f" {linear} of the weight" in spoken(at)
     assert f"its median is {softmax}." in spoken(at)
     forgets = medians[2] < np.median(1 / np.arange(13, 25)) / 2
-    assert (f"Retention, γ = 0.9 forgets this token ({decayed})." in spoken(at)) == forgets
+    assert (f"With Retention, γ = 0.9, this token receives only {decayed}." in spoken(at)) == forgets
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
