@@ -64,7 +64,7 @@ def strips(
     ticks = {
         float(i): f"{10.0**i:.6f}".rstrip("0").rstrip(".") for i in range(math.ceil(low), math.floor(high) + 1, step)
     }
-    length = 0.42 if narrow else 0.2
+    starts, length = ((0.07, 0.57), 0.38) if narrow else ((0.02, 0.3), 0.2)
     names = [f"{i} “{escape_label(label)}”" for i, label in enumerate(labels)]
     cell_options = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
     data: list[dict[str, Any]] = [
@@ -91,11 +91,7 @@ def strips(
             "hovertemplate": "%{text}: %{customdata:" + DECIMALS + "}<extra></extra>",
         }
         for mask, ramp, title, x in zip(
-            (is_before, ~is_before),
-            (ramps.negative, ramps.positive),
-            scale_titles,
-            (0.02, 0.54 if narrow else 0.3),
-            strict=True,
+            (is_before, ~is_before), (ramps.negative, ramps.positive), scale_titles, starts, strict=True
         )
     ]
     frames = [

@@ -193,7 +193,8 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     st.caption(
         _(
             "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. Grey: "
-            "unchanged. Changes are divided by the root mean square (RMS) of all outputs."
+            "unchanged. Changes are divided by the root mean square (RMS) of all outputs, and their scale is "
+            "logarithmic."
         )
     )
     figure = strips(
@@ -205,7 +206,7 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         dark=st.context.theme.type == "dark",
         x_title=_("output position"),
         still=_("unchanged"),
-        scale_titles=(_("change before t (log scale)"), _("change from t on (log scale)")),
+        scale_titles=(_("change before t"), _("change from t on")),
     )
     chart.show(
         figure,

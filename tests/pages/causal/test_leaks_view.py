@@ -134,7 +134,7 @@ def test_only_a_leak_has_an_orange_colour_scale(open_view, key, scales):
     shown = [trace["colorbar"] for trace in figure["data"] if trace.get("showscale")]
     assert len(shown) == scales
     assert {bar["y"] for bar in shown} == {1}
-    assert shown[-1]["title"]["text"] == "change from t on (log scale)"
+    assert shown[-1]["title"]["text"] == "change from t on"
 
 
 @pytest.mark.parametrize(
