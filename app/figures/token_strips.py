@@ -60,7 +60,7 @@ def strips(
         logs = np.where(sizes > 0, np.log10(sizes), np.nan)
     low, high = map(float, np.log10(span))
     is_before = np.arange(n) < token
-    step = 1 if high - low <= _MAX_DECADES else 2
+    step = 1 if high - low <= _MAX_DECADES else 3 if narrow else 2
     ticks = {
         float(i): f"{10.0**i:.6f}".rstrip("0").rstrip(".") for i in range(math.ceil(low), math.floor(high) + 1, step)
     }

@@ -138,11 +138,16 @@ def test_only_a_leak_has_an_orange_colour_scale(open_view, key, scales):
 
 
 @pytest.mark.parametrize(
-    ("span", "ticks"),
-    [((0.01, 4.5), ["0.01", "0.1", "1"]), ((1e-5, 4.5), ["0.00001", "0.001", "0.1"]), ((20.0, 100.0), ["100"])],
+    ("span", "narrow", "ticks"),
+    [
+        ((0.01, 4.5), True, ["0.01", "0.1", "1"]),
+        ((1e-5, 4.5), False, ["0.00001", "0.001", "0.1"]),
+        ((1e-5, 4.5), True, ["0.00001", "0.01"]),
+        ((20.0, 100.0), False, ["100"]),
+    ],
 )
-def test_the_colour_scale_has_a_tick_for_each_or_every_second_decade(span, ticks):
-    options = {"dark": False, "narrow": False, "x_title": "", "still": "", "scale_titles": ("a", "b")}
+def test_a_colour_scale_of_many_decades_has_fewer_ticks(span, narrow, ticks):
+    options = {"dark": False, "narrow": narrow, "x_title": "", "still": "", "scale_titles": ("a", "b")}
     bar = strips({"a": np.ones(4)}, 3, ("t",) * 4, span=span, **options)["data"][1]["colorbar"]
     assert list(bar["ticktext"]) == ticks
 
