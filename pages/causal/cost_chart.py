@@ -36,7 +36,13 @@ def cumsum_crossing(points_by_algorithm: Points) -> tuple[float, float] | None:
 
 
 def show_costs(
-    points_by_algorithm: Points, names: Mapping[str, str], unit: str, key: str, marked_length: int | None = None
+    points_by_algorithm: Points,
+    names: Mapping[str, str],
+    unit: str,
+    key: str,
+    *,
+    marked_length: int | None = None,
+    marks_crossing: bool = False,
 ) -> None:
     """Draw a cost as a function of the length.
 
@@ -45,7 +51,8 @@ def show_costs(
         names: names of the algorithms on screen.
         unit: title of the vertical axis.
         key: key of the chart, whose last part is also the name of its file.
-        marked_length: length to mark with a vertical line; the chart then also marks where cumsum becomes cheaper.
+        marked_length: length to mark with a vertical line.
+        marks_crossing: whether a ring marks where cumsum becomes cheaper than the explicit matrix.
     """
     lines = [
         Curve(
@@ -58,7 +65,7 @@ def show_costs(
         for algorithm, points in points_by_algorithm.items()
     ]
     ticks = sorted({x for line in lines for x in line.x})
-    if marked_length and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
+    if marks_crossing and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
         title = _("from n ≈ {n} on, cumsum costs less than the explicit matrix", n=format_interpolated(crossing[0]))
         text = f"n ≈ {format_interpolated(crossing[0])}"
         ring = Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True)

@@ -12,7 +12,7 @@ from attention_core.formatting import formatted, percent
 from attention_core.variant import SOFTMAX
 
 SIMILAR = 1.25
-"""Largest ratio of two weights that are called alike."""
+"""Largest ratio of two weights that count as about equal."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -35,7 +35,7 @@ QUESTIONS = {
     "overview": QUESTION,
     "state": N_("What does a variant with constant memory store after each token?"),
     "generation": N_("How long does each new token take?"),
-    "fading": N_("How quickly does each variant forget an earlier token?"),
+    "fading": N_("How quickly does the weight of an earlier token decay?"),
     "leak": N_("Which variants use later tokens?"),
     "algorithms": N_("How much memory does each algorithm for training need?"),
 }

@@ -109,11 +109,18 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
             with left:
                 st.markdown("## " + _("Peak memory of one head"), anchors=False)
                 st.caption(setting)
-                show_costs(memory, ALGORITHM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
+                show_costs(
+                    memory,
+                    ALGORITHM_NAMES,
+                    _("memory in MiB, without q, k and v"),
+                    f"{key}.memory",
+                    marked_length=mark,
+                    marks_crossing=True,
+                )
             with right:
                 st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
                 st.caption(setting)
-                show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work")
+                show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", marks_crossing=True)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
         return summary(chosen.qkv.n, rows, sentence_name(counted)).text
