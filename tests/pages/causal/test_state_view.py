@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from driver import board, charts, chosen, full_text, lines_of, numbers, spoken
+from driver import board, charts, chosen, full_text, is_chart, lines_of, numbers, spoken
 
 import attention_core as ac
 from app.figures.theme import style
@@ -310,3 +310,8 @@ def test_a_typed_word_is_appended_and_read(open_view):
 
 def test_only_texts_can_be_extended(open_view):
     assert not open_view("state").text_input
+
+
+def test_the_charts_of_single_entries_are_folded_up(open_view):
+    [entries] = [each for each in open_view("state").expander if each.label.startswith("Single entries")]
+    assert any(is_chart(node) for node in entries)
