@@ -297,7 +297,7 @@ def _set_token(row: int | None) -> None:
 
 
 def notes(replaced: int, n: int, *, all_heads: bool) -> str:
-    """Return the notes on what is computed; ``replaced`` of the ``n`` tokens were replaced in turn."""
+    """Return notes on the computation. ``replaced`` of the ``n`` tokens were replaced, one after the other."""
     return paragraph(
         _("If a variant has a causal form, this form is used."),
         _("The outputs of all heads are concatenated.") if all_heads else "",

@@ -228,7 +228,7 @@ def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
-    """Return how far the algorithms' outputs differ, and what is counted."""
+    """Return sentences about the difference between the algorithms' outputs, and about the counted multiply-adds."""
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
         for name in DTYPES

@@ -34,8 +34,8 @@ def show() -> None:
             "Each variant becomes the variant one level above it if you choose the settings shown (n: number of "
             "tokens)."
         ),
-        _("Without a number, no weight differs, on {n} random tokens.", n=TOKEN_COUNT),
-        _("A number is the largest difference between two weights.")
+        _("Where no difference is given, all weights are equal on {n} random tokens.", n=TOKEN_COUNT),
+        _("A difference is the largest one between two weights.")
         if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
         else "",
     )

@@ -71,7 +71,8 @@ def _settings(question: Question) -> list[str]:
 
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     distance = _(
-        "In the copying test, the token to copy is {n} tokens back. A smaller window hides it.", n=swap.COPY_DISTANCE
+        "In the copying test, the token to copy is {n} tokens back. A smaller window does not reach it.",
+        n=swap.COPY_DISTANCE,
     )
     return paragraph(
         distance if _settings(question) == [setting_name("window")] else "",

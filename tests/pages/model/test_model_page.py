@@ -229,7 +229,7 @@ def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
         "**With Local, no tested value of window is enough to predict or copy text about as well as the original "
         "model.**" in spoken(at)
     )
-    distance = "In the copying test, the token to copy is 95 tokens back. A smaller window hides it."
+    distance = "In the copying test, the token to copy is 95 tokens back. A smaller window does not reach it."
     assert distance in spoken(at, "caption")
     other = open_model(m_view="budget", m_words=("topk~k~8",))
     assert distance not in spoken(other, "caption")
