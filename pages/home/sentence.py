@@ -79,7 +79,7 @@ def cut_note(text: str) -> str:
 
 
 def caption(n: int) -> str:
-    """Return the caption of a sentence with ``n`` tokens. It explains the errors, the costs and the tokens not drawn."""
+    """Return the caption of a sentence of ``n`` tokens. It explains errors, costs and the tokens not drawn."""
     return paragraph(
         _("Errors are those of this sentence. Costs are multiply-adds."),
         _("At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.", n=n, block=BLOCK)

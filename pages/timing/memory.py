@@ -79,7 +79,7 @@ def _whole_text(softmax: Series, others: Sequence[Series], n: int) -> str:
 
 
 def _decoding(softmax: Series, others: Sequence[Series], n: int) -> str:
-    """Return the paragraph about the memory that is kept after n tokens, and the memory that one more step allocates."""
+    """Return the paragraph about the memory kept after n tokens, and the memory that one more step allocates."""
     states = [_kept_bytes(line, n) for line in others]
     name = escape_markdown(in_words(others[0].name))
     kept = (
