@@ -1,4 +1,8 @@
-"""The measured time of every point of the error experiment; a point is a variant at one value of its budget."""
+"""The measured time of each point of the error experiment (``experiments/error.py``).
+
+A point is a variant with its settings, or uniform attention. A variant has one point per value of its budget, the
+setting that trades cost for accuracy.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

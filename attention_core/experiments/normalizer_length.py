@@ -1,4 +1,4 @@
-"""The normaliser Z of softmax and squared ReLU at each number of tokens: the sum by which a row is divided."""
+"""The normaliser Z, by which a row of softmax or squared ReLU is divided, at each number of tokens."""
 
 import math
 from collections.abc import Callable, Iterable

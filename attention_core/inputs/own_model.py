@@ -1,4 +1,4 @@
-"""Records queries, keys and values of a model of transformers that the caller has already loaded."""
+"""Records the queries, keys and values of a model that the caller has loaded with the ``transformers`` library."""
 
 from __future__ import annotations
 

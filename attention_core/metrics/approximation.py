@@ -1,4 +1,7 @@
-"""Errors and similarities of attention matrices and outputs relative to a reference, bounds, and a baseline error."""
+"""Metrics that compare attention matrices and outputs with a reference, such as softmax.
+
+The module also computes the lowest error of any matrix with k non-zeros per row, and the error of uniform attention.
+"""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""A decorator for gradients that cannot be differentiated again."""
+"""A decorator for backward passes, which raises an error if the caller asks for second derivatives."""
 
 from collections.abc import Callable
 from functools import wraps

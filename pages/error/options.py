@@ -99,7 +99,7 @@ class Question:
     @property
     def rounding_error(self) -> float:
         """Largest error that can result from rounding alone, in the chosen metric."""
-        # The other two metrics grow with the square of a small error of the weights.
+        # The KL divergence and the direction error grow with the square of a small error of the weights.
         return ROUNDING_ERROR if self.is_share else ROUNDING_ERROR**2
 
     def format_error(self, error: float, digits: int = 2) -> str:

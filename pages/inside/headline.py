@@ -28,7 +28,7 @@ def headline(data: HeadData) -> str:
     if data.attention.key == "blocks":  # Its summary says m; the sentence here has the number.
         others = -(-len(data.weights) // data.setting("block")) - 1
         return f"**{selection_sentence(data.setting('blocks'), others, causal=data.causal)}**"
-    if data.attention.key == "linear":  # Its summary describes the sum without a mask.
+    if data.attention.key == "linear":  # Its summary is correct only without a mask.
         return f"**{sum_sentence(causal=data.causal)}**"
     return f"**{_(data.attention.variant.summary)}**"
 

@@ -56,7 +56,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 def _curves(each: PartOutcome, key: str) -> None:
     """Draw the accuracy of a variant's models during training, one line per removed part."""
-    # In the first row of styles, the variant keeps its colour, and its line is solid.
+    # The remainder modulo ``COLOURS`` keeps the variant's colour and selects a style whose line is solid.
     lines = [_line(_("all parts"), each.full, each.full.colour % COLOURS, "solid")]
     for part, outcome in each.ablations.items():
         name = part_words.layers_text(each.full.rows[0].spec.model.layers) if part == "layer" else _(COLUMNS[part])

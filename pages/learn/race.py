@@ -186,6 +186,6 @@ def _draw(
         for line in own:
             line["dash"] = "solid"
     alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=_(AXES[x]))
-    if learned:  # A screen reader cannot read these numbers from the lines.
+    if learned:  # Screen readers cannot read the lines.
         alt = paragraph(f"{alt}.", _("These variants learned the task: {names}.", names=enumeration(learned)))
     chart.show(figure, key=key, name=name, alt=alt)

@@ -173,7 +173,7 @@ def _set_kind(step: Step, index: int) -> None:
     elif kind == "draw":
         changes["draw"] = f"{next(iter(discover()[step.page].curves))} {_variant_keys(step)[0]}"
     elif kind in ("least", "most"):
-        # The number to ask about has no default, because the author could overlook a wrong default.
+        # The author must choose the measure, because a wrong default could be overlooked.
         changes["answer"] = kind
     draft.update_step(index, **changes)
 

@@ -50,7 +50,7 @@ def top() -> Question:
     if view != "encoder" and ModelOptions.text.value == OWN_TEXT:
         SharedOptions.text.draw(height=100)
     introduction = ""
-    if view not in ("encoder", "layers"):  # These views do not use the option ``layers``.
+    if view not in ("encoder", "layers"):  # These two views do not use the option ``layers``.
         introduction = _(
             "Replace the attention in {where} of **{model}** (4-bit quantised, not retrained) with:",
             where=question.layers_text,

@@ -373,7 +373,7 @@ def show_chart(
     figure["layout"]["xaxis"]["ticklabeloverflow"] = "allow"  # A phone would drop the label of the last length.
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
-        # The text is at the end of the line at 1 from which the curves are farther.
+        # The label of the ratio 1 is at the left or right end, where the nearest curve is farther away.
         first, last = (min(abs(math.log(line.y[i] or 1.0)) for line in lines if line.y) for i in (0, -1))
         is_right = last > first
         place = {"xref": "x domain", "xanchor": "right" if is_right else "left", "yanchor": "top"}

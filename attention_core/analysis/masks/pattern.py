@@ -1,6 +1,7 @@
-"""The query–key pairs that a variant allows on an input, the rule (primitive) for each pair, and hashed orders.
+"""The query–key pairs that a variant allows on an input, and the order in which hashing variants sort the tokens.
 
-A hashed order is the order in which one round of a hash sorts the tokens of a head.
+A pattern is the union of named parts, the primitives, such as a window. A hashed order is the order in which one round
+of a hash sorts the tokens of a head.
 """
 
 from functools import reduce

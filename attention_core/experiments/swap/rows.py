@@ -1,4 +1,7 @@
-"""The tasks of the swap experiment, in which a variant replaces softmax in a model, and the rows that they return."""
+"""Dataclasses of the swap experiment, in which a variant replaces softmax in a language model.
+
+A task describes one measurement, and a row holds its result.
+"""
 
 from dataclasses import dataclass
 

@@ -99,7 +99,7 @@ def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
 
     ``reach`` is the number of keys before a block and after it, together.
     """
-    if n <= 0:  # all tokens are anchors
+    if n <= 0:  # Some callers pass the number of tokens after the anchors, which is 0 if all tokens are anchors.
         return 0, 0
     block = min(block, n)
     return max(tokens_per_piece(n) // block, 1) * block, block * min(block + reach, n)
@@ -154,7 +154,7 @@ def class_elements(n: int, stride: int) -> int:
 
 
 def _class_view(heads: slice, start: int, size: int, stride: int, classes: range) -> Callable[[Tensor], Tensor]:
-    # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [x, length, e, classes]. The
+    # ``unfold`` returns windows of ``size`` tokens, one per multiple of the stride: [heads, length, e, size]. The
     # positions of the c-th tokens of all windows are equal modulo the stride, so these tokens form one class.
     return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, classes.start : classes.stop]
 

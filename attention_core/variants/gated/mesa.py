@@ -132,8 +132,8 @@ def chunk_size(p: MesaParams, *, causal: bool) -> int:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
     state = init_state(q[..., 0, :], v[..., 0, :], p)
-    # Without a causal mask, each query reads the final states. The pass that computes them then needs no queries, so it
-    # takes the keys in their place.
+    # Without a causal mask, each query reads the final states. The pass over the tokens then needs no queries, so the
+    # keys serve as a placeholder.
     queries = q if causal else k
     step = partial(attend_chunk, p=p, with_outputs=causal)
     out, state = scan_chunks(step, state, queries, k, v, size=chunk_size(p, causal=causal))

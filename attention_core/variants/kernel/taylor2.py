@@ -109,6 +109,6 @@ VARIANT = Variant(
     note="The weights are close to those of softmax if the logits are small. The polynomial is smallest at a logit "
     "of -1. Below -1 it rises again, so a logit of -10 gets the same weight as a logit of 8.",
     source=articles.EVEN_TAYLOR,
-    # This article writes the series as a product of features: 1, x and x ⊗ x / √2.
+    # The article below writes the polynomial as a dot product of features. Those of a vector u are 1, u and u ⊗ u / √2.
     further=(articles.INFINITE_DIMENSION,),
 )

@@ -73,12 +73,10 @@ def round_pairs(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool
     ``bucket``, ``int64 [..., n]``, is the bucket of each token. ``same``, ``bool [..., n, n]``, marks the pairs of
     tokens in one bucket.
     """
-    # If causal, ``position`` is a token's place in its bucket; otherwise its place in the list sorted by (bucket,
-    # position).
-    position = (
-        same.tril(-1).sum(-1) if causal else lsh.bucket_order(lsh.bucket_order(bucket))
-    )  # places in the sorted order, [..., n]
-    chunk = position // p.bucket_size
+    # If causal, each bucket is cut into chunks by itself, so ``place`` counts from the bucket's first token. Otherwise,
+    # ``place`` is the place in one list of all tokens, which is sorted by bucket and then by position.
+    place = same.tril(-1).sum(-1) if causal else lsh.bucket_order(lsh.bucket_order(bucket))  # [..., n]
+    chunk = place // p.bucket_size
     chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
     allowed = (chunk_distance == 0) | (chunk_distance == 1)
     return allowed & same if causal else allowed

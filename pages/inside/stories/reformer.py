@@ -1,4 +1,4 @@
-"""Reformer, explained step by step on the Inside page: hash, sort, cut into chunks, and count the missed pairs."""
+"""Reformer, explained step by step on the Inside page: hash, sort, cut into chunks, and show the missed pairs."""
 
 import numpy as np
 import streamlit as st
